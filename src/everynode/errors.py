@@ -1,0 +1,49 @@
+"""The two ways in which people's input can be wrong, and the sentence they are told."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import NoReturn
+
+
+class EverynodeError(Exception):
+    """Something outside the program is wrong; its text is one sentence with the way out."""
+
+    exit_code = 1
+
+
+class UsageError(EverynodeError, ValueError):
+    """A name, a flag or a parameter is wrong (exit code 2)."""
+
+    exit_code = 2
+
+
+class DataError(EverynodeError, ValueError):
+    """A file or a graph is wrong (exit code 3)."""
+
+    exit_code = 3
+
+
+def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:
+    """Refuse a name that is not among the choices, and say which ones there are.
+
+    >>> unknown("backbone", "gnc", ["gcn", "gat"])
+    Traceback (most recent call last):
+    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat.
+    """
+    choices = list(choices)
+    close = difflib.get_close_matches(str(given), choices, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise UsageError(f"Unknown {what} {given!r}{hint}. Choose from: {', '.join(choices)}.")
+
+
+def require(condition: bool, parameter: str, owner: str, expected: str, given: object) -> None:
+    """Refuse a bad parameter in one sentence.
+
+    >>> require(False, "sigma", "TotalVariation", "> 0", -1)
+    Traceback (most recent call last):
+    everynode.errors.UsageError: The 'sigma' of TotalVariation must be > 0. Got -1.
+    """
+    if not condition:
+        raise UsageError(f"The {parameter!r} of {owner} must be {expected}. Got {given!r}.")

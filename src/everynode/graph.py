@@ -1,0 +1,478 @@
+"""Graph: a checked, immutable graph with features, labels and splits, and what depends on it alone, each computed once."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from everynode.errors import DataError, UsageError
+from everynode.sparse import Pattern, SparseMatrix
+
+if TYPE_CHECKING:  # networkx and PyG are slow to import and only needed by the conversions
+    import networkx
+    from torch_geometric.data import Data
+
+#: Features with at most this share of non-zeros are kept sparse.
+SPARSE_DENSITY = 0.25
+#: The label of a node that has none.
+UNLABELLED = -1
+
+
+class Split(NamedTuple):
+    """Which nodes are for training, for selection and for the final score: sorted node indices, disjoint."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph that has been checked. Build it with :meth:`from_arrays` or one of the other ``from_...``.
+
+    >>> g = Graph.from_arrays([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0, 1, 1], [1, 0, 2]], ["a", "b", None])
+    >>> g
+    Graph 'graph': 3 nodes, 2 edges, 2 features (dense), 2 classes, 2 labelled, 0 splits
+    >>> g.degree
+    tensor([1., 2., 1.])
+    """
+
+    #: n x c node features; sparse when most of them are zero.
+    features: SparseMatrix | Tensor
+    #: 2 x m node indices. Undirected: every edge once, the smaller index first. Directed: source, target. Never a self-loop.
+    edge_index: Tensor
+    #: The class index of each node, or -1.
+    labels: Tensor
+    #: What the class indices stand for.
+    classes: tuple[Hashable, ...]
+    #: One split, or several folds.
+    splits: tuple[Split, ...] = ()
+    #: A positive weight per edge, or None for all ones.
+    edge_weight: Tensor | None = None
+    #: Whether messages travel from source to target only.
+    directed: bool = False
+    name: str = "graph"
+    #: What the nodes are called outside, if anything but 0..n-1.
+    node_ids: tuple[Hashable, ...] | None = None
+    #: What was tidied up on the way in, with counts: self_loops, repeated_edges, one_way_edges.
+    repairs: Mapping[str, int] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------ making one
+
+    def __post_init__(self) -> None:
+        _check_features(self.features)
+        _check_labels(self.labels, len(self.classes))
+        n = self.num_nodes
+        if len(self.labels) != n:
+            raise DataError(f"{n} nodes have features but {len(self.labels)} have labels: give one label (or -1) per node.")
+        for fold, split in enumerate(self.splits):
+            _check_split(split, n, fold)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: Any,
+        edge_index: Any,
+        labels: Any = None,
+        *,
+        splits: Sequence[Split] = (),
+        classes: Sequence[Hashable] | None = None,
+        edge_weight: Any = None,
+        directed: bool = False,
+        name: str = "graph",
+        node_ids: Sequence[Hashable] | None = None,
+    ) -> Graph:
+        """Check and tidy arrays into a graph: loops and repeats are dropped and counted, edges made undirected unless ``directed``.
+
+        ``features``: n x c, dense or SciPy sparse, or None for one indicator feature per node (then ``labels`` tells n).
+        ``edge_index``: 2 x m node indices. ``labels``: class indices with -1 for unlabelled, or any values with None or NaN for
+        unlabelled. Of repeated edges (or the two directions of one) the largest weight stays.
+        """
+        codes, classes = _encode_labels(labels, classes)
+        if features is None:
+            if codes is None:
+                raise DataError("A graph needs features or labels: with neither, the number of nodes is not known.")
+            features = scipy.sparse.eye_array(len(codes), format="csr", dtype=np.float32)
+        matrix = _tidy_features(features)
+        n = matrix.shape[0]
+        if codes is None:
+            codes, classes = torch.full((n,), UNLABELLED), ()
+        edges, weight, repairs = _tidy_edges(edge_index, edge_weight, n, directed)
+        ids = None if node_ids is None else tuple(node_ids)
+        return cls(matrix, edges, codes, tuple(classes), tuple(splits), weight, directed, name, ids, repairs)
+
+    @classmethod
+    def from_pyg(cls, data: Data, *, directed: bool = False, name: str = "graph") -> Graph:
+        """From a PyG ``Data`` with ``x``, ``edge_index``, ``y`` and, if there, ``edge_weight`` and train/val/test masks."""
+        x = data.x
+        if x is not None and x.is_sparse_csr:
+            x = scipy.sparse.csr_array((x.values(), x.col_indices(), x.crow_indices()), shape=x.shape)
+        labels = data.y
+        if labels is None:
+            labels = torch.full((data.num_nodes,), UNLABELLED)
+        elif labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.is_floating_point():
+            labels = torch.where(labels.isnan(), UNLABELLED, labels).long()
+        masks = [data.get(f"{part}_mask") for part in Split._fields]
+        splits = [] if masks[0] is None else splits_from_masks(*masks)
+        weight = data.get("edge_weight")
+        return cls.from_arrays(x, data.edge_index, labels, splits=splits, edge_weight=weight, directed=directed, name=name)
+
+    def to_pyg(self) -> Data:
+        """As a PyG ``Data``: dense features, each undirected edge both ways, masks (n, or n x folds when there are several)."""
+        from torch_geometric.data import Data
+
+        arcs, weight = self.arcs
+        data = Data(x=self.dense_features, edge_index=arcs, y=self.labels)
+        if weight is not None:
+            data.edge_weight = weight
+        if self.splits:
+            for part in Split._fields:
+                mask = torch.zeros(len(self.splits), self.num_nodes, dtype=torch.bool)
+                for fold, split in enumerate(self.splits):
+                    mask[fold, getattr(split, part)] = True
+                data[f"{part}_mask"] = mask[0] if len(self.splits) == 1 else mask.T.contiguous()
+        return data
+
+    @classmethod
+    def from_networkx(
+        cls, graph: networkx.Graph, *, features: str | Sequence[str] | None = "x", label: str | None = "label",
+        weight: str | None = "weight", name: str = "graph",
+    ) -> Graph:  # fmt: skip
+        """From a NetworkX graph of any node names.
+
+        ``features`` is the node attribute that holds a vector, several attributes of one number each, or None for an indicator
+        per node; ``label`` the attribute with the class (missing = unlabelled); ``weight`` the edge attribute, where there is one.
+        A ``DiGraph`` keeps its direction.
+        """
+        ids = list(graph.nodes)
+        position = {node: i for i, node in enumerate(ids)}
+        labels = [graph.nodes[node].get(label) if label else None for node in ids]
+        rows: Any = None
+        if features is not None:
+            names = [features] if isinstance(features, str) else list(features)
+            for node in ids:
+                for attribute in names:
+                    if attribute not in graph.nodes[node]:
+                        raise DataError(f"Node {node!r} has no attribute {attribute!r}: set it, or name other features (features=...).")
+            rows = [graph.nodes[node][names[0]] if isinstance(features, str) else [graph.nodes[node][a] for a in names] for node in ids]
+            rows = np.asarray(rows, dtype=np.float32)
+            rows = rows[:, None] if rows.ndim == 1 else rows
+        pairs = [(position[a], position[b]) for a, b in graph.edges()]
+        weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else None
+        edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+        if weights is not None and all(w == 1 for w in weights):
+            weights = None
+        return cls.from_arrays(rows, edges, labels, edge_weight=weights, directed=graph.is_directed(), name=name, node_ids=ids)
+
+    @classmethod
+    def from_scipy(
+        cls, adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix, features: Any = None, labels: Any = None, **options: Any
+    ) -> Graph:
+        """From a SciPy adjacency matrix (row = source, column = target, value = weight); options as in :meth:`from_arrays`."""
+        coo = scipy.sparse.coo_array(adjacency)
+        if coo.shape[0] != coo.shape[1]:
+            raise DataError(f"An adjacency matrix must be square; this one is {coo.shape[0]} x {coo.shape[1]}.")
+        if labels is None and features is None:
+            labels = np.full(coo.shape[0], UNLABELLED)
+        weight = None if (coo.data == 1).all() else coo.data
+        return cls.from_arrays(features, np.stack([coo.row, coo.col]), labels, edge_weight=weight, **options)
+
+    def with_splits(self, splits: Sequence[Split]) -> Graph:
+        """The same graph with other splits."""
+        return dataclasses.replace(self, splits=tuple(splits))
+
+    def to(self, target: torch.dtype | torch.device | str) -> Graph:
+        """The same graph with features of another type (float64 for checking gradients), or on another device."""
+        moved: dict[str, Any] = {"features": self.features.to(target)}
+        if self.edge_weight is not None:
+            moved["edge_weight"] = self.edge_weight.to(target)
+        if not isinstance(target, torch.dtype):
+            moved["edge_index"], moved["labels"] = self.edge_index.to(target), self.labels.to(target)
+            moved["splits"] = tuple(Split(*(part.to(target) for part in split)) for split in self.splits)
+        return dataclasses.replace(self, **moved)
+
+    # ------------------------------------------------------------------ looking at it
+
+    def __repr__(self) -> str:
+        kind = "sparse" if isinstance(self.features, SparseMatrix) else "dense"
+        labelled = int((self.labels >= 0).sum())
+        arrow = " directed" if self.directed else ""
+        return (
+            f"Graph {self.name!r}: {self.num_nodes} nodes, {self.num_edges}{arrow} edges, {self.num_features} features ({kind}), "
+            f"{self.num_classes} classes, {labelled} labelled, {len(self.splits)} splits"
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """n."""
+        return self.features.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        """m: undirected edges, or arcs when direction was kept; self-loops never count."""
+        return self.edge_index.shape[1]
+
+    @property
+    def num_features(self) -> int:
+        """c_in."""
+        return self.features.shape[1]
+
+    @property
+    def num_classes(self) -> int:
+        """k."""
+        return len(self.classes)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the features and of everything computed from them."""
+        return self.features.dtype
+
+    def nodes(self, part: str, fold: int = 0) -> Tensor:
+        """The *labelled* nodes of 'train', 'val' or 'test' in one fold; nodes of a split without a label count nowhere."""
+        if not self.splits:
+            raise DataError(f"Graph {self.name!r} has no split: give one with graph.with_splits(...).")
+        if not 0 <= fold < len(self.splits):
+            raise UsageError(f"Graph {self.name!r} has folds 0 to {len(self.splits) - 1}. Got fold {fold}.")
+        index: Tensor = getattr(self.splits[fold], part)
+        return index[self.labels[index] >= 0]
+
+    # ------------------------------------------------------------------ computed once
+
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over the content: the same graph has the same digest wherever it was loaded."""
+        sha = hashlib.sha256(repr((self.num_nodes, self.num_features, self.classes, self.directed)).encode())
+        if isinstance(self.features, SparseMatrix):
+            tensors = [self.features.pattern.crow, self.features.pattern.col, self.features.values]
+        else:
+            tensors = [self.features]
+        tensors += [self.edge_index, self.labels, *(part for split in self.splits for part in split)]
+        for tensor in [*tensors, *([] if self.edge_weight is None else [self.edge_weight])]:
+            sha.update(tensor.cpu().contiguous().numpy().tobytes())
+        return sha.hexdigest()
+
+    @cached_property
+    def undirected_edges(self) -> tuple[Tensor, Tensor | None]:
+        """Every edge once, the smaller index first, with its weight: what TV sums over."""
+        if not self.directed:
+            return self.edge_index, self.edge_weight
+        edges, weight, _ = _tidy_edges(self.edge_index, self.edge_weight, self.num_nodes, directed=False)
+        return edges, weight
+
+    @cached_property
+    def arcs(self) -> tuple[Tensor, Tensor | None]:
+        """The ways messages travel, source and target, with weights: both ways along an undirected edge."""
+        if self.directed:
+            return self.edge_index, self.edge_weight
+        both = torch.cat([self.edge_index, self.edge_index.flip(0)], dim=1)
+        return both, None if self.edge_weight is None else self.edge_weight.repeat(2)
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """d_i: the number (or total weight) of the undirected edges at each node, self-loops not counted."""
+        edges, weight = self.undirected_edges
+        ones = torch.ones(edges.shape[1], dtype=self.dtype, device=edges.device) if weight is None else weight.to(self.dtype)
+        zeros = torch.zeros(self.num_nodes, dtype=self.dtype, device=edges.device)
+        return zeros.index_add(0, edges[0], ones).index_add(0, edges[1], ones)
+
+    @cached_property
+    def looped_adjacency(self) -> SparseMatrix:
+        """:math:`\\tilde A = A + I` with row = target, column = source."""
+        arcs, weight = self.arcs
+        arcs = arcs.cpu().numpy()
+        data = np.ones(arcs.shape[1]) if weight is None else weight.cpu().numpy().astype(np.float64)
+        n = self.num_nodes
+        matrix = scipy.sparse.coo_array((data, (arcs[1], arcs[0])), shape=(n, n)) + scipy.sparse.eye_array(n)
+        return SparseMatrix.from_scipy(matrix, torch.float64).to(self.labels.device)
+
+    def _scaled_adjacency(self, left: float, right: float) -> SparseMatrix:
+        """:math:`\\tilde D^{left} \\tilde A \\tilde D^{right}`, in float64 until the last step."""
+        loops = self.looped_adjacency
+        pattern = loops.pattern
+        degree = loops @ torch.ones(self.num_nodes, 1, dtype=torch.float64, device=loops.values.device)
+        d = degree[:, 0]
+        values = loops.values * d[pattern.row] ** left * d[pattern.column] ** right
+        return SparseMatrix(pattern, values.to(self.dtype))
+
+    @cached_property
+    def gcn_operator(self) -> SparseMatrix:
+        """:math:`\\tilde P = \\tilde D^{-1/2} \\tilde A \\tilde D^{-1/2}`."""
+        operator = self._scaled_adjacency(-0.5, -0.5)
+        if not self.directed:
+            operator.__dict__["transpose"] = operator  # symmetric: no second copy
+        return operator
+
+    @cached_property
+    def mean_operator(self) -> SparseMatrix:
+        """:math:`\\tilde D^{-1} \\tilde A`: each node's mean over itself and its neighbours."""
+        return self._scaled_adjacency(-1.0, 0.0)
+
+    @cached_property
+    def dense_features(self) -> Tensor:
+        """The features as a dense tensor, for models that want one."""
+        return self.features.to_dense() if isinstance(self.features, SparseMatrix) else self.features
+
+    @cached_property
+    def row_normalised_features(self) -> SparseMatrix | Tensor:
+        """Each node's features divided by their sum of absolute values (all-zero rows stay zero)."""
+        if isinstance(self.features, SparseMatrix):
+            pattern, values = self.features.pattern, self.features.values
+            total = values.new_zeros(self.num_nodes).index_add_(0, pattern.row, values.abs())
+            return SparseMatrix(pattern, values / total[pattern.row])
+        total = self.features.abs().sum(1, keepdim=True)
+        return self.features / torch.where(total > 0, total, 1)
+
+    @cached_property
+    def edge_homophily(self) -> float:
+        """The share of edges between nodes of one class, among edges whose ends are both labelled (NaN if there are none)."""
+        a, b = self.labels[self.undirected_edges[0]]
+        known = (a >= 0) & (b >= 0)
+        return float((a == b)[known].double().mean())
+
+    @cached_property
+    def node_homophily(self) -> float:
+        """The mean over nodes of the share of their neighbours that are of their class (Pei et al. 2020; NaN if no node counts)."""
+        edges = self.undirected_edges[0]
+        targets, sources = torch.cat([edges, edges.flip(0)], dim=1)
+        known = (self.labels[targets] >= 0) & (self.labels[sources] >= 0)
+        targets, sources = targets[known], sources[known]
+        same = (self.labels[targets] == self.labels[sources]).double()
+        count = torch.bincount(targets, minlength=self.num_nodes)
+        agree = torch.zeros(self.num_nodes, dtype=torch.float64, device=same.device).index_add_(0, targets, same)
+        return float((agree[count > 0] / count[count > 0]).mean())
+
+
+def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) -> list[Split]:
+    """Splits from boolean masks over the nodes, n or n x folds, as PyG keeps them."""
+    columns = [torch.zeros_like(train) if m is None else m for m in (train, val, test)]
+    columns = [m[:, None] if m.ndim == 1 else m for m in columns]
+    folds = max(m.shape[1] for m in columns)
+    columns = [m.expand(-1, folds) if m.shape[1] == 1 else m for m in columns]
+    return [Split(*(m[:, fold].nonzero()[:, 0] for m in columns)) for fold in range(folds)]
+
+
+def _encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Tensor | None, Sequence[Hashable]]:
+    """Class indices and what they stand for. Integers are class indices already; anything else is sorted into classes."""
+    if labels is None:
+        return None, ()
+    if isinstance(labels, Tensor):
+        labels = labels.cpu().numpy()
+    array = np.asarray(labels) if not isinstance(labels, list) else np.asarray(labels, dtype=object)
+    if array.ndim != 1:
+        raise DataError(f"Labels must be one value per node; got an array of shape {array.shape}.")
+    values = array.tolist()
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+        codes = torch.tensor(values, dtype=torch.int64)
+        return codes, classes if classes is not None else range(max(values, default=-1) + 1)
+    missing = [v is None or v == "" or v != v for v in values]
+    known = sorted({v for v, gone in zip(values, missing, strict=True) if not gone}, key=lambda v: (str(type(v)), v))
+    if classes is None:
+        classes = known
+    index = {c: i for i, c in enumerate(classes)}
+    for node, (value, gone) in enumerate(zip(values, missing, strict=True)):
+        if not gone and value not in index:
+            raise DataError(f"Node {node} has the label {value!r}, which is not one of the {len(classes)} classes given.")
+    return torch.tensor([UNLABELLED if gone else index[v] for v, gone in zip(values, missing, strict=True)]), classes
+
+
+def _tidy_features(features: Any) -> SparseMatrix | Tensor:
+    """Sparse when sparse, float32 unless float64 was given."""
+    if isinstance(features, SparseMatrix):
+        return features
+    if scipy.sparse.issparse(features):
+        dtype = torch.float64 if features.dtype == np.float64 else torch.float32
+        if features.nnz > SPARSE_DENSITY * features.shape[0] * features.shape[1]:
+            return torch.from_numpy(features.toarray()).to(dtype)
+        return SparseMatrix.from_scipy(features, dtype)
+    dense = torch.as_tensor(np.asarray(features) if isinstance(features, list) else features)
+    if dense.ndim != 2:
+        raise DataError(f"Features must be a nodes x features matrix; got an array of shape {tuple(dense.shape)}.")
+    if not dense.is_floating_point():
+        dense = dense.float()
+    share = float((dense != 0).double().mean()) if dense.numel() else 1.0
+    return dense if share > SPARSE_DENSITY else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()), dense.dtype)
+
+
+def _tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tuple[Tensor, Tensor | None, dict[str, int]]:
+    """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
+    if isinstance(edge_index, list):
+        edge_index = np.asarray(edge_index, dtype=np.int64)
+    edges = torch.as_tensor(edge_index).long()
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise DataError(f"Edges must be a 2 x m array of node indices; got shape {tuple(edges.shape)}.")
+    outside = ((edges < 0) | (edges >= n)).any(0).nonzero()[:, 0]
+    if len(outside):
+        first = int(outside[0])
+        raise DataError(
+            f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, but nodes are 0 to {n - 1}"
+            f" ({len(outside)} such edges): drop these edges or add the nodes."
+        )
+    weight = None if edge_weight is None else torch.as_tensor(edge_weight).float()
+    if weight is not None:
+        if len(weight) != edges.shape[1]:
+            raise DataError(f"{edges.shape[1]} edges have {len(weight)} weights: give one per edge.")
+        bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
+        if len(bad):
+            raise DataError(f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: weights must be positive and finite.")
+    loops = edges[0] == edges[1]
+    edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
+    key = edges[0] * n + edges[1]
+    distinct = torch.unique(key)
+    if directed:
+        one_way = 0
+    else:
+        one_way = int((~torch.isin(distinct, distinct % n * n + distinct // n)).sum()) if n else 0
+        edges = torch.stack([edges.amin(0), edges.amax(0)])
+        key = edges[0] * n + edges[1]
+    repairs = {"self_loops": int(loops.sum()), "repeated_edges": len(loops) - int(loops.sum()) - len(distinct), "one_way_edges": one_way}
+    key, where = torch.unique(key, return_inverse=True)
+    if weight is not None:
+        weight = weight.new_zeros(len(key)).scatter_reduce(0, where, weight, "amax")
+    return torch.stack([key // max(n, 1), key % max(n, 1)]), weight, repairs
+
+
+def _check_features(features: SparseMatrix | Tensor) -> None:
+    values = features.values if isinstance(features, SparseMatrix) else features
+    if bool(torch.isfinite(values).all()):
+        return
+    bad = (~torch.isfinite(values)).nonzero()[0]
+    if isinstance(features, SparseMatrix):
+        entry = int(bad[0])
+        node, column, value = int(features.pattern.row[entry]), int(features.pattern.column[entry]), float(values[entry])
+    else:
+        node, column = int(bad[0]), int(bad[1])
+        value = float(values[node, column])
+    raise DataError(f"Feature {column} of node {node} is {value}: features must be finite numbers; fill or drop what is missing.")
+
+
+def _check_labels(labels: Tensor, k: int) -> None:
+    bad = ((labels < UNLABELLED) | (labels >= k)).nonzero()[:, 0]
+    if len(bad):
+        node = int(bad[0])
+        raise DataError(f"Node {node} has the label {int(labels[node])}, but the classes are 0 to {k - 1} (-1 means unlabelled).")
+
+
+def _check_split(split: Split, n: int, fold: int) -> None:
+    owner: dict[str, Tensor] = {}
+    for part, index in zip(Split._fields, split, strict=True):
+        if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
+            raise DataError(f"The {part} nodes of fold {fold} reach outside 0 to {n - 1}.")
+        for other, taken in owner.items():
+            both = index[torch.isin(index, taken)]
+            if len(both):
+                raise DataError(
+                    f"Node {int(both[0])} is in both {other} and {part} of fold {fold} ({len(both)} such nodes): "
+                    "a score on nodes that were trained on means nothing; make the masks disjoint."
+                )
+        owner[part] = index

@@ -1,0 +1,210 @@
+"""The sparse products that everything runs on, each differentiable as often as one likes.
+
+Two products are enough, because the derivative of each is made of the two:
+
+* ``spmm(P, v, x)``: :math:`y_i = \\sum_{(i,j) \\in P} v_{ij}\\, x_j`, with
+  :math:`\\partial v = \\mathrm{sddmm}(P, g, x)` and :math:`\\partial x = \\mathrm{spmm}(P^\\top, v^\\top, g)`;
+* ``sddmm(P, a, b)``: :math:`v_{ij} = a_i \\cdot b_j` for :math:`(i,j) \\in P`, with
+  :math:`\\partial a = \\mathrm{spmm}(P, g, b)` and :math:`\\partial b = \\mathrm{spmm}(P^\\top, g^\\top, a)`.
+
+Neither ever makes an array of edges x channels. Both run on torch's own CSR kernels (MKL on a CPU). Indices are kept as int32,
+which is what those kernels want: int64 would be converted in every call.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+# torch says once per process that CSR tensors are in beta; users of this library can do nothing with that.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
+
+
+class Pattern:
+    """Where the entries of a sparse matrix are: CSR row pointers and column indices, without values."""
+
+    def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]):
+        self.crow = crow.to(torch.int32)
+        self.col = col.to(torch.int32)
+        self.shape = shape
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return self.col.numel()
+
+    @cached_property
+    def row(self) -> Tensor:
+        """The row of each entry (int64, for indexing)."""
+        counts = (self.crow[1:] - self.crow[:-1]).long()
+        return torch.repeat_interleave(torch.arange(self.shape[0], device=self.crow.device), counts)
+
+    @cached_property
+    def column(self) -> Tensor:
+        """The column of each entry (int64, for indexing)."""
+        return self.col.long()
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The permutation that carries values of this pattern to values of its transpose."""
+        return torch.argsort(self.column, stable=True)
+
+    @cached_property
+    def transpose(self) -> Pattern:
+        """The transposed pattern, its own transpose being this one."""
+        counts = torch.bincount(self.column, minlength=self.shape[1])
+        crow = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        other = Pattern(crow, self.row[self.order], (self.shape[1], self.shape[0]))
+        back = torch.empty_like(self.order)
+        back[self.order] = torch.arange(self.nnz, device=back.device)
+        other.__dict__["transpose"], other.__dict__["order"] = self, back
+        return other
+
+    def to(self, device: torch.device | str) -> Pattern:
+        """The same pattern on another device."""
+        return Pattern(self.crow.to(device), self.col.to(device), self.shape)
+
+
+def _csr(pattern: Pattern, values: Tensor) -> Tensor:
+    return torch.sparse_csr_tensor(pattern.crow, pattern.col, values, pattern.shape, check_invariants=False)
+
+
+class _SpMM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(values, x)
+        ctx.pattern = pattern
+        return _csr(pattern, values) @ x
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[no-untyped-def]
+        values, x = ctx.saved_tensors
+        pattern = ctx.pattern
+        grad_values = sddmm(pattern, grad, x) if ctx.needs_input_grad[0] else None
+        grad_x = None
+        if ctx.needs_input_grad[1]:
+            grad_x = spmm(pattern.transpose, values[pattern.order], grad)
+        return grad_values, grad_x, None
+
+
+class _SDDMM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a: Tensor, b: Tensor, pattern: Pattern) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(a, b)
+        ctx.pattern = pattern
+        zeros = _csr(pattern, a.new_zeros(pattern.nnz))
+        return torch.sparse.sampled_addmm(zeros, a.contiguous(), b.contiguous().T, beta=0.0).values()
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[no-untyped-def]
+        a, b = ctx.saved_tensors
+        pattern = ctx.pattern
+        grad_a = spmm(pattern, grad, b) if ctx.needs_input_grad[0] else None
+        grad_b = spmm(pattern.transpose, grad[pattern.order], a) if ctx.needs_input_grad[1] else None
+        return grad_a, grad_b, None
+
+
+def spmm(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
+    """Sparse times dense: ``y[i] = sum of values[e] * x[j]`` over the entries ``e = (i, j)`` of the pattern."""
+    return _SpMM.apply(values, x, pattern)
+
+
+def sddmm(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
+    """The product ``a @ b.T`` at the entries of the pattern only: ``v[e] = a[i] . b[j]``."""
+    return _SDDMM.apply(a, b, pattern)
+
+
+class _Operator(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, matrix: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.matrix = matrix
+        return matrix.csr @ x
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        return _Operator.apply(grad, ctx.matrix.transpose), None
+
+
+class SparseMatrix:
+    """A constant sparse matrix, prepared once together with its transpose; ``matrix @ x`` is differentiable in ``x``.
+
+    >>> m = SparseMatrix.from_scipy(scipy.sparse.csr_array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> m @ torch.eye(2)
+    tensor([[0., 2.],
+            [1., 0.]])
+    """
+
+    def __init__(self, pattern: Pattern, values: Tensor):
+        self.pattern = pattern
+        self.values = values
+
+    @classmethod
+    def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, dtype: torch.dtype = torch.float32) -> SparseMatrix:
+        """From any SciPy sparse matrix; repeated entries are added up, stored zeros dropped."""
+        csr = scipy.sparse.csr_array(matrix)
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+        pattern = Pattern(torch.from_numpy(csr.indptr), torch.from_numpy(csr.indices), csr.shape)
+        return cls(pattern, torch.from_numpy(csr.data.copy()).to(dtype))
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """As a SciPy CSR array (on the CPU)."""
+        parts = (self.values.cpu().numpy(), self.pattern.col.cpu().numpy(), self.pattern.crow.cpu().numpy())
+        return scipy.sparse.csr_array(parts, shape=self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.pattern.shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the values."""
+        return self.values.dtype
+
+    @cached_property
+    def csr(self) -> Tensor:
+        """As torch's CSR tensor."""
+        return _csr(self.pattern, self.values)
+
+    @cached_property
+    def transpose(self) -> SparseMatrix:
+        """The transposed matrix, its own transpose being this one."""
+        other = SparseMatrix(self.pattern.transpose, self.values[self.pattern.order])
+        other.__dict__["transpose"] = self
+        return other
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        return _Operator.apply(x, self)
+
+    def to(self, target: torch.dtype | torch.device | str) -> SparseMatrix:
+        """The same matrix with values of another type, or on another device."""
+        if isinstance(target, torch.dtype):
+            return SparseMatrix(self.pattern, self.values.to(target))
+        return SparseMatrix(self.pattern.to(target), self.values.to(target))
+
+    def to_dense(self) -> Tensor:
+        """As a dense tensor."""
+        return self.csr.to_dense()
+
+
+def random_keep(shape: torch.Size | tuple[int, ...], p: float, like: Tensor) -> Tensor:
+    """Dropout's factor: 0 with probability ``p``, else ``1 / (1 - p)``.
+
+    torch's own Bernoulli draws cost more on a CPU than all the arithmetic of a small network, so there the bits come from NumPy's
+    SFC64, sixteen to a draw (``p`` is met to 1/65536), seeded by one draw from torch's generator: ``torch.manual_seed`` still rules.
+    """
+    scale = 1.0 / (1.0 - p)
+    if like.device.type != "cpu":
+        return torch.empty(shape, device=like.device, dtype=like.dtype).bernoulli_(1.0 - p).mul_(scale)
+    count = int(np.prod(shape))
+    seed = int(torch.randint(2**63 - 1, ()))
+    bits = np.random.SFC64(seed).random_raw(count // 4 + 1).view(np.int16)[:count]
+    keep = torch.from_numpy(bits).view(shape) >= round(p * 65536) - 32768
+    return keep.to(like.dtype).mul_(scale)
