@@ -169,9 +169,11 @@ class Graph:
             rows = np.asarray(rows, dtype=np.float32)
             rows = rows[:, None] if rows.ndim == 1 else rows
         pairs = [(position[a], position[b]) for a, b in graph.edges()]
-        weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else None
+        weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else []
         edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
-        if weights is not None and all(w == 1 for w in weights):
+        if not graph.is_directed():  # say so by giving both directions, or every edge would be counted as one-way
+            edges, weights = np.concatenate([edges, edges[::-1]], axis=1), weights * 2
+        if all(w == 1 for w in weights):
             weights = None
         return cls.from_arrays(rows, edges, labels, edge_weight=weights, directed=graph.is_directed(), name=name, node_ids=ids)
 
@@ -387,21 +389,18 @@ def _encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Ten
 
 
 def _tidy_features(features: Any) -> SparseMatrix | Tensor:
-    """Sparse when sparse, float32 unless float64 was given."""
+    """Sparse when sparse, and float32 (``graph.to(torch.float64)`` is there for checking gradients)."""
     if isinstance(features, SparseMatrix):
         return features
     if scipy.sparse.issparse(features):
-        dtype = torch.float64 if features.dtype == np.float64 else torch.float32
         if features.nnz > SPARSE_DENSITY * features.shape[0] * features.shape[1]:
-            return torch.from_numpy(features.toarray()).to(dtype)
-        return SparseMatrix.from_scipy(features, dtype)
-    dense = torch.as_tensor(np.asarray(features) if isinstance(features, list) else features)
+            return torch.from_numpy(features.toarray()).float()
+        return SparseMatrix.from_scipy(features)
+    dense = torch.as_tensor(np.asarray(features) if isinstance(features, list) else features).float()
     if dense.ndim != 2:
         raise DataError(f"Features must be a nodes x features matrix; got an array of shape {tuple(dense.shape)}.")
-    if not dense.is_floating_point():
-        dense = dense.float()
     share = float((dense != 0).double().mean()) if dense.numel() else 1.0
-    return dense if share > SPARSE_DENSITY else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()), dense.dtype)
+    return dense if share > SPARSE_DENSITY else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()))
 
 
 def _tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tuple[Tensor, Tensor | None, dict[str, int]]:
