@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from everynode.errors import DataError, UsageError
-from everynode.sparse import Pattern, SparseMatrix
+from everynode.sparse import SparseMatrix
 
 if TYPE_CHECKING:  # networkx and PyG are slow to import and only needed by the conversions
     import networkx

@@ -21,9 +21,10 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-# torch says once per process that CSR tensors are in beta; users of this library can do nothing with that.
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
+# torch says once per process that CSR tensors are in beta. Users of this library can do nothing with that, so it is said here, unheard.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
 
 
 class Pattern:

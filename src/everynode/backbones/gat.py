@@ -1,0 +1,50 @@
+"""The GAT layer as the paper writes it: one matrix for the attention, another for the values."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from everynode.graph import Graph
+from everynode.sparse import Pattern, spmm
+
+
+class GATLayer(nn.Module):
+    r"""One propagation with learned edge weights, one head (after Velickovic et al. 2018).
+
+    .. math:: \alpha_{ij} = \frac{\exp(\mathrm{LeakyReLU}(a^\top [\tilde W f_i \| \tilde W f_j]))}
+              {\sum_{p \in N_i} \exp(\mathrm{LeakyReLU}(a^\top [\tilde W f_i \| \tilde W f_p]))}, \qquad
+              f^{(l+1)} = \sigma(S f^{(l)} W^{(l)}), \quad S_{ij} = \alpha_{ij}
+
+    :math:`a \in R^{2c}`. A node attends to itself too, as in the original GAT (the paper is silent; without it an isolated node would
+    lose its features). :math:`W` starts as the identity, :math:`\tilde W` and :math:`a` with Glorot. PyG's ``GATConv`` is the special
+    case :math:`\tilde W = W`. An edge's weight, where there is one, multiplies its exponential.
+    """
+
+    def __init__(self, channels: int, *, negative_slope: float = 0.2, generator: torch.Generator | None = None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(channels))
+        self.attention_weight = nn.Parameter(torch.empty(channels, channels))
+        self.a = nn.Parameter(torch.empty(2, channels))
+        self.negative_slope = negative_slope
+        for parameter in (self.attention_weight, self.a):
+            nn.init.xavier_uniform_(parameter, generator=generator)
+
+    def forward(self, f: Tensor, f_0: Tensor, graph: Graph) -> Tensor:
+        """n x c features to n x c features (``f_0``, the opening layer's output, is for GCNII only)."""
+        adjacency = graph.looped_adjacency
+        pattern = adjacency.pattern
+        # a' [W f_i || W f_j] is a sum of one number per target and one per source: nothing of size edges x channels.
+        target, source = (f @ (self.attention_weight @ self.a.T)).unbind(1)
+        scores = nn.functional.leaky_relu(target[pattern.row] + source[pattern.column], self.negative_slope)
+        if graph.edge_weight is not None:
+            scores = scores + adjacency.values.to(scores.dtype).log()
+        return torch.relu(spmm(pattern, edge_softmax(scores, pattern), f @ self.weight))
+
+
+def edge_softmax(scores: Tensor, pattern: Pattern) -> Tensor:
+    """The softmax of the entries' scores over each row of the pattern."""
+    top = scores.new_full((pattern.shape[0],), -torch.inf).scatter_reduce(0, pattern.row, scores.detach(), "amax")
+    exponential = (scores - top[pattern.row]).exp()
+    total = scores.new_zeros(pattern.shape[0]).index_add(0, pattern.row, exponential)
+    return exponential / total[pattern.row]

@@ -1,0 +1,73 @@
+"""Means with intervals, and paired comparisons that are honest about where the spread comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A mean, its standard deviation (ddof 1) and the 95% interval of the mean; NaN where one value alone cannot tell."""
+
+    count: int
+    mean: float
+    std: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it: NaN becomes None."""
+        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Paired(Summary):
+    """The summary of paired differences, with the two-sided p-value of no difference."""
+
+    p_value: float
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Mean, standard deviation and Student's 95% interval of independent values.
+
+    >>> s = summarise([0.70, 0.72, 0.74])
+    >>> round(s.mean, 2), round(s.std, 2), round(s.low, 3), round(s.high, 3)
+    (0.72, 0.02, 0.67, 0.77)
+    """
+    mean, std, half = _interval(values, 1.0 / len(values))
+    return Summary(len(values), mean, std, mean - half, mean + half)
+
+
+def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float | None = None) -> Paired:
+    """How much better ``a`` is than ``b`` on the same seeds (independent), or on the same folds (``test_share`` given).
+
+    Folds of one graph share their training nodes, so their scores are not independent. For them the variance of the mean is not
+    s^2/n but s^2 (1/n + test/train) (Nadeau and Bengio 2003), with ``test_share`` = test nodes / training nodes.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"paired values must be as many: {len(a)} and {len(b)}")
+    difference = [x - y for x, y in zip(a, b, strict=True)]
+    factor = 1.0 / len(difference) + (test_share or 0.0)
+    mean, std, half = _interval(difference, factor)
+    if std > 0:
+        p_value = float(2 * stats.t.sf(abs(mean) / (std * math.sqrt(factor)), len(difference) - 1))
+    else:
+        p_value = math.nan if math.isnan(std) else (1.0 if mean == 0 else 0.0)
+    return Paired(len(difference), mean, std, mean - half, mean + half, p_value)
+
+
+def _interval(values: Sequence[float], factor: float) -> tuple[float, float, float]:
+    """Mean, standard deviation, and half the width of the 95% interval when the mean's variance is ``factor`` s^2."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, math.nan, math.nan
+    std = float(np.std(values, ddof=1))
+    return mean, std, float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std * math.sqrt(factor)

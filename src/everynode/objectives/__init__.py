@@ -1,0 +1,24 @@
+"""The terms of the objective: one file each, a pure function and a thin module, with no knowledge of any network."""
+
+from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
+from everynode.objectives.cross_validating import CrossValidatingGradients, cross_validating_gradients
+from everynode.objectives.enc import ENC
+from everynode.objectives.mutual_information import MutualInformation, mutual_information
+from everynode.objectives.propagation import PReg, p_reg
+from everynode.objectives.total_variation import TotalVariation, dirichlet_energy, graph_gradient, total_variation
+
+__all__ = [
+    "ENC",
+    "CrossEntropy",
+    "CrossValidatingGradients",
+    "MutualInformation",
+    "PReg",
+    "TotalVariation",
+    "cross_entropy",
+    "cross_validating_gradients",
+    "dirichlet_energy",
+    "graph_gradient",
+    "mutual_information",
+    "p_reg",
+    "total_variation",
+]

@@ -1,0 +1,103 @@
+"""Cross-validating gradients: the two halves of the labelled nodes should pull the weights the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from everynode.errors import UsageError, unknown
+from everynode.graph import Graph
+from everynode.numerics import safe_cosine
+from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
+
+Halves = Literal["random", "stratified", "fixed"]
+HALVES: tuple[Halves, ...] = ("random", "stratified", "fixed")
+
+
+def cross_validating_gradients(loss_1: Tensor, loss_2: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    r"""The negative cosine of two partial losses' gradients over all parameters, itself differentiable.
+
+    .. math:: \mathcal{L}_{CVG} = - \frac{g^{p_1}_\theta \cdot g^{p_2}_\theta}{\|g^{p_1}_\theta\| \|g^{p_2}_\theta\|},
+              \qquad g^{p}_\theta = \frac{\partial \mathcal{L}_{CE}(V^{lab}_p)}{\partial \theta}
+
+    ``loss_1``, ``loss_2``: the cross-entropies of the two halves, from one forward pass. Where a gradient vanishes, the term is 0.
+
+    >>> import torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> cross_validating_gradients((w * torch.tensor([1.0, 0.0])).sum(), w.sum(), [w])
+    tensor(-0.7071)
+    """
+    g_1, g_2 = (_flat_gradient(loss, parameters) for loss in (loss_1, loss_2))
+    return -safe_cosine(g_1, g_2)
+
+
+def _flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    # People's own models have parameters that a loss does not reach: those count as zeros.
+    grads = torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True)
+    return torch.cat([g.reshape(-1) for g in grads])
+
+
+def draw_halves(nodes: Tensor, labels: Tensor, halves: Halves, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """A disjoint partition of ``nodes`` into floor and ceil of one half: uniformly, or ``stratified`` class by class.
+
+    >>> import numpy as np, torch
+    >>> draw_halves(torch.arange(5), torch.tensor([0, 0, 1, 1, 1]), "random", np.random.default_rng(0))
+    (tensor([2, 4]), tensor([3, 0, 1]))
+    """
+    shuffled = nodes[torch.from_numpy(rng.permutation(len(nodes))).to(nodes.device)]
+    if halves == "stratified":
+        # Dealing the nodes out class after class gives each half its share of every class, whatever is odd.
+        shuffled = shuffled[torch.argsort(labels[shuffled], stable=True)]
+        return shuffled[1::2], shuffled[0::2]
+    middle = len(nodes) // 2
+    return shuffled[:middle], shuffled[middle:]
+
+
+class CrossValidatingGradients(nn.Module):
+    """:func:`cross_validating_gradients` on the training nodes of one fold, with halves drawn anew at every call.
+
+    ``halves``: ``random`` (the paper), ``stratified`` (each half has its share of every class), or ``fixed`` (drawn once: the paper's
+    ablation). The draws depend on ``seed`` and on how often the term was called, a count that is part of ``state_dict``: training that
+    is resumed from a checkpoint goes on with the draws it would have had.
+    """
+
+    calls: Tensor
+
+    def __init__(self, graph: Graph, *, fold: int = 0, halves: Halves = "random", seed: int = 0):
+        super().__init__()
+        if halves not in HALVES:
+            unknown("choice of halves", halves, HALVES)
+        self.cross_entropy = CrossEntropy(graph, fold=fold)
+        self.halves, self.seed = halves, seed
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def partition(self) -> tuple[Tensor, Tensor]:
+        """The halves of the next call."""
+        draw = 0 if self.halves == "fixed" else int(self.calls)
+        rng = np.random.Generator(np.random.SFC64([self.seed, draw]))
+        return draw_halves(self.cross_entropy.nodes, self.cross_entropy.labels, self.halves, rng)
+
+    def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor]) -> Tensor:
+        """The term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
+        parameters = trainable(model)
+        p_1, p_2 = self.partition()
+        self.calls += 1
+        if len(p_1) == 0:  # one labelled node cannot be halved
+            return logits.sum() * 0.0
+        labels = self.cross_entropy.labels
+        return cross_validating_gradients(cross_entropy(logits, labels, p_1), cross_entropy(logits, labels, p_2), parameters)
+
+
+def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:
+    """The parameters that take part in the gradients."""
+    if model is None:
+        raise UsageError("Cross-validating gradients need the model's parameters: call objective(logits, model).")
+    parameters = model.parameters() if isinstance(model, nn.Module) else model
+    found = [p for p in parameters if p.requires_grad]
+    if not found:
+        raise UsageError("Cross-validating gradients need a model with trainable parameters; this one has none.")
+    return found

@@ -1,0 +1,54 @@
+"""Progress on stderr: a live bar in a terminal, a plain line now and then elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+#: Seconds between two plain lines where there is no terminal.
+PLAIN_EVERY = 5.0
+
+
+class Bar:
+    """One bar over ``total`` steps, each with a short note.
+
+    ``unit`` names a step. ``show`` None means: only in a terminal. Use it as a context manager and call ``advance``.
+    """
+
+    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True):
+        console = Console(stderr=True)
+        self.title, self.total, self.unit, self.done = title, total, unit, 0
+        self.live = console.is_terminal and show is not False
+        self.plain = bool(show) and not self.live
+        self.said = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn(unit))
+        clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+        self.progress = Progress(*columns, *clocks, console=console, transient=True, disable=not self.live)
+        self.task = self.progress.add_task(title, total=total, note="")
+
+    def __enter__(self) -> Self:
+        self.progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.progress.stop()
+
+    def advance(self, note: str = "", *, to: int | None = None) -> None:
+        """One step further (or to step ``to``)."""
+        self.done = self.done + 1 if to is None else to
+        if self.live:
+            self.progress.update(self.task, completed=self.done, note=note)
+        elif self.plain and time.monotonic() - self.said >= PLAIN_EVERY:
+            print(f"{self.title}: {self.done}/{self.total} {self.unit} {note}", file=sys.stderr, flush=True)
+            self.said = time.monotonic()
+
+
+def describe(row: dict[str, float]) -> str:
+    """An epoch's terms and validation accuracy, short enough for the end of a bar."""
+    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name not in ("total", "val_loss", "val_accuracy"))
+    return f"{terms} | val {100 * row['val_accuracy']:.1f}%"

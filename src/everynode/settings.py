@@ -1,0 +1,130 @@
+"""Settings: every choice of a run in one frozen record, by hand, from a preset, or from flags."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from everynode.errors import UsageError, require, unknown
+
+TERMS = ("mi", "tv", "cvg", "preg")
+PRESETS = ("default", "paper")
+Select = Literal["loss", "accuracy"]
+SELECTIONS: tuple[Select, ...] = ("loss", "accuracy")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every choice of a run but the graph, the fold and the seed. The field defaults are the ``default`` preset's for GCN."""
+
+    # the network (everynode.backbones.Network)
+    backbone: Literal["gcn", "gat", "gcnii"] = "gcn"
+    layers: int = 2
+    channels: int = 64
+    dropout: float = 0.5  # on the input and before the closing layer
+    layer_dropout: float = 0.5  # before each of the L layers; 0 in the paper
+    input: Literal["row", "raw"] = "raw"  # row-normalised features, or as they are
+    gcnii_alpha: float = 0.1
+    gcnii_lambda: float = 0.5
+    # the objective (everynode.ENC)
+    mi: float = 0.3
+    mi_lambda: float = 0.3
+    tv: float = 5.0
+    tv_sigma: float = 10.0
+    tv_gate: Literal["raw", "row", "standardised", "none"] = "raw"
+    cvg: float = 0.05
+    halves: Literal["random", "stratified", "fixed"] = "stratified"
+    preg: float = 0.0
+    # Adam, for the L layers (gnn) and for opening and closing layer (oc)
+    lr_gnn: float = 5e-4
+    lr_oc: float = 0.03
+    wd_gnn: float = 0.0
+    wd_oc: float = 0.01
+    # when to stop, and which epoch counts
+    epochs: int = 1500
+    patience: int = 100
+    select: Select = "accuracy"  # best validation accuracy (ties by loss), or lowest validation loss
+
+    def __post_init__(self) -> None:
+        require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
+        require(self.patience >= 1, "patience", "Settings", ">= 1", self.patience)
+        for name in ("lr_gnn", "lr_oc"):
+            require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
+        for name in ("wd_gnn", "wd_oc", *TERMS):
+            require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
+        if self.select not in SELECTIONS:
+            unknown("selection", self.select, SELECTIONS)
+
+    @classmethod
+    def preset(cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", **changes: Any) -> Settings:
+        """The settings of a preset for a graph, a split and a backbone, with ``changes`` on top (those that are None do not count).
+
+        >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
+        2.0
+        """
+        if name not in PRESETS:
+            unknown("preset", name, PRESETS)
+        table = read_preset(name)
+        if backbone not in table["backbone"]:
+            unknown("backbone", backbone, table["backbone"])
+        fields = {"backbone": backbone, **table["base"], **table["backbone"][backbone]}
+        if name == "paper":
+            try:
+                fields |= table[split][graph][backbone]
+            except KeyError:
+                # The paper's random splits of Cora follow its public-split table.
+                row = table["public"].get(graph, {}).get(backbone) if split == "random" else None
+                if row is None:
+                    raise UsageError(
+                        f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default."
+                    ) from None
+                fields |= row
+        return cls(**fields | {key: value for key, value in changes.items() if value is not None})
+
+    def for_objective(self, objective: str) -> Settings:
+        """The same settings with only the named terms on: ``ce`` alone, ``enc`` = ``mi+tv+cvg``, or any sum such as ``mi+tv``.
+
+        >>> s = Settings().for_objective("tv")
+        >>> s.mi, s.tv, s.cvg
+        (0.0, 5.0, 0.0)
+        """
+        wanted = parse_objective(objective)
+        for term in wanted:
+            if term in objective.lower().split("+") and not getattr(self, term):
+                raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one, such as --{term} 1.")
+        return dataclasses.replace(self, **{term: 0.0 for term in TERMS if term not in wanted})
+
+    def network_options(self) -> dict[str, Any]:
+        """The fields that :class:`everynode.backbones.Network` takes."""
+        names = ("backbone", "layers", "channels", "dropout", "layer_dropout", "input", "gcnii_alpha", "gcnii_lambda")
+        return {name: getattr(self, name) for name in names}
+
+    def objective_options(self) -> dict[str, Any]:
+        """The fields that :class:`everynode.ENC` takes."""
+        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "preg")
+        return {name: getattr(self, name) for name in names}
+
+
+def parse_objective(objective: str) -> tuple[str, ...]:
+    """The terms that an objective's name stands for, cross-entropy being always there.
+
+    >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
+    (('mi', 'tv', 'cvg'), (), ('mi', 'tv'))
+    """
+    named = objective.lower().split("+")
+    for part in named:
+        if part not in ("ce", "enc", *TERMS):
+            unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
+    terms = {"mi", "tv", "cvg"} if "enc" in named else set()
+    return tuple(term for term in TERMS if term in terms | set(named))
+
+
+@cache
+def read_preset(name: str) -> dict[str, Any]:
+    """A preset's TOML file as it stands."""
+    text = resources.files("everynode").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

@@ -1,0 +1,6 @@
+"""The training loop, its checkpoints, and many runs at once."""
+
+from everynode.training.checkpoint import load_model, save_model
+from everynode.training.loop import Fitted, evaluate, fit
+
+__all__ = ["Fitted", "evaluate", "fit", "load_model", "save_model"]

@@ -1,0 +1,173 @@
+"""What is kept of a run on disk: safetensors and JSON, no pickles, every file complete or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as tensors_to_bytes
+from torch import Tensor, nn
+
+from everynode import __version__
+from everynode.backbones import Network
+from everynode.errors import DataError
+from everynode.settings import Settings
+
+if TYPE_CHECKING:
+    from everynode.training.loop import Fitted
+
+MODEL_FORMAT = 1
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise DataError(
+            f"Cannot write {path}: {error.strerror or error}. What was there before is untouched; free some space or choose another --out."
+        ) from error
+
+
+@dataclass
+class TrainingState:
+    """Everything that a training needs to go on as if it had never stopped; one safetensors file, the JSON in its header."""
+
+    tensors: dict[str, Tensor]
+    history: dict[str, list[float]]
+    best_epoch: int
+    best_key: tuple[float, float]
+    epoch: int
+    seconds: float
+
+    @classmethod
+    def capture(
+        cls,
+        network: nn.Module,
+        objective: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        best: dict[str, Tensor],
+        history: dict[str, list[float]],
+        best_epoch: int,
+        best_key: tuple[float, float],
+        epoch: int,
+        seconds: float,
+    ) -> TrainingState:
+        """The state between two epochs, torch's random generator included."""
+        tensors = {"rng": torch.get_rng_state()}
+        tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in best.items()}
+        tensors |= {f"objective.{name}": value for name, value in objective.state_dict().items()}
+        for index, moments in optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
+        tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
+        return cls(tensors, history, best_epoch, best_key, epoch, seconds)
+
+    def restore(self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+        """Put the state back into the parts of a training; returns the best weights so far."""
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "objective": {}, "optimiser": {}}
+        for name, value in self.tensors.items():
+            part, _, rest = name.partition(".")
+            if part in parts:
+                parts[part][rest] = value
+        network.load_state_dict(parts["network"])
+        objective.load_state_dict(parts["objective"])
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in parts["optimiser"].items():
+            index, _, key = name.partition(".")
+            moments.setdefault(int(index), {})[key] = value
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        torch.set_rng_state(self.tensors["rng"])
+        return parts["best"]
+
+    def save(self, path: Path) -> None:
+        """Write the state, replacing the one before."""
+        header = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"}
+        write_atomically(path, tensors_to_bytes(self.tensors, metadata={"everynode": json.dumps(header)}))
+
+    @classmethod
+    def load(cls, path: Path) -> TrainingState | None:
+        """Read a state back; None if there is none."""
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = json.loads(file.metadata()["everynode"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path} is not a training state of everynode ({error}): --no-resume starts over.") from error
+        header["best_key"] = tuple(header["best_key"])
+        return cls(tensors, **header)
+
+
+def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None = None) -> None:
+    """Write a model folder: ``model.safetensors`` (weights) and ``model.json`` (what they are for and how they came about)."""
+    folder = Path(folder)
+    weights = tensors_to_bytes({name: value.contiguous().cpu() for name, value in fitted.network.state_dict().items()})
+    card = {
+        "format": MODEL_FORMAT,
+        "everynode": __version__,
+        "torch": str(torch.__version__),
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "num_features": fitted.network.opening.in_features,
+        "classes": list(fitted.classes),
+        "settings": dataclasses.asdict(fitted.settings),
+        "graph": {"name": fitted.graph_name, "digest": fitted.graph_digest},
+        "fold": fitted.fold,
+        "seed": fitted.seed,
+        "epochs": fitted.epochs,
+        "best_epoch": fitted.best_epoch,
+        "metrics": fitted.metrics,
+        "seconds": fitted.seconds,
+        "interrupted": fitted.interrupted,
+        **(extra or {}),
+        "history": fitted.history,
+    }
+    # The card comes last and names the digest of the weights: a folder with half a model in it is told apart.
+    write_atomically(folder / "model.safetensors", weights)
+    write_atomically(folder / "model.json", json.dumps(card, indent=1).encode())
+
+
+def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
+    """The network of a model folder, ready to predict, and its card."""
+    folder = Path(folder)
+    card_path, weights_path = folder / "model.json", folder / "model.safetensors"
+    try:
+        card = json.loads(card_path.read_text(encoding="utf-8"))
+        weights = weights_path.read_bytes()
+    except FileNotFoundError as error:
+        raise DataError(f"{folder} is not a model folder: {Path(error.filename).name} is missing; give the --out of a training.") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{card_path} cannot be read ({error}): train again, or restore the folder.") from error
+    if not isinstance(card, dict) or card.get("format") != MODEL_FORMAT:
+        raise DataError(f"{card_path} is not a model card of format {MODEL_FORMAT}: it was written by something else or a newer version.")
+    if hashlib.sha256(weights).hexdigest() != card["weights_sha256"]:
+        raise DataError(f"{weights_path} does not belong to {card_path.name} (digests differ): train again, or restore the folder.")
+    settings = Settings(**card["settings"])
+    network = Network(card["num_features"], len(card["classes"]), **settings.network_options())
+    try:
+        network.load_state_dict(load_tensors(weights))
+    except (RuntimeError, SafetensorError) as error:
+        raise DataError(f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()}).") from error
+    return network.eval(), card

@@ -1,0 +1,82 @@
+"""Many independent jobs at once: one single-threaded process per core, the graph shared between them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+import torch
+
+from everynode.errors import EverynodeError
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+_shared: Any = None
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_many(work: Callable[[Job, Any], Result], jobs: Sequence[Job], shared: Any, *, workers: int | None = None) -> Iterator[tuple[Job, Result]]:
+    """``work(job, shared)`` for every job; (job, result) in the order in which they end.
+
+    Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
+    forked and ``shared``, the graph, is not copied; elsewhere it is sent once to each worker.
+    """
+    workers = min(workers or cores(), len(jobs))
+    if workers <= 1:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            for job in jobs:
+                yield job, work(job, shared)
+        finally:
+            torch.set_num_threads(before)
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid()))
+    try:
+        waiting = {pool.submit(_call, work, job): job for job in jobs}
+        while waiting:
+            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                job = waiting.pop(future)
+                try:
+                    result = future.result()
+                except BrokenProcessPool as error:
+                    raise EverynodeError("A worker process was killed (out of memory?): what has ended is kept; try again with --workers 1.") from error
+                yield job, result
+    finally:
+        # Not waiting: after Ctrl-C nobody wants to see the runs in hand end.
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_worker(shared: Any, parent: int) -> None:
+    global _shared
+    _shared = shared
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A parent that was killed cannot end its workers: they look for themselves."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _call(work: Callable[[Job, Any], Result], job: Job) -> Result:
+    return work(job, _shared)
