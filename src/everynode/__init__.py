@@ -1,3 +1,67 @@
-"""everynode: node classifiers trained on every node, labelled or not."""
+"""everynode: node classifiers trained on every node, labelled or not.
+
+The public names load on first use: importing PyTorch and PyTorch Geometric takes seconds, and ``everynode --help`` should not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from everynode.backbones import Network
+    from everynode.data import load
+    from everynode.errors import DataError, EverynodeError, UsageError
+    from everynode.estimator import NodeClassifier
+    from everynode.graph import Graph, Split
+    from everynode.objectives import ENC, CrossValidatingGradients, MutualInformation, PReg, TotalVariation
+    from everynode.settings import Settings
+    from everynode.training import fit
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "ENC": "objectives",
+    "CrossValidatingGradients": "objectives",
+    "DataError": "errors",
+    "EverynodeError": "errors",
+    "Graph": "graph",
+    "MutualInformation": "objectives",
+    "Network": "backbones",
+    "NodeClassifier": "estimator",
+    "PReg": "objectives",
+    "Settings": "settings",
+    "Split": "graph",
+    "TotalVariation": "objectives",
+    "UsageError": "errors",
+    "fit": "training",
+    "load": "data",
+}
+
+__all__ = [
+    "ENC",
+    "CrossValidatingGradients",
+    "DataError",
+    "EverynodeError",
+    "Graph",
+    "MutualInformation",
+    "Network",
+    "NodeClassifier",
+    "PReg",
+    "Settings",
+    "Split",
+    "TotalVariation",
+    "UsageError",
+    "fit",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'everynode' has no attribute {name!r}")
+    value = getattr(import_module(f"everynode.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -68,7 +68,7 @@ def _row(text: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], i
     """The non-zero columns, their values and the length of a line such as ``0,1,0``."""
     characters = np.frombuffer(text, dtype=np.uint8)
     bits = characters[::2] - _ZERO  # wraps far above 1 for anything but 0 and 1
-    if len(characters) % 2 and int(bits.max(initial=2)) <= 1 and bool((characters[1::2] == _COMMA).all()):
+    if len(characters) % 2 and int(bits.max()) <= 1 and bool((characters[1::2] == _COMMA).all()):
         where = np.flatnonzero(bits)
         return where, np.ones(len(where), np.float32), len(bits)
     row = np.array([float(item) for item in text.split(b",")], dtype=np.float32)

@@ -42,7 +42,7 @@ class _Dtype:
     def resolve(self) -> np.dtype[Any]:
         if self.code not in _NUMBERS:
             raise ValueError(f"an array of type {self.code!r}")
-        return np.dtype(self.code).newbyteorder({"<": "<", ">": ">"}.get(self.order, "="))
+        return np.dtype((self.order if self.order in "<>" else "=") + self.code)
 
 
 class _Array:

@@ -84,7 +84,7 @@ def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:
 def _share(total: int, counts: Ints, least: Ints, most: Ints) -> Ints:
     """``total`` shared out in proportion to ``counts`` by largest remainders, within ``least`` and ``most`` (which come first)."""
     quota = total * counts / counts.sum()
-    got = np.clip(np.floor(quota).astype(np.int64), least, most)
+    got: Ints = np.clip(np.floor(quota).astype(np.int64), least, most)
     while got.sum() < total and (got < most).any():
         got[np.where(got < most, quota - got, -np.inf).argmax()] += 1
     while got.sum() > total and (got > least).any():  # those with a minimum took more than their share

@@ -37,7 +37,7 @@ class Store:
             with closing(sqlite3.connect(self.path, timeout=60.0)) as connection, connection:
                 yield connection
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self.path} cannot be used as a store of runs ({error}): give another --out, or move the file away.") from error
+            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or give another --out.") from error
 
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Keep a record; the first one of a run stays."""

@@ -27,7 +27,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_many(work: Callable[[Job, Any], Result], jobs: Sequence[Job], shared: Any, *, workers: int | None = None) -> Iterator[tuple[Job, Result]]:
+def run_many(
+    work: Callable[[Job, Any], Result], jobs: Sequence[Job], shared: Any, *, workers: int | None = None
+) -> Iterator[tuple[Job, Result]]:
     """``work(job, shared)`` for every job; (job, result) in the order in which they end.
 
     Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
@@ -54,7 +56,8 @@ def run_many(work: Callable[[Job, Any], Result], jobs: Sequence[Job], shared: An
                 try:
                     result = future.result()
                 except BrokenProcessPool as error:
-                    raise EverynodeError("A worker process was killed (out of memory?): what has ended is kept; try again with --workers 1.") from error
+                    why = "A worker process was killed (out of memory?). What has ended is kept: run it again, perhaps with --workers 1."
+                    raise EverynodeError(why) from error
                 yield job, result
     finally:
         # Not waiting: after Ctrl-C nobody wants to see the runs in hand end.

@@ -1,0 +1,243 @@
+"""NodeClassifier: the whole of it in the manner of scikit-learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from everynode.data import hold_out
+from everynode.errors import DataError, UsageError
+from everynode.graph import UNLABELLED, Graph, Split
+from everynode.progress import Bar, describe
+from everynode.settings import Settings
+from everynode.training import evaluate, fit, load_model, save_model
+from everynode.training.loop import Fitted
+
+
+class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A node classifier that learns from every node, labelled or not.
+
+    It takes a :class:`Graph`, or, as scikit-learn does, a feature matrix and labels with the edges beside them::
+
+        NodeClassifier().fit(graph).predict(graph)
+        NodeClassifier().fit(X, y, edge_index=edges).predict(X, edge_index=edges)
+
+    In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, a stratified
+    ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
+
+    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``. ``preset`` and the
+    parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    ``random_state``: the seed of weights, dropout, halves and hold-out.
+
+    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``.
+
+    >>> import everynode as en
+    >>> graph = en.load("citeseer")
+    >>> model = NodeClassifier(objective="tv", epochs=20).fit(graph)
+    >>> model.predict_proba(graph).shape
+    (3327, 6)
+    """
+
+    def __init__(
+        self,
+        backbone: str = "gcn",
+        objective: str = "enc",
+        *,
+        preset: str = "default",
+        layers: int | None = None,
+        channels: int | None = None,
+        dropout: float | None = None,
+        layer_dropout: float | None = None,
+        input: str | None = None,
+        mi: float | None = None,
+        mi_lambda: float | None = None,
+        tv: float | None = None,
+        tv_sigma: float | None = None,
+        tv_gate: str | None = None,
+        cvg: float | None = None,
+        halves: str | None = None,
+        lr_gnn: float | None = None,
+        lr_oc: float | None = None,
+        wd_gnn: float | None = None,
+        wd_oc: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        select: str | None = None,
+        validation_fraction: float = 0.2,
+        random_state: int = 0,
+        verbose: bool | None = None,
+    ):
+        self.backbone = backbone
+        self.objective = objective
+        self.preset = preset
+        self.layers = layers
+        self.channels = channels
+        self.dropout = dropout
+        self.layer_dropout = layer_dropout
+        self.input = input
+        self.mi = mi
+        self.mi_lambda = mi_lambda
+        self.tv = tv
+        self.tv_sigma = tv_sigma
+        self.tv_gate = tv_gate
+        self.cvg = cvg
+        self.halves = halves
+        self.lr_gnn = lr_gnn
+        self.lr_oc = lr_oc
+        self.wd_gnn = wd_gnn
+        self.wd_oc = wd_oc
+        self.epochs = epochs
+        self.patience = patience
+        self.select = select
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _settings(self, graph: Graph) -> Settings:
+        own = ("backbone", "objective", "preset", "validation_fraction", "random_state", "verbose")
+        changes = {name: value for name, value in self.get_params().items() if name not in own}
+        split = "public" if len(graph.splits) == 1 else "geom-gcn"
+        return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
+
+    def fit(self, X: Any, y: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int = 0) -> Self:
+        """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges)."""
+        if isinstance(X, Graph):
+            if y is not None or edge_index is not None:
+                raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y and edge_index.")
+            graph = self._with_validation(X, fold)
+            self.n_features_in_ = graph.num_features
+            self._fold = fold
+        else:
+            if y is None:
+                raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
+            graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
+            self._fold = 0
+        settings = self._settings(graph)
+        with Bar(f"{settings.backbone} {self.objective}", settings.epochs, unit="epochs", show=self.verbose) as bar:
+            fold = self._fold if len(graph.splits) > 1 else 0
+            self.fitted_: Fitted = fit(
+                graph, settings, fold=fold, seed=self._seed(), report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1)
+            )
+        self.classes_ = np.asarray(graph.classes)
+        self._read_off()
+        return self
+
+    def _read_off(self) -> None:
+        self.network_ = self.fitted_.network
+        self.history_ = self.fitted_.history
+        self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
+
+    def _seed(self) -> int:
+        if self.random_state is None or isinstance(self.random_state, np.random.RandomState):
+            return int((self.random_state or np.random.mtrand._rand).randint(2**31))
+        return int(self.random_state)
+
+    def _encode(self, y: Any) -> tuple[Any, list[Any]]:
+        """Class indices with -1 for unlabelled, and the classes in order."""
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            import warnings
+
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
+            y = y[:, 0]
+        if y.dtype.kind == "f":
+            missing = np.isnan(y)
+        elif y.dtype.kind == "O":
+            missing = np.array([v is None or v != v for v in y.tolist()])
+        else:
+            missing = np.zeros(len(y), dtype=bool)
+        if y.dtype.kind in "if":
+            missing |= y == UNLABELLED
+        if len(y[~missing]):
+            check_classification_targets(y[~missing])
+        classes = np.unique(y[~missing])
+        codes = np.full(len(y), UNLABELLED, dtype=np.int64)
+        codes[~missing] = np.searchsorted(classes, y[~missing])
+        return codes, classes.tolist()
+
+    def _graph(self, X: Any, edge_index: Any, edge_weight: Any, *, reset: bool, labels: tuple[Any, list[Any]] | None = None) -> Graph:
+        if isinstance(X, Graph):
+            return X
+        X = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=np.float32)
+        edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
+        if labels is None:
+            return Graph.from_arrays(X, edges, np.full(X.shape[0], UNLABELLED), classes=tuple(self.classes_.tolist()), edge_weight=edge_weight)
+        codes, classes = labels
+        if len(codes) != X.shape[0]:
+            raise DataError(f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows of X, {len(codes)} labels.")
+        return Graph.from_arrays(X, edges, codes, classes=classes, edge_weight=edge_weight)
+
+    def _with_validation(self, graph: Graph, fold: int) -> Graph:
+        """The graph with validation nodes in the fold: its own, or held out of the training nodes."""
+        if graph.splits and len(graph.nodes("val", fold)):
+            return graph
+        empty = torch.zeros(0, dtype=torch.int64)
+        train = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0].cpu()
+        test = graph.splits[fold].test if graph.splits else empty
+        if graph.num_classes < 2:
+            raise DataError(f"NodeClassifier can't train with {graph.num_classes} class: label nodes of at least two classes.")
+        train, val = hold_out(train, graph.labels, self.validation_fraction, self._seed())
+        return graph.with_splits([Split(train, val, test)])
+
+    def predict_proba(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
+        """The n x k class probabilities of every node, columns as in ``classes_``."""
+        check_is_fitted(self)
+        graph = self._graph(X, edge_index, edge_weight, reset=False)
+        with torch.no_grad():
+            return torch.softmax(self.network_(graph).double(), dim=1).cpu().numpy()
+
+    def predict(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
+        """The class of every node."""
+        probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
+        return self.classes_[probabilities.argmax(1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, edge_index: Any = None, fold: int | None = None) -> float:
+        """The accuracy: on ``score(graph, "test")`` (or "val", "train"), or on ``score(X, y, edge_index=...)`` where y is labelled."""
+        check_is_fitted(self)
+        if isinstance(X, Graph):
+            part = "test" if y is None else y
+            if part not in Split._fields:
+                raise UsageError(f"score(graph, part) takes 'train', 'val' or 'test'. Got {part!r}.")
+            value = evaluate(self.network_, X, part, self._fold if fold is None else fold)
+            if value is None:
+                raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
+            return value
+        y = np.asarray(y)
+        known = y != UNLABELLED if y.dtype.kind in "if" else np.ones(len(y), dtype=bool)
+        right = self.predict(X, edge_index=edge_index)[known] == y[known]
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
+        check_is_fitted(self)
+        save_model(folder, self.fitted_, {"estimator": self.get_params()})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> NodeClassifier:
+        """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
+        network, card = load_model(folder)
+        settings = Settings(**card["settings"])
+        model = cls(**card["estimator"]) if "estimator" in card else cls(settings.backbone, card["run"]["objective"], preset=card["run"]["preset"])
+        model.fitted_ = Fitted(
+            network, settings, tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"], card["seed"],
+            card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
+        )  # fmt: skip
+        model.classes_ = np.asarray(card["classes"])
+        model.n_features_in_, model._fold = card["num_features"], card["fold"]
+        model._read_off()
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
