@@ -49,9 +49,7 @@ class DataOptions:
 
         from everynode.data import CATALOGUE, load
 
-        graph = load(
-            name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed
-        )
+        graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
         split = self.split or CATALOGUE[name].splits[0]
         try:
             device = torch.device(self.device)
@@ -286,7 +284,9 @@ def compare(
         raise UsageError("--seeds, --folds and --workers must be at least 1.")
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
-        raise UsageError(f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split.")
+        raise UsageError(
+            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
+        )
     pairs = [(fold, seed + i) for i in range(seeds)] if folds is None else [(f, seed) for f in range(folds)]
     runs = [
         model.run(name, graph, split, fold=f, seed=s, objective=objective) for f, s in pairs for objective in (BASELINE, model.objective)
@@ -339,9 +339,7 @@ def compare(
 
 
 @data_app.command(name="list")
-def data_list(
-    *, data_dir: Path | None = None, json_output: Annotated[bool, Parameter(name="--json", negative="")] = False
-) -> int:
+def data_list(*, data_dir: Path | None = None, json_output: Annotated[bool, Parameter(name="--json", negative="")] = False) -> int:
     """List the graphs that can be named, and whether their files are here.
 
     Parameters
@@ -355,7 +353,11 @@ def data_list(
 
     entries = [(entry, is_present(entry.name, data_dir=data_dir)) for entry in CATALOGUE.values()]
     if json_output:
-        print(json.dumps([{"name": e.name, "present": here, "splits": e.splits, "about": e.about, "caution": e.caution} for e, here in entries]))
+        print(
+            json.dumps(
+                [{"name": e.name, "present": here, "splits": e.splits, "about": e.about, "caution": e.caution} for e, here in entries]
+            )
+        )
         return 0
     for entry, here in entries:
         print(f"{entry.name:15} {'here' if here else 'not here':9} {' | '.join(entry.splits):28} {entry.about} {entry.caution}".rstrip())

@@ -169,7 +169,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=np.float32)
         edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
         if labels is None:
-            return Graph.from_arrays(X, edges, np.full(X.shape[0], UNLABELLED), classes=tuple(self.classes_.tolist()), edge_weight=edge_weight)
+            return Graph.from_arrays(
+                X, edges, np.full(X.shape[0], UNLABELLED), classes=tuple(self.classes_.tolist()), edge_weight=edge_weight
+            )
         codes, classes = labels
         if len(codes) != X.shape[0]:
             raise DataError(f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows of X, {len(codes)} labels.")
@@ -225,7 +227,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
         network, card = load_model(folder)
         settings = Settings(**card["settings"])
-        model = cls(**card["estimator"]) if "estimator" in card else cls(settings.backbone, card["run"]["objective"], preset=card["run"]["preset"])
+        model = (
+            cls(**card["estimator"])
+            if "estimator" in card
+            else cls(settings.backbone, card["run"]["objective"], preset=card["run"]["preset"])
+        )
         model.fitted_ = Fitted(
             network, settings, tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"], card["seed"],
             card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
@@ -239,5 +245,3 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-

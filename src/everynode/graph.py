@@ -172,10 +172,9 @@ class Graph:
         weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else []
         edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
         if not graph.is_directed():  # say so by giving both directions, or every edge would be counted as one-way
-            edges, weights = np.concatenate([edges, edges[::-1]], axis=1), weights * 2
-        if all(w == 1 for w in weights):
-            weights = None
-        return cls.from_arrays(rows, edges, labels, edge_weight=weights, directed=graph.is_directed(), name=name, node_ids=ids)
+            edges, weights = np.concatenate([edges, edges[::-1]], axis=1), [*weights, *weights]
+        kept = None if all(w == 1 for w in weights) else weights
+        return cls.from_arrays(rows, edges, labels, edge_weight=kept, directed=graph.is_directed(), name=name, node_ids=ids)
 
     @classmethod
     def from_scipy(
@@ -292,10 +291,10 @@ class Graph:
     def looped_adjacency(self) -> SparseMatrix:
         """:math:`\\tilde A = A + I` with row = target, column = source."""
         arcs, weight = self.arcs
-        arcs = arcs.cpu().numpy()
-        data = np.ones(arcs.shape[1]) if weight is None else weight.cpu().numpy().astype(np.float64)
+        sources, targets = arcs.cpu().numpy()
+        data = np.ones(len(sources)) if weight is None else weight.cpu().numpy().astype(np.float64)
         n = self.num_nodes
-        matrix = scipy.sparse.coo_array((data, (arcs[1], arcs[0])), shape=(n, n)) + scipy.sparse.eye_array(n)
+        matrix = scipy.sparse.coo_array((data, (targets, sources)), shape=(n, n)) + scipy.sparse.eye_array(n)
         return SparseMatrix.from_scipy(matrix, torch.float64).to(self.labels.device)
 
     def _scaled_adjacency(self, left: float, right: float) -> SparseMatrix:

@@ -96,7 +96,8 @@ class Settings:
         for term in wanted:
             if term in objective.lower().split("+") and not getattr(self, term):
                 raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one, such as --{term} 1.")
-        return dataclasses.replace(self, **{term: 0.0 for term in TERMS if term not in wanted})
+        off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
+        return dataclasses.replace(self, **off)
 
     def network_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.backbones.Network` takes."""

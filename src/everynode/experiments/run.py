@@ -71,5 +71,3 @@ def short(value: float | None) -> str:
     ('73.4', '-')
     """
     return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}"
-
-

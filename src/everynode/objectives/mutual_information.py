@@ -38,5 +38,3 @@ class MutualInformation(nn.Module):
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
         return mutual_information(logits, lam=self.lam)
-
-

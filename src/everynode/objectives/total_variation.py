@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -97,7 +97,7 @@ def _gradient_operator(graph: Graph, factor: Tensor | None) -> SparseMatrix:
 def _squared_feature_gradient(graph: Graph, gate: Gate, chunk: int = 65536) -> np.ndarray:
     """:math:`\\|(\\nabla f^{in})_{ij}\\|_2^2` of every edge, in float64, a block of edges at a time."""
     features = graph.row_normalised_features if gate == "row" else graph.features
-    x = features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()
+    x: Any = features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()
     x = x.astype(np.float64)
     if gate == "standardised":  # centring cancels in no difference of weighted features, but would make sparse features dense
         mean = np.asarray(x.mean(axis=0)).ravel()

@@ -1,0 +1,297 @@
+"""The training loop: repeatable, honest about which epoch counts, and polite to Ctrl-C and to the caller's random state."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from everynode.errors import DataError, EverynodeError
+from everynode.graph import Graph, Split
+from everynode.objectives import cross_entropy
+from everynode.settings import Settings
+from everynode.training import Fitted, evaluate, fit
+from everynode.training.loop import build
+
+QUICK = Settings(channels=8, epochs=12, patience=12)
+TERMS = ("mi", "tv", "cvg", "preg")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def small_graph(seed: int = 0, n: int = 90, noise: float = 1.5) -> Graph:
+    """Three classes, two thirds of the edges within one, features that tell a little."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    features = np.eye(3)[labels] @ rng.normal(size=(3, 6)) + noise * rng.normal(size=(n, 6))
+    source = rng.integers(0, n, 3 * n)
+    target = np.where(rng.random(3 * n) < 0.67, (source + 3 * rng.integers(1, n // 3, 3 * n)) % n, rng.integers(0, n, 3 * n))
+    parts = torch.from_numpy(rng.permutation(n)).split([n // 6, n // 3, n - n // 6 - n // 3])
+    return Graph.from_arrays(features.astype(np.float32), np.stack([source, target]), labels, splits=[Split(*(p.sort().values for p in parts))])
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return small_graph()
+
+
+def weights(fitted: Fitted) -> dict[str, torch.Tensor]:
+    return fitted.network.state_dict()
+
+
+def same_weights(a: Fitted, b: Fitted) -> bool:
+    one, two = weights(a), weights(b)
+    assert list(one) == list(two)
+    return all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+def test_same_seed_same_result_bit_for_bit(graph, backbone):
+    settings = dataclasses.replace(QUICK, backbone=backbone)
+    a, b = fit(graph, settings, seed=3), fit(graph, settings, seed=3)
+    assert same_weights(a, b)
+    assert a.history == b.history
+    assert (a.best_epoch, a.metrics) == (b.best_epoch, b.metrics)
+
+
+def test_another_seed_is_another_result(graph):
+    a, b = fit(graph, QUICK, seed=3), fit(graph, QUICK, seed=4)
+    assert not same_weights(a, b)
+    assert a.history["ce"] != b.history["ce"]
+
+
+@pytest.mark.parametrize("select", ["loss", "accuracy"])
+def test_the_weights_of_the_best_epoch_come_back(graph, select):
+    settings = dataclasses.replace(QUICK, select=select, epochs=40, patience=40, lr_oc=0.1)
+    fitted = fit(graph, settings)
+    assert fitted.best_epoch < fitted.epochs - 1, "the last epoch is the best: this test would see nothing"
+    assert not fitted.network.training
+    with torch.no_grad():
+        logits = fitted.network(graph)
+    assert float(cross_entropy(logits, graph.labels, graph.nodes("val"))) == fitted.metrics["val_loss"]
+    assert evaluate(fitted.network, graph, "val") == fitted.metrics["val_accuracy"]
+    for name, value in fitted.metrics.items():
+        assert fitted.history[name][fitted.best_epoch] == value
+
+
+def test_selection_by_loss_takes_the_first_least_loss(graph):
+    fitted = fit(graph, dataclasses.replace(QUICK, select="loss", epochs=40, patience=40, lr_oc=0.1))
+    assert fitted.best_epoch == int(np.argmin(fitted.history["val_loss"]))
+
+
+def test_selection_by_accuracy_breaks_ties_by_loss(graph):
+    fitted = fit(graph, dataclasses.replace(QUICK, select="accuracy", epochs=40, patience=40, lr_oc=0.1))
+    accuracy, loss = (np.array(fitted.history[name]) for name in ("val_accuracy", "val_loss"))
+    tied = np.flatnonzero(accuracy == accuracy.max())
+    assert len(tied) > 1, "no tie: this test would see nothing"
+    assert fitted.best_epoch == tied[loss[tied].argmin()]
+    assert fitted.best_epoch != tied[0], "the first of the tied is the best: this test would see nothing"
+
+
+def test_loss_and_accuracy_can_choose_different_epochs(graph):
+    options = {"epochs": 40, "patience": 40, "lr_oc": 0.1}
+    by_loss, by_accuracy = (fit(graph, dataclasses.replace(QUICK, select=select, **options)) for select in ("loss", "accuracy"))
+    assert by_loss.history == by_accuracy.history
+    assert by_loss.best_epoch != by_accuracy.best_epoch
+
+
+@pytest.mark.parametrize("patience", [1, 4])
+def test_training_stops_after_so_many_epochs_without_a_better_one(graph, patience):
+    fitted = fit(graph, dataclasses.replace(QUICK, epochs=300, patience=patience, select="loss", lr_oc=0.1))
+    assert fitted.epochs == fitted.best_epoch + patience + 1 < 300
+
+
+def test_training_stops_at_the_epochs_limit(graph):
+    assert fit(graph, dataclasses.replace(QUICK, epochs=7, patience=100)).epochs == 7
+    only = fit(graph, dataclasses.replace(QUICK, epochs=1))
+    assert (only.epochs, only.best_epoch) == (1, 0)
+
+
+def test_a_longer_run_begins_as_the_shorter_one(graph):
+    short, long = (fit(graph, dataclasses.replace(QUICK, epochs=n, patience=99)) for n in (5, 9))
+    assert all(long.history[name][:5] == values for name, values in short.history.items())
+
+
+@pytest.mark.parametrize(
+    ("objective", "terms"), [("ce", ()), ("mi", ("mi",)), ("mi+tv", ("mi", "tv")), ("enc", ("mi", "tv", "cvg")), ("enc+preg", TERMS)]
+)
+def test_history_has_each_term_total_and_validation(graph, objective, terms):
+    settings = dataclasses.replace(QUICK, preg=0.1, epochs=3).for_objective(objective)
+    reported = []
+    fitted = fit(graph, settings, report=lambda epoch, row: reported.append((epoch, row)))
+    assert set(fitted.history) == {"ce", *terms, "total", "val_loss", "val_accuracy"}
+    assert all(len(values) == fitted.epochs == 3 for values in fitted.history.values())
+    assert [epoch for epoch, _ in reported] == [0, 1, 2]
+    assert all(fitted.history[name][epoch] == value for epoch, row in reported for name, value in row.items())
+    for epoch in range(3):
+        parts = fitted.history["ce"][epoch] + sum(getattr(settings, term) * fitted.history[term][epoch] for term in terms)
+        assert fitted.history["total"][epoch] == pytest.approx(parts, rel=1e-5)
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+def test_each_parameter_group_has_its_own_rates(graph, backbone):
+    settings = dataclasses.replace(QUICK, backbone=backbone, lr_gnn=0.011, wd_gnn=0.012, lr_oc=0.013, wd_oc=0.014)
+    network, _, optimiser = build(graph, settings, fold=0, seed=0)
+    rates = {id(p): (g["lr"], g["weight_decay"]) for g in optimiser.param_groups for p in g["params"]}
+    assert len(rates) == len(list(network.parameters()))
+    for name, parameter in network.named_parameters():
+        assert rates[id(parameter)] == ((0.011, 0.012) if name.startswith("layers.") else (0.013, 0.014)), name
+
+
+def test_rates_reach_the_weights(graph):
+    """A rate that can move nothing leaves its group where the seed put it, and the other group moves."""
+    start, *_ = build(graph, QUICK, fold=0, seed=0)
+    fitted = fit(graph, dataclasses.replace(QUICK, lr_gnn=1e-30, wd_gnn=0.0, select="loss"))
+    for name, value in start.state_dict().items():
+        assert torch.equal(value, weights(fitted)[name]) == name.startswith("layers."), name
+
+
+def test_test_nodes_do_not_influence_training(graph):
+    test = graph.nodes("test")
+    labels = graph.labels.clone()
+    labels[test] = (labels[test] + 1) % 3
+    settings = dataclasses.replace(QUICK, preg=0.1)
+    a, b = fit(graph, settings), fit(dataclasses.replace(graph, labels=labels), settings)
+    assert same_weights(a, b)
+    assert a.history == b.history
+    assert a.metrics == b.metrics
+
+
+def test_validation_nodes_choose_but_do_not_train(graph):
+    val = graph.nodes("val")
+    labels = graph.labels.clone()
+    labels[val] = (labels[val] + 1) % 3
+    a, b = fit(graph, QUICK), fit(dataclasses.replace(graph, labels=labels), QUICK)
+    assert a.history["total"] == b.history["total"]
+    assert a.history["val_accuracy"] != b.history["val_accuracy"]
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_switching_a_term_on_changes_nothing_else(graph, term):
+    plain = QUICK.for_objective("ce")
+    on = fit(graph, dataclasses.replace(plain, **{term: 0.7}))
+    without = fit(graph, plain)
+    assert on.history["ce"][0] == without.history["ce"][0], "the dropout masks of the first forward pass differ"
+    assert on.history["ce"] != without.history["ce"]
+    # A weight that vanishes in float32: the term is computed in every epoch, and not a bit of the training changes.
+    silent = fit(graph, dataclasses.replace(plain, **{term: 1e-60}))
+    assert term in silent.history
+    assert silent.history["ce"] == without.history["ce"]
+    assert same_weights(silent, without)
+
+
+def test_ctrl_c_keeps_the_best_so_far(graph):
+    def report(epoch, row):
+        if epoch == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    settings = dataclasses.replace(QUICK, epochs=30, patience=30)
+    stopped = fit(graph, settings, report=report)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert stopped.interrupted
+    assert stopped.epochs == 7
+    undisturbed = fit(graph, dataclasses.replace(settings, epochs=7))
+    assert not undisturbed.interrupted
+    assert stopped.history == undisturbed.history
+    assert same_weights(stopped, undisturbed)
+
+
+def test_a_second_ctrl_c_ends_at_once(graph):
+    epochs = []
+
+    def report(epoch, row):
+        epochs.append(epoch)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        fit(graph, QUICK, report=report)
+    assert epochs == [0]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fit_works_outside_the_main_thread(graph):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(fit(graph, QUICK)))
+    thread.start()
+    thread.join()
+    assert same_weights(found[0], fit(graph, QUICK))
+
+
+def test_the_callers_random_state_is_neither_used_nor_changed(graph):
+    torch.manual_seed(123)
+    np.random.seed(123)  # noqa: NPY002 - the global state is what is tested
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    a = fit(graph, QUICK)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert (np.random.get_state()[1] == numpy_before).all()  # noqa: NPY002
+    torch.manual_seed(321)
+    assert same_weights(a, fit(graph, QUICK))
+
+
+def test_the_random_state_comes_back_when_training_fails(graph):
+    before = torch.get_rng_state()
+    with pytest.raises(EverynodeError):
+        fit(graph, dataclasses.replace(QUICK, lr_oc=1e30, lr_gnn=1e30))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_loss_that_is_not_finite_is_one_sentence(graph):
+    with pytest.raises(EverynodeError, match=r"loss became (nan|inf) in epoch \d+: lower the learning rates"):
+        fit(graph, dataclasses.replace(QUICK, lr_oc=1e30, lr_gnn=1e30))
+
+
+def test_a_graph_without_validation_nodes_is_refused(graph):
+    none = torch.zeros(0, dtype=torch.int64)
+    with pytest.raises(DataError, match="no labelled validation node"):
+        fit(graph.with_splits([graph.splits[0]._replace(val=none)]), QUICK)
+
+
+def test_a_graph_of_one_class_is_refused(graph):
+    one = dataclasses.replace(graph, labels=torch.zeros_like(graph.labels), classes=(0,))
+    with pytest.raises(DataError, match="nothing to tell apart"):
+        fit(one, QUICK)
+
+
+def test_evaluate_counts_the_labelled_nodes_of_the_part(graph):
+    fitted = fit(graph, QUICK)
+    with torch.no_grad():
+        predicted = fitted.network(graph).argmax(1)
+    for part in ("train", "val", "test"):
+        nodes = getattr(graph.splits[0], part).tolist()
+        assert evaluate(fitted.network, graph, part) == sum(int(predicted[i]) == int(graph.labels[i]) for i in nodes) / len(nodes)
+    none = torch.zeros(0, dtype=torch.int64)
+    assert evaluate(fitted.network, graph.with_splits([graph.splits[0]._replace(test=none)])) is None
+
+
+def test_the_fold_that_was_named_is_trained_on(graph):
+    first = graph.splits[0]
+    second = Split(first.val, first.train, first.test)
+    folds = graph.with_splits([first, second])
+    assert same_weights(fit(folds, QUICK, fold=0), fit(graph, QUICK))
+    assert same_weights(fit(folds, QUICK, fold=1), fit(graph.with_splits([second]), QUICK))
+    assert fit(folds, QUICK, fold=1).fold == 1
+
+
+def test_training_learns(graph):
+    """On an easy graph, far better than chance: the loop does minimise."""
+    easy = small_graph(seed=1, noise=0.3)
+    fitted = fit(easy, dataclasses.replace(QUICK, epochs=60))
+    score = evaluate(fitted.network, easy, "test")
+    assert score is not None
+    assert score > 0.8
+    assert fitted.history["ce"][-1] < 0.5 * math.log(3)
