@@ -3,6 +3,6 @@
 from everynode.backbones.gat import GATLayer
 from everynode.backbones.gcn import GCNLayer
 from everynode.backbones.gcnii import GCNIILayer
-from everynode.backbones.network import BACKBONES, Network, dropout
+from everynode.backbones.network import BACKBONES, Network
 
-__all__ = ["BACKBONES", "GATLayer", "GCNIILayer", "GCNLayer", "Network", "dropout"]
+__all__ = ["BACKBONES", "GATLayer", "GCNIILayer", "GCNLayer", "Network"]

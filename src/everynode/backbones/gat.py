@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from everynode.graph import Graph
+from everynode.backbones.field import Hop
 from everynode.sparse import Pattern, spmm
 
 
@@ -30,16 +30,17 @@ class GATLayer(nn.Module):
         for parameter in (self.attention_weight, self.a):
             nn.init.xavier_uniform_(parameter, generator=generator)
 
-    def forward(self, f: Tensor, f_0: Tensor, graph: Graph) -> Tensor:
+    def forward(self, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
         """n x c features to n x c features (``f_0``, the opening layer's output, is for GCNII only)."""
-        adjacency = graph.looped_adjacency
+        adjacency = hop.looped_adjacency
         pattern = adjacency.pattern
         # a' [W f_i || W f_j] is a sum of one number per target and one per source: nothing of size edges x channels.
         target, source = (f @ (self.attention_weight @ self.a.T)).unbind(1)
+        if hop.targets is not None:
+            target = target[hop.targets]
         scores = nn.functional.leaky_relu(target[pattern.row] + source[pattern.column], self.negative_slope)
-        if graph.edge_weight is not None:
-            scores = scores + adjacency.values.to(scores.dtype).log()
-        return torch.relu(spmm(pattern, edge_softmax(scores, pattern), f @ self.weight))
+        scores = scores + adjacency.values.to(scores.dtype).log()  # the logarithm of 1 where edges have no weights
+        return torch.relu_(spmm(pattern, edge_softmax(scores, pattern), f @ self.weight))
 
 
 def edge_softmax(scores: Tensor, pattern: Pattern) -> Tensor:

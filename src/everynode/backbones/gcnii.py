@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from everynode.graph import Graph
+from everynode.backbones.field import Hop
 
 
 class GCNIILayer(nn.Module):
@@ -25,7 +25,13 @@ class GCNIILayer(nn.Module):
         self.alpha = alpha
         self.beta = math.log(lam / position + 1.0)
 
-    def forward(self, f: Tensor, f_0: Tensor, graph: Graph) -> Tensor:
+    def forward(self, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
         """n x c features ``f`` and opening features ``f_0`` to n x c features."""
-        s = torch.lerp(graph.gcn_operator @ f, f_0, self.alpha)
-        return torch.relu(torch.lerp(s, s @ self.weight, self.beta))
+        if hop.origins is not None:
+            f_0 = f_0.index_select(0, hop.origins)
+        s = hop.gcn_operator.blend(f, f_0, self.alpha)
+        return torch.relu_(s @ self.matrix())
+
+    def matrix(self) -> Tensor:
+        """:math:`\\beta W + (1 - \\beta) I`, which makes one product of the two terms."""
+        return torch.lerp(torch.eye(len(self.weight), dtype=self.weight.dtype, device=self.weight.device), self.weight, self.beta)

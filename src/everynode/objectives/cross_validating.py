@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from everynode.errors import UsageError, unknown
 from everynode.graph import Graph
-from everynode.numerics import safe_cosine
+from everynode.numerics import gradient_cosine
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
 
 Halves = Literal["random", "stratified", "fixed"]
@@ -31,14 +31,7 @@ def cross_validating_gradients(loss_1: Tensor, loss_2: Tensor, parameters: Seque
     >>> cross_validating_gradients((w * torch.tensor([1.0, 0.0])).sum(), w.sum(), [w])
     tensor(-0.7071)
     """
-    g_1, g_2 = (_flat_gradient(loss, parameters) for loss in (loss_1, loss_2))
-    return -safe_cosine(g_1, g_2)
-
-
-def _flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    # People's own models have parameters that a loss does not reach: those count as zeros.
-    grads = torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True)
-    return torch.cat([g.reshape(-1) for g in grads])
+    return -gradient_cosine([loss_1, loss_2], parameters)
 
 
 def draw_halves(nodes: Tensor, labels: Tensor, halves: Halves, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -66,30 +59,45 @@ class CrossValidatingGradients(nn.Module):
     """
 
     calls: Tensor
+    nodes: Tensor
+    labels: Tensor
+    everyone: Tensor
 
     def __init__(self, graph: Graph, *, fold: int = 0, halves: Halves = "random", seed: int = 0):
         super().__init__()
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
-        self.cross_entropy = CrossEntropy(graph, fold=fold)
+        nodes = CrossEntropy(graph, fold=fold).nodes
         self.halves, self.seed = halves, seed
+        self.register_buffer("nodes", nodes, persistent=False)
+        self.register_buffer("labels", graph.labels[nodes], persistent=False)
+        self.register_buffer("everyone", torch.arange(len(nodes), device=nodes.device), persistent=False)
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
-    def partition(self) -> tuple[Tensor, Tensor]:
-        """The halves of the next call."""
+    def _positions(self) -> tuple[Tensor, Tensor]:
+        """Where the halves of the next call stand among the training nodes."""
         draw = 0 if self.halves == "fixed" else int(self.calls)
         rng = np.random.Generator(np.random.SFC64([self.seed, draw]))
-        return draw_halves(self.cross_entropy.nodes, self.cross_entropy.labels, self.halves, rng)
+        return draw_halves(self.everyone, self.labels, self.halves, rng)
+
+    def partition(self) -> tuple[Tensor, Tensor]:
+        """The halves of the next call, as node indices."""
+        p_1, p_2 = self._positions()
+        return self.nodes[p_1], self.nodes[p_2]
 
     def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor]) -> Tensor:
         """The term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
         parameters = trainable(model)
-        p_1, p_2 = self.partition()
+        p_1, p_2 = self._positions()
         self.calls += 1
         if len(p_1) == 0:  # one labelled node cannot be halved
             return logits.sum() * 0.0
-        labels = self.cross_entropy.labels
-        return cross_validating_gradients(cross_entropy(logits, labels, p_1), cross_entropy(logits, labels, p_2), parameters)
+        shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
+        cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2)) if shortcut else None
+        if cosine is not None:
+            return -cosine
+        at = logits.index_select(0, self.nodes)
+        return cross_validating_gradients(cross_entropy(at, self.labels, p_1), cross_entropy(at, self.labels, p_2), parameters)
 
 
 def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor, nn
 
 from everynode.errors import require
-from everynode.numerics import entropy_of_mass, entropy_of_rows, log_class_mass
+from everynode.numerics import entropy_of_columns, entropy_of_mass, log_class_mass, log_softmax_by_class
 
 
 def mutual_information(logits: Tensor, *, lam: float = 2.0) -> Tensor:
@@ -24,7 +27,29 @@ def mutual_information(logits: Tensor, *, lam: float = 2.0) -> Tensor:
     >>> mutual_information(torch.tensor([[99.0, 0.0], [0.0, 99.0]]), lam=1.0)  # -log 2: all that two classes can carry
     tensor(-0.6931)
     """
-    return entropy_of_rows(logits).mean() - lam * entropy_of_mass(log_class_mass(logits), len(logits))
+    return MutualInformation(lam=lam)(logits)
+
+
+class _MutualInformation(torch.autograd.Function):
+    """Value and gradient in closed form: half the passes over the nodes that autograd would make, and exact for its second turn."""
+
+    @staticmethod
+    def forward(ctx, logits: Tensor, lam: float) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(logits)
+        ctx.lam = lam
+        log_y = log_softmax_by_class(logits)
+        return entropy_of_columns(log_y).mean() - lam * entropy_of_mass(log_class_mass(log_y), len(logits))
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        (logits,) = ctx.saved_tensors
+        log_y = log_softmax_by_class(logits)
+        y = log_y.exp()
+        log_mean = log_class_mass(log_y) - math.log(len(logits))
+        # With q = lambda log y~ - log y: dL / df_is = y_is (q_is - sum_t y_it q_it) / n.
+        q = ctx.lam * log_mean[:, None] - log_y
+        q = y * (q - (y * q).sum(0))
+        return (q * (grad / len(logits))).T, None
 
 
 class MutualInformation(nn.Module):
@@ -37,4 +62,4 @@ class MutualInformation(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
-        return mutual_information(logits, lam=self.lam)
+        return _MutualInformation.apply(logits, self.lam)

@@ -130,7 +130,7 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
         "everynode": __version__,
         "torch": str(torch.__version__),
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
-        "num_features": fitted.network.opening.in_features,
+        "num_features": fitted.network.num_features,
         "classes": list(fitted.classes),
         "settings": dataclasses.asdict(fitted.settings),
         "graph": {"name": fitted.graph_name, "digest": fitted.graph_digest},

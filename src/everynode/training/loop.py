@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from everynode.backbones import Network
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph
-from everynode.objectives import ENC, cross_entropy
+from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
 
@@ -92,6 +92,7 @@ def fit(
     val = graph.nodes("val", fold)
     if not len(val):
         raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
+    val_labels = graph.labels[val]
     network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
     history: dict[str, list[float]] = {}
     best: dict[str, Tensor] = {}
@@ -122,9 +123,9 @@ def fit(
                 raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
             network.eval()
             with torch.no_grad():
-                logits = network(graph)
-                row["val_loss"] = float(cross_entropy(logits, graph.labels, val))
-                row["val_accuracy"] = accuracy(logits, graph.labels, val)
+                logits = network(graph, val)
+                row["val_loss"] = nn.functional.cross_entropy(logits, val_labels).item()
+                row["val_accuracy"] = accuracy(logits, val_labels)
             for name, value in row.items():
                 history.setdefault(name, []).append(value)
             # Higher is better, ties by loss; with select="loss" the loss alone counts.
@@ -150,9 +151,9 @@ def fit(
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
 
 
-def accuracy(logits: Tensor, labels: Tensor, nodes: Tensor) -> float:
-    """The share of ``nodes`` whose largest logit is their label's."""
-    return float((logits[nodes].argmax(1) == labels[nodes]).double().mean())
+def accuracy(logits: Tensor, labels: Tensor) -> float:
+    """The share of rows whose largest logit is their label's."""
+    return (logits.argmax(1) == labels).sum().item() / len(labels)
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:
@@ -162,7 +163,7 @@ def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0
         return None
     network.eval()
     with torch.no_grad():
-        return accuracy(network(graph), graph.labels, nodes)
+        return accuracy(network(graph)[nodes], graph.labels[nodes])
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""Time both sides, interleaved, in one process, and say how far each is from what the machine can do."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from everynode.benchmarks.sides import DEPTH, OBJECTIVES, Ours, Stock, check_same, one_fold, settings_for
+from everynode.data import load
+from everynode.graph import Graph
+
+GRAPHS = ("cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor")
+
+
+def bench(
+    graphs: Sequence[str], backbones: Sequence[str], objectives: Sequence[str], threads: Sequence[int], seconds: float, data_dir: Any = None
+) -> Iterator[dict[str, Any]]:
+    """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio."""
+    for name in graphs:
+        graph = one_fold(load(name, data_dir=data_dir))
+        data = graph.to_pyg()
+        for backbone in backbones:
+            for objective in objectives:
+                settings = settings_for(backbone, objective)
+                check_same(graph, data, settings)
+                us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
+                for count in threads:
+                    torch.set_num_threads(count)
+                    mine, theirs = interleaved(us.step, them.step, seconds)
+                    yield {
+                        "graph": name,
+                        "backbone": f"{backbone}-{DEPTH[backbone]}",
+                        "objective": objective,
+                        "threads": count,
+                        "everynode_ms": 1000 * statistics.median(mine),
+                        "stock_ms": 1000 * statistics.median(theirs),
+                        "ratio": statistics.median(theirs) / statistics.median(mine),
+                        "everynode_quartiles_ms": [1000 * q for q in statistics.quantiles(mine, n=4)[::2]],
+                        "stock_quartiles_ms": [1000 * q for q in statistics.quantiles(theirs, n=4)[::2]],
+                        "steps": [len(mine), len(theirs)],
+                        "load": os.getloadavg()[0],
+                    }
+
+
+def interleaved(us: Callable[[], None], them: Callable[[], None], seconds: float) -> tuple[list[float], list[float]]:
+    """Times of both, turn and turn about, for at least ``seconds`` in all and seven turns; ours runs several times in its turn."""
+    for warm in (us, them, us, them):
+        warm()
+    mine: list[float] = []
+    theirs: list[float] = []
+    gc.collect()
+    gc.disable()
+    try:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(theirs) < 7:
+            theirs.append(_time(them))
+            mine += [_time(us) for _ in range(3)]
+    finally:
+        gc.enable()
+    return mine, theirs
+
+
+def _time(step: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def machine(threads: int = 1) -> dict[str, Any]:
+    """What one can hope for here: the speed of a large matrix product and of copying, measured now."""
+    torch.set_num_threads(threads)
+    a = torch.randn(2048, 2048)
+    big = torch.randn(32 * 1024 * 1024)
+    out = torch.empty_like(big)
+    product = min(_time(lambda: torch.mm(a, a)) for _ in range(7))
+    copy = min(_time(lambda: out.copy_(big)) for _ in range(7))
+    return {
+        "gflops": 2 * 2048**3 / product / 1e9,
+        "gbytes_per_s": 2 * big.numel() * 4 / copy / 1e9,
+        "threads": threads,
+        "cores": os.cpu_count(),
+        "processor": platform.processor() or platform.machine(),
+        "torch": str(torch.__version__),
+        "load": os.getloadavg()[0],
+    }
+
+
+def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dict[str, float]:
+    """Flops and bytes that a step and an evaluation cannot do without, whoever writes them.
+
+    Counted: a product of the features, per layer one dense product and one propagation, and the closing product, each once forward,
+    once in evaluation, and in the backward pass once per operand that needs a gradient. Every array is read or written once per
+    product that has it as operand or result (4 bytes a number; a sparse entry 8). CVG: two backward passes for the halves and two
+    Hessian-vector products of two such passes each, over the share of nodes in the labelled nodes' receptive field.
+    """
+    n, c, k, layers = graph.num_nodes, channels, graph.num_classes, DEPTH[backbone]
+    nnz_x = graph.features.pattern.nnz if hasattr(graph.features, "pattern") else n * graph.num_features
+    nnz_p = graph.looped_adjacency.pattern.nnz
+    opening = (2.0 * nnz_x * c, 8.0 * nnz_x + 4.0 * (graph.num_features * c + n * c))
+    dense = (2.0 * n * c * c, 4.0 * (2 * n * c + c * c))
+    spread = (2.0 * nnz_p * c, 8.0 * nnz_p + 8.0 * n * c)
+    closing = (2.0 * n * c * k, 4.0 * (n * c + n * k))
+    forward = [sum(x) for x in zip(opening, *[dense] * layers, *[spread] * layers, closing, strict=True)]
+    backward = [sum(x) for x in zip(opening, *[dense] * (2 * layers), *[spread] * layers, closing, closing, strict=True)]
+    flops, moved = (2 * f + b for f, b in zip(forward, backward, strict=True))
+    if "enc" in objective:
+        field = _receptive_share(graph, layers)
+        flops += field * 2 * (3 * backward[0])
+        moved += field * 2 * (3 * backward[1])
+    return {"flops": flops, "bytes": moved}
+
+
+def _receptive_share(graph: Graph, layers: int) -> float:
+    """The share of nodes within ``layers`` steps of a training node."""
+    reach = torch.zeros(graph.num_nodes, 1)
+    reach[graph.nodes("train")] = 1.0
+    adjacency = graph.looped_adjacency.to(torch.float32)
+    for _ in range(layers):
+        reach = (adjacency @ reach > 0).float()
+    return float(reach.mean())
+
+
+__all__ = ["DEPTH", "GRAPHS", "OBJECTIVES", "bench", "machine", "work"]

@@ -1,0 +1,146 @@
+"""The two sides of a comparison: the same network, weights, objective and optimiser; one stock, one everynode's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv, GCNConv
+
+from everynode.backbones import network as ours
+from everynode.benchmarks.stock import StockNetwork, StockObjective
+from everynode.graph import Graph
+from everynode.settings import Settings
+from everynode.sparse import SparseMatrix
+from everynode.training.loop import accuracy, build
+
+#: Backbone and depth, as the issue of speed is put: GCN-2, GAT-2, GCNII-8.
+DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
+OBJECTIVES = ("ce", "mi+tv", "enc")
+
+
+def settings_for(backbone: str, objective: str, channels: int = 64, layers: int | None = None) -> Settings:
+    """The benchmark's setting: the paper's architecture table with dropout 0.5, and the paper's weights for Cora."""
+    return Settings(
+        backbone=backbone, layers=layers or DEPTH[backbone], channels=channels, dropout=0.5, layer_dropout=0.0, input="raw",
+        mi=1.0, mi_lambda=2.0, tv=2.0, cvg=1.0, halves="random", lr_gnn=1e-3, lr_oc=0.01, wd_gnn=1e-5, wd_oc=1e-5,
+    ).for_objective(objective)  # type: ignore[arg-type] # fmt: skip
+
+
+class Ours:
+    """One training step and one evaluation with everynode."""
+
+    def __init__(self, graph: Graph, settings: Settings):
+        self.graph = graph
+        self.network, self.objective, self.optimiser = build(graph, settings, fold=0, seed=0)
+        self.val = graph.nodes("val")
+        self.val_labels = graph.labels[self.val]
+
+    def loss(self) -> Tensor:
+        """The training loss of one forward pass."""
+        self.network.train()
+        return self.objective(self.network(self.graph), self.network)
+
+    def step(self) -> None:
+        """What the training loop does in an epoch."""
+        loss = self.loss()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.network.eval()
+        with torch.no_grad():
+            logits = self.network(self.graph, self.val)
+            torch.nn.functional.cross_entropy(logits, self.val_labels).item()
+            accuracy(logits, self.val_labels)
+
+
+class Stock:
+    """One training step and one evaluation with stock PyG."""
+
+    def __init__(self, data: Data, classes: int, settings: Settings):
+        s, self.data = settings, data
+        self.network = StockNetwork(data.num_features, classes, s.backbone, s.layers, s.channels, s.dropout, s.gcnii_alpha, s.gcnii_lambda)
+        self.objective = StockObjective(data, s.tv_sigma, s.mi_lambda, s.mi, s.tv, s.cvg)
+        oc = [*self.network.opening.parameters(), *self.network.closing.parameters()]
+        self.optimiser = torch.optim.Adam(
+            [
+                {"params": self.network.convs.parameters(), "lr": s.lr_gnn, "weight_decay": s.wd_gnn},
+                {"params": oc, "lr": s.lr_oc, "weight_decay": s.wd_oc},
+            ]
+        )
+        self.val = data.val_mask.nonzero().view(-1)
+
+    def loss(self, halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """The training loss of one forward pass."""
+        self.network.train()
+        return self.objective(self.network(self.data.x, self.data.edge_index), list(self.network.parameters()), halves)
+
+    def step(self) -> None:
+        """The same epoch."""
+        loss = self.loss()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.network.eval()
+        with torch.no_grad():
+            logits = self.network(self.data.x, self.data.edge_index)
+            float(torch.nn.functional.cross_entropy(logits[self.val], self.data.y[self.val]))
+            float((logits[self.val].argmax(1) == self.data.y[self.val]).float().mean())
+
+
+def one_fold(graph: Graph) -> Graph:
+    """The graph with its first fold only, without the nodes that have no label."""
+    split = graph.splits[0]
+    return graph.with_splits([type(split)(*(graph.nodes(part) for part in split._fields))])
+
+
+def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, float]:
+    """The loss and the norm of its gradient on both sides from the same weights, dropout masks and halves; refuses if they differ."""
+    us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
+    copy_weights(us, them)
+    masks = [torch.rand(graph.num_nodes, width) >= settings.dropout for width in (graph.num_features, settings.channels)]
+    halves = us.objective.terms["cvg"].partition() if settings.cvg else None
+    with _same_masks(us.graph, them.network, masks, settings.dropout):
+        mine, theirs = us.loss(), them.loss(halves)
+    mine.backward()
+    theirs.backward()
+    norms = [float(torch.cat([p.grad.flatten() for p in side.network.parameters()]).norm()) for side in (us, them)]
+    if not torch.allclose(mine, theirs, rtol=2e-4) or abs(norms[0] - norms[1]) > 2e-3 * norms[1]:
+        raise AssertionError(f"the two sides differ: loss {float(mine)} and {float(theirs)}, gradient {norms[0]} and {norms[1]}")
+    return abs(mine.item() - theirs.item()), abs(norms[0] - norms[1]) / norms[1]
+
+
+def copy_weights(us: Ours, them: Stock) -> None:
+    """Give both sides the same random weights. (Identity layers would hide a transposed product.)"""
+    with torch.no_grad():
+        for mine, theirs in ((us.network.opening, them.network.opening), (us.network.closing, them.network.closing)):
+            theirs.weight.copy_(mine.weight.T)
+            theirs.bias.copy_(mine.bias)
+        for layer, conv in zip(us.network.layers, them.network.convs, strict=True):
+            layer.weight.add_(0.05 * torch.randn_like(layer.weight))
+            if isinstance(conv, GATConv):
+                layer.attention_weight = layer.weight  # PyG's layer has one matrix for attention and values, so here ours has too
+                conv.lin.weight.copy_(layer.weight.T)
+                conv.att_dst.copy_(layer.a[0].view(1, 1, -1))
+                conv.att_src.copy_(layer.a[1].view(1, 1, -1))
+            elif isinstance(conv, GCNConv):
+                conv.lin.weight.copy_(layer.weight.T)
+            else:
+                conv.weight1.copy_(layer.weight)
+
+
+@contextmanager
+def _same_masks(graph: Graph, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
+    """Let both sides drop what ``masks`` say: the input's first, then the one before the closing layer."""
+    scale = 1.0 / (1.0 - p)
+    sparse = isinstance(graph.features, SparseMatrix)
+    first = masks[0][graph.features.pattern.row, graph.features.pattern.column] if sparse else masks[0]
+    mine, theirs = iter([first, masks[1]]), iter(masks)
+    with mock.patch.object(ours, "draw_noise", lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0):
+        stock.dropout = lambda x, p, training: x * next(theirs) * scale
+        yield
+    stock.dropout = torch.nn.functional.dropout

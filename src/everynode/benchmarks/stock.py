@@ -1,0 +1,86 @@
+"""The nine combinations as a careful PyG user would write them, without everynode: the other side of the benchmark.
+
+Dense features, ``GCNConv(cached=True)``, ``GATConv``, ``GCN2Conv(cached=True)``, torch's dropout and Adam, the TV gate computed once,
+and autograd for CVG. The architecture is the paper's table, with the same widths and dropout as on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv, GCN2Conv, GCNConv
+from torch_geometric.utils import degree
+
+Dropout = Callable[[Tensor, float, bool], Tensor]
+
+
+class StockNetwork(nn.Module):
+    """Opening layer, L PyG layers, closing layer."""
+
+    def __init__(self, in_channels: int, classes: int, backbone: str, layers: int, channels: int, p: float, alpha: float, theta: float):
+        super().__init__()
+        self.opening = nn.Linear(in_channels, channels)
+        self.closing = nn.Linear(channels, classes)
+        self.p = p
+        if backbone == "gcn":
+            convs = [GCNConv(channels, channels, cached=True, bias=False) for _ in range(layers)]
+        elif backbone == "gat":
+            convs = [GATConv(channels, channels, heads=1, bias=False) for _ in range(layers)]
+        else:
+            convs = [GCN2Conv(channels, alpha=alpha, theta=theta, layer=i + 1, cached=True) for i in range(layers)]
+        self.convs = nn.ModuleList(convs)
+        self.initial_residual = backbone == "gcnii"
+        self.dropout: Dropout = F.dropout
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """n x k logits."""
+        x = x0 = self.opening(self.dropout(x, self.p, self.training)).relu()
+        for conv in self.convs:
+            x = (conv(x, x0, edge_index) if self.initial_residual else conv(x, edge_index)).relu()
+        logits: Tensor = self.closing(self.dropout(x, self.p, self.training))
+        return logits
+
+
+class StockObjective:
+    """CE + a MI + b TV + c CVG, written down from the paper's equations."""
+
+    def __init__(self, data: Data, sigma: float, lam: float, mi: float, tv: float, cvg: float):
+        self.data, self.lam, self.mi, self.tv, self.cvg = data, lam, mi, tv, cvg
+        src, dst = data.edge_index
+        once = src < dst
+        self.src, self.dst = src[once], dst[once]
+        self.w = (degree(src, data.num_nodes) + 1).rsqrt().unsqueeze(1)
+        gate = [
+            torch.exp(-(self.w[a] * data.x[a] - self.w[b] * data.x[b]).square().sum(1) / sigma)
+            for a, b in zip(self.src.split(16384), self.dst.split(16384), strict=True)
+        ]
+        self.gate = torch.cat(gate)
+        self.train = data.train_mask.nonzero().view(-1)
+
+    def __call__(self, logits: Tensor, parameters: list[Tensor], halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """The total loss."""
+        y = self.data.y
+        loss = F.cross_entropy(logits[self.train], y[self.train])
+        if self.mi or self.tv:
+            p = logits.softmax(1)
+        if self.mi:
+            mean = p.mean(0)
+            entropy = -(p * torch.log(p + 1e-12)).sum(1).mean()
+            loss = loss + self.mi * (entropy + self.lam * (mean * torch.log(mean + 1e-12)).sum())
+        if self.tv:
+            difference = self.w[self.src] * p[self.src] - self.w[self.dst] * p[self.dst]
+            loss = loss + self.tv * (difference.abs().sum(1) * self.gate).mean()
+        if self.cvg:
+            if halves is None:
+                shuffled = self.train[torch.randperm(len(self.train))]
+                halves = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
+            flat = []
+            for half in halves:
+                grads = torch.autograd.grad(F.cross_entropy(logits[half], y[half]), parameters, create_graph=True)
+                flat.append(torch.cat([g.flatten() for g in grads]))
+            loss = loss - self.cvg * F.cosine_similarity(flat[0], flat[1], dim=0)
+        return loss
