@@ -32,7 +32,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/everynode bench $(BENCH)
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .hypothesis

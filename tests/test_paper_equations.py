@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from everynode.backbones import GATLayer, GCNIILayer, GCNLayer
+from everynode.backbones.field import Hop
 from everynode.graph import Graph, Split
 from everynode.objectives import (
     ENC,
@@ -376,7 +377,7 @@ def test_gcn_layer(case: Case) -> None:
     layer, f = with_random_parameters(GCNLayer(4)), random(case.n, 4)
     weight = layer.weight.tolist()
     expected = [relu(times(propagate(f.tolist(), case, i), weight)) for i in range(case.n)]
-    same(layer(f, f, case.graph).detach(), expected)
+    same(layer(f, f, Hop(case.graph)).detach(), expected)
 
 
 @pytest.mark.parametrize(("position", "alpha", "lam"), [(1, 0.1, 0.5), (2, 0.5, 1.0), (8, 0.2, 1.5)])
@@ -388,7 +389,7 @@ def test_gcnii_layer(case: Case, position: int, alpha: float, lam: float) -> Non
     for i in range(case.n):
         s = [(1 - alpha) * p + alpha * o for p, o in zip(propagate(f.tolist(), case, i), f_0[i].tolist(), strict=True)]
         expected.append(relu([beta * a + (1 - beta) * b for a, b in zip(times(s, weight), s, strict=True)]))
-    same(layer(f, f_0, case.graph).detach(), expected)
+    same(layer(f, f_0, Hop(case.graph)).detach(), expected)
 
 
 def test_gat_layer(case: Case) -> None:
@@ -405,4 +406,4 @@ def test_gat_layer(case: Case) -> None:
             exponentials[j] = edge_weight * math.exp(score if score > 0 else 0.2 * score)
         total = sum(exponentials.values())
         expected.append(relu([sum(e / total * values[j][c] for j, e in exponentials.items()) for c in range(4)]))
-    same(layer(f, f, case.graph).detach(), expected)
+    same(layer(f, f, Hop(case.graph)).detach(), expected)

@@ -400,6 +400,66 @@ def data_check(
     return 0
 
 
+@app.command
+def bench(
+    *,
+    graphs: str = "cora,citeseer,pubmed,chameleon,squirrel,actor",
+    backbones: str = "gcn,gat,gcnii",
+    objectives: str = "ce,mi+tv,enc",
+    threads: str = "1,2",
+    seconds: float = 3.0,
+    data_dir: Path | None = None,
+    json_output: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+) -> int:
+    """Time one training step and one evaluation against stock PyG, side by side; graphs whose files are not here are left out.
+
+    Parameters
+    ----------
+    graphs
+        Which graphs.
+    backbones
+        Which backbones (gcn with 2 layers, gat with 2, gcnii with 8).
+    objectives
+        Which objectives.
+    threads
+        With how many torch threads.
+    seconds
+        How long to measure each combination.
+    data_dir
+        Where the public graphs are.
+    json_output
+        One JSON object on stdout.
+    quiet
+        No progress.
+    """
+    from everynode.benchmarks.measure import bench as measure
+    from everynode.benchmarks.measure import machine
+    from everynode.data import is_present
+
+    named = graphs.split(",")
+    here = [name for name in named if is_present(name, data_dir=data_dir)]
+    for name in named:
+        if name not in here:
+            say(f"{name} is left out: its files are not here (see everynode data list).", quiet)
+    try:
+        counts = [int(count) for count in threads.split(",")]
+    except ValueError:
+        raise UsageError(f"--threads takes numbers such as 1,2. Got {threads!r}.") from None
+    result: dict[str, Any] = {"machine": [machine(count) for count in counts], "rows": []}
+    for row in measure(here, backbones.split(","), objectives.split(","), counts, seconds, data_dir):
+        result["rows"].append(row)
+        text = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
+        timing = f"everynode {row['everynode_ms']:8.2f} ms   stock PyG {row['stock_ms']:8.2f} ms   {row['ratio']:5.1f}x"
+        if not json_output:
+            print(f"{text}   {timing}   {100 * row['roofline_ms'] / row['everynode_ms']:3.0f}% of the machine's limit", flush=True)
+        else:
+            say(f"{text}   {timing}", quiet)
+    if json_output:
+        print(json.dumps(result))
+    return 0
+
+
 def say(text: str, quiet: bool = False) -> None:
     """Tell the person, not the program that reads stdout."""
     if not quiet:

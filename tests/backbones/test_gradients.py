@@ -10,6 +10,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import functional_call
 
 from everynode.backbones import BACKBONES, GATLayer, GCNIILayer, GCNLayer, Network
+from everynode.backbones.field import Hop
 from everynode.graph import Graph, Split
 from everynode.objectives import CrossValidatingGradients
 from everynode.sparse import SparseMatrix
@@ -61,7 +62,7 @@ def test_layers(name: str, kind: str) -> None:
     f, f_0 = (torch.from_numpy(rng.normal(size=(6, 3))).requires_grad_() for _ in range(2))
 
     def output(f: Tensor, f_0: Tensor, *values: Tensor) -> Tensor:
-        return functional_call(layer, dict(zip(names, values, strict=True)), (f, f_0, GRAPHS[kind]))
+        return functional_call(layer, dict(zip(names, values, strict=True)), (f, f_0, Hop(GRAPHS[kind])))
 
     assert (output(f, f_0, *values) > 0).any()
     assert gradcheck(output, (f, f_0, *values))
@@ -95,7 +96,7 @@ def test_networks(backbone: str, kind: str, training: bool) -> None:
 def test_the_gradient_of_cvg_through_a_network(backbone: str, kind: str) -> None:
     graph = GRAPHS[kind]
     network = network_of(backbone, True)
-    _, values = random_parameters(network, 2)
+    _, values = random_parameters(network, 4)
     with torch.no_grad():
         for parameter, value in zip(network.parameters(), values, strict=True):
             parameter.copy_(value)
@@ -119,4 +120,4 @@ def test_the_gradient_of_cvg_through_a_network(backbone: str, kind: str) -> None
             flat[entry] = before - step
             below = float(cvg().detach())
             flat[entry] = before
-            assert (above - below) / (2 * step) == pytest.approx(float(gradient.view(-1)[entry]), rel=1e-5, abs=1e-7)
+            assert (above - below) / (2 * step) == pytest.approx(float(gradient.flatten()[entry]), rel=1e-5, abs=1e-7)

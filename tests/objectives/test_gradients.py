@@ -23,7 +23,7 @@ from everynode.objectives import (
     p_reg,
 )
 from everynode.objectives.cross_entropy import CrossEntropy
-from everynode.sparse import Pattern, SparseMatrix, sddmm, spmm
+from everynode.sparse import Pattern, SparseMatrix, draw_noise, drop, sddmm, spmm
 
 
 def make_graph(**options: object) -> Graph:
@@ -154,6 +154,21 @@ def test_a_constant_matrix_times_dense(name: str) -> None:
     check(lambda x: matrix @ x, leaf(pattern.shape[1], 2, seed=1))
     check(lambda x: (matrix @ x).tanh(), leaf(pattern.shape[1], 2, seed=1))
     check(lambda x: (matrix.transpose @ x).tanh(), leaf(pattern.shape[0], 2, seed=1))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_a_constant_matrix_blended_with_a_base(name: str, weight: float) -> None:
+    pattern = PATTERNS[name]
+    matrix = SparseMatrix(pattern, leaf(pattern.nnz).detach())
+    x, base = leaf(pattern.shape[1], 2, seed=1), leaf(pattern.shape[0], 2, seed=2)
+    torch.testing.assert_close(matrix.blend(x, base, weight), (1 - weight) * matrix.to_dense() @ x + weight * base)
+    check(lambda x, base: matrix.blend(x, base, weight).tanh(), x, base)
+
+
+def test_dropout_has_the_derivatives_of_a_product_with_its_factor() -> None:
+    noise = draw_noise((5, 3), torch.empty(0, dtype=torch.float64))
+    check(lambda x: drop(x, 0.4, noise).tanh(), leaf(5, 3))
 
 
 def test_the_graph_operators_times_dense(graph: Graph) -> None:

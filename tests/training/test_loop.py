@@ -39,7 +39,9 @@ def small_graph(seed: int = 0, n: int = 90, noise: float = 1.5) -> Graph:
     source = rng.integers(0, n, 3 * n)
     target = np.where(rng.random(3 * n) < 0.67, (source + 3 * rng.integers(1, n // 3, 3 * n)) % n, rng.integers(0, n, 3 * n))
     parts = torch.from_numpy(rng.permutation(n)).split([n // 6, n // 3, n - n // 6 - n // 3])
-    return Graph.from_arrays(features.astype(np.float32), np.stack([source, target]), labels, splits=[Split(*(p.sort().values for p in parts))])
+    return Graph.from_arrays(
+        features.astype(np.float32), np.stack([source, target]), labels, splits=[Split(*(p.sort().values for p in parts))]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -80,37 +82,59 @@ def test_the_weights_of_the_best_epoch_come_back(graph, select):
     assert not fitted.network.training
     with torch.no_grad():
         logits = fitted.network(graph)
-    assert float(cross_entropy(logits, graph.labels, graph.nodes("val"))) == fitted.metrics["val_loss"]
+    assert float(cross_entropy(logits, graph.labels, graph.nodes("val"))) == pytest.approx(fitted.metrics["val_loss"], rel=1e-6)
     assert evaluate(fitted.network, graph, "val") == fitted.metrics["val_accuracy"]
     for name, value in fitted.metrics.items():
         assert fitted.history[name][fitted.best_epoch] == value
 
 
-def test_selection_by_loss_takes_the_first_least_loss(graph):
-    fitted = fit(graph, dataclasses.replace(QUICK, select="loss", epochs=40, patience=40, lr_oc=0.1))
-    assert fitted.best_epoch == int(np.argmin(fitted.history["val_loss"]))
+@pytest.fixture
+def scripted(graph, monkeypatch):
+    """Train while the network answers the validation nodes as it is told: (share that is right, how sure of the right ones) by epoch."""
+
+    def train(answers: list[tuple[float, float]], **options) -> Fitted:
+        val, turn = graph.nodes("val"), iter(answers)
+
+        def answer(network, inputs, logits):
+            if network.training:
+                return None
+            share, sureness = next(turn, (0.0, 0.0))
+            right = torch.arange(len(val)) < round(share * len(val))
+            chosen = torch.where(right, graph.labels[val], (graph.labels[val] + 1) % 3)
+            mine = torch.nn.functional.one_hot(chosen, 3) * torch.where(right, sureness, 0.5)[:, None]
+            if len(logits) == len(val):
+                return mine.to(logits.dtype)
+            return torch.zeros_like(logits).index_copy(0, val, mine.to(logits.dtype))
+
+        def build_with_hook(*args, **keywords):
+            network, *rest = build(*args, **keywords)
+            network.register_forward_hook(answer)
+            return network, *rest
+
+        monkeypatch.setattr("everynode.training.loop.build", build_with_hook)
+        return fit(graph, dataclasses.replace(QUICK, epochs=len(answers), **options))
+
+    return train
 
 
-def test_selection_by_accuracy_breaks_ties_by_loss(graph):
-    fitted = fit(graph, dataclasses.replace(QUICK, select="accuracy", epochs=40, patience=40, lr_oc=0.1))
-    accuracy, loss = (np.array(fitted.history[name]) for name in ("val_accuracy", "val_loss"))
-    tied = np.flatnonzero(accuracy == accuracy.max())
-    assert len(tied) > 1, "no tie: this test would see nothing"
-    assert fitted.best_epoch == tied[loss[tied].argmin()]
-    assert fitted.best_epoch != tied[0], "the first of the tied is the best: this test would see nothing"
+ANSWERS = [(0.2, 1.0), (0.6, 1.0), (0.5, 9.0), (0.6, 1.5), (0.6, 1.5), (0.6, 1.2), (0.1, 1.0)]
 
 
-def test_loss_and_accuracy_can_choose_different_epochs(graph):
-    options = {"epochs": 40, "patience": 40, "lr_oc": 0.1}
-    by_loss, by_accuracy = (fit(graph, dataclasses.replace(QUICK, select=select, **options)) for select in ("loss", "accuracy"))
-    assert by_loss.history == by_accuracy.history
-    assert by_loss.best_epoch != by_accuracy.best_epoch
+@pytest.mark.parametrize(("select", "best"), [("accuracy", 3), ("loss", 2)])
+def test_selection_by_accuracy_with_ties_by_loss_or_by_loss_alone(scripted, select, best):
+    fitted = scripted(ANSWERS, select=select)
+    assert fitted.history["val_accuracy"] == pytest.approx([share for share, _ in ANSWERS])
+    assert int(np.argmin(fitted.history["val_loss"])) == 2
+    assert fitted.best_epoch == best
+    assert fitted.metrics == {name: fitted.history[name][best] for name in ("val_accuracy", "val_loss")}
 
 
-@pytest.mark.parametrize("patience", [1, 4])
-def test_training_stops_after_so_many_epochs_without_a_better_one(graph, patience):
-    fitted = fit(graph, dataclasses.replace(QUICK, epochs=300, patience=patience, select="loss", lr_oc=0.1))
-    assert fitted.epochs == fitted.best_epoch + patience + 1 < 300
+@pytest.mark.parametrize(("patience", "epochs", "best"), [(1, 3, 1), (2, 4, 1), (3, 5, 1), (4, 10, 5), (9, 12, 5)])
+@pytest.mark.parametrize("select", ["loss", "accuracy"])
+def test_training_stops_after_so_many_epochs_without_a_better_one(scripted, select, patience, epochs, best):
+    sureness = [1.0, 2.0, 1.5, 2.0, 1.9, 2.1, 2.05, 2.1, 1.8, 1.7, 1.6, 1.5]  # as good as before is not better
+    fitted = scripted([(0.5, sure) for sure in sureness], patience=patience, select=select)
+    assert (fitted.epochs, fitted.best_epoch) == (epochs, best)
 
 
 def test_training_stops_at_the_epochs_limit(graph):
@@ -155,7 +179,8 @@ def test_rates_reach_the_weights(graph):
     start, *_ = build(graph, QUICK, fold=0, seed=0)
     fitted = fit(graph, dataclasses.replace(QUICK, lr_gnn=1e-30, wd_gnn=0.0, select="loss"))
     for name, value in start.state_dict().items():
-        assert torch.equal(value, weights(fitted)[name]) == name.startswith("layers."), name
+        moved = float((value - weights(fitted)[name]).abs().max())
+        assert (moved < 1e-20) == name.startswith("layers."), (name, moved)
 
 
 def test_test_nodes_do_not_influence_training(graph):
@@ -185,11 +210,11 @@ def test_switching_a_term_on_changes_nothing_else(graph, term):
     without = fit(graph, plain)
     assert on.history["ce"][0] == without.history["ce"][0], "the dropout masks of the first forward pass differ"
     assert on.history["ce"] != without.history["ce"]
-    # A weight that vanishes in float32: the term is computed in every epoch, and not a bit of the training changes.
+    # A weight that vanishes in float32: the term is computed in every epoch, and the training stays the same but for rounding.
     silent = fit(graph, dataclasses.replace(plain, **{term: 1e-60}))
     assert term in silent.history
-    assert silent.history["ce"] == without.history["ce"]
-    assert same_weights(silent, without)
+    assert silent.history["ce"] == pytest.approx(without.history["ce"], rel=1e-4)
+    assert on.history["ce"] != pytest.approx(without.history["ce"], rel=1e-4)
 
 
 def test_ctrl_c_keeps_the_best_so_far(graph):
@@ -290,7 +315,9 @@ def test_the_fold_that_was_named_is_trained_on(graph):
 def test_training_learns(graph):
     """On an easy graph, far better than chance: the loop does minimise."""
     easy = small_graph(seed=1, noise=0.3)
-    fitted = fit(easy, dataclasses.replace(QUICK, epochs=60))
+    fitted = fit(
+        easy, dataclasses.replace(QUICK, epochs=60, patience=60, dropout=0.0, layer_dropout=0.0, select="loss").for_objective("ce")
+    )
     score = evaluate(fitted.network, easy, "test")
     assert score is not None
     assert score > 0.8

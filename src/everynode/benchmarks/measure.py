@@ -12,17 +12,21 @@ from typing import Any
 
 import torch
 
-from everynode.benchmarks.sides import DEPTH, OBJECTIVES, Ours, Stock, check_same, one_fold, settings_for
+from everynode.backbones.field import Field
+from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold, settings_for
 from everynode.data import load
 from everynode.graph import Graph
-
-GRAPHS = ("cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor")
+from everynode.sparse import SparseMatrix
 
 
 def bench(
     graphs: Sequence[str], backbones: Sequence[str], objectives: Sequence[str], threads: Sequence[int], seconds: float, data_dir: Any = None
 ) -> Iterator[dict[str, Any]]:
-    """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio."""
+    """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio.
+
+    ``roofline_ms``: the least time for the flops and bytes of :func:`work` on this machine as measured in the same run.
+    """
+    limits = {count: machine(count) for count in threads}
     for name in graphs:
         graph = one_fold(load(name, data_dir=data_dir))
         data = graph.to_pyg()
@@ -31,6 +35,7 @@ def bench(
                 settings = settings_for(backbone, objective)
                 check_same(graph, data, settings)
                 us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
+                needed = work(graph, backbone, objective)
                 for count in threads:
                     torch.set_num_threads(count)
                     mine, theirs = interleaved(us.step, them.step, seconds)
@@ -45,6 +50,10 @@ def bench(
                         "everynode_quartiles_ms": [1000 * q for q in statistics.quantiles(mine, n=4)[::2]],
                         "stock_quartiles_ms": [1000 * q for q in statistics.quantiles(theirs, n=4)[::2]],
                         "steps": [len(mine), len(theirs)],
+                        "flops": needed["flops"],
+                        "bytes": needed["bytes"],
+                        "roofline_ms": max(needed["flops"] / limits[count]["gflops"], needed["bytes"] / limits[count]["gbytes_per_s"])
+                        / 1e6,
                         "load": os.getloadavg()[0],
                     }
 
@@ -67,7 +76,7 @@ def interleaved(us: Callable[[], None], them: Callable[[], None], seconds: float
     return mine, theirs
 
 
-def _time(step: Callable[[], None]) -> float:
+def _time(step: Callable[[], object]) -> float:
     start = time.perf_counter()
     step()
     return time.perf_counter() - start
@@ -95,36 +104,30 @@ def machine(threads: int = 1) -> dict[str, Any]:
 def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dict[str, float]:
     """Flops and bytes that a step and an evaluation cannot do without, whoever writes them.
 
-    Counted: a product of the features, per layer one dense product and one propagation, and the closing product, each once forward,
-    once in evaluation, and in the backward pass once per operand that needs a gradient. Every array is read or written once per
-    product that has it as operand or result (4 bytes a number; a sparse entry 8). CVG: two backward passes for the halves and two
-    Hessian-vector products of two such passes each, over the share of nodes in the labelled nodes' receptive field.
+    Counted: the product of the features, per layer one dense product and one propagation, and the closing product; each once forward,
+    once in evaluation (over the validation nodes' receptive field), and in the backward pass once per operand that needs a gradient.
+    CVG, over the labelled nodes' receptive field: a backward pass for each half, a forward pass along each half's direction, and one
+    backward pass with two more products per layer. Every array is read or written once per product that has it as operand or result
+    (4 bytes a number, 8 a sparse entry). Attention, dropout, ReLU and the other terms are not counted.
     """
     n, c, k, layers = graph.num_nodes, channels, graph.num_classes, DEPTH[backbone]
-    nnz_x = graph.features.pattern.nnz if hasattr(graph.features, "pattern") else n * graph.num_features
+    nnz_x = graph.features.pattern.nnz if isinstance(graph.features, SparseMatrix) else n * graph.num_features
     nnz_p = graph.looped_adjacency.pattern.nnz
     opening = (2.0 * nnz_x * c, 8.0 * nnz_x + 4.0 * (graph.num_features * c + n * c))
     dense = (2.0 * n * c * c, 4.0 * (2 * n * c + c * c))
     spread = (2.0 * nnz_p * c, 8.0 * nnz_p + 8.0 * n * c)
     closing = (2.0 * n * c * k, 4.0 * (n * c + n * k))
-    forward = [sum(x) for x in zip(opening, *[dense] * layers, *[spread] * layers, closing, strict=True)]
-    backward = [sum(x) for x in zip(opening, *[dense] * (2 * layers), *[spread] * layers, closing, closing, strict=True)]
-    flops, moved = (2 * f + b for f, b in zip(forward, backward, strict=True))
-    if "enc" in objective:
-        field = _receptive_share(graph, layers)
-        flops += field * 2 * (3 * backward[0])
-        moved += field * 2 * (3 * backward[1])
+    forward = _add(opening, *[dense] * layers, *[spread] * layers, closing)
+    backward = _add(opening, *[dense] * (2 * layers), *[spread] * layers, closing, closing)
+    seen = Field.of(graph, graph.nodes("val"), layers).cost
+    flops, moved = _add(forward, backward, [seen * x for x in forward])
+    if objective == "enc":
+        labelled = Field.of(graph, graph.nodes("train"), layers).cost
+        sweeps = _add(forward, backward, backward, forward, forward, backward, *[dense] * (2 * layers))
+        flops, moved = _add((flops, moved), [labelled * x for x in sweeps])
     return {"flops": flops, "bytes": moved}
 
 
-def _receptive_share(graph: Graph, layers: int) -> float:
-    """The share of nodes within ``layers`` steps of a training node."""
-    reach = torch.zeros(graph.num_nodes, 1)
-    reach[graph.nodes("train")] = 1.0
-    adjacency = graph.looped_adjacency.to(torch.float32)
-    for _ in range(layers):
-        reach = (adjacency @ reach > 0).float()
-    return float(reach.mean())
-
-
-__all__ = ["DEPTH", "GRAPHS", "OBJECTIVES", "bench", "machine", "work"]
+def _add(*costs: Sequence[float]) -> list[float]:
+    """Flops and bytes, added up."""
+    return [sum(part) for part in zip(*costs, strict=True)]

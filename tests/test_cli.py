@@ -1,0 +1,523 @@
+"""The command line as people meet it. What must be a process of its own is one; the rest calls main() and saves the imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from everynode import __version__
+from everynode.training import load_model
+
+EVERYNODE = str(Path(sys.executable).parent / "everynode")
+PROMISED = {
+    "dataset", "backbone", "objective", "preset", "split", "fold", "seed", "epochs", "best_epoch",
+    "val_accuracy", "test_accuracy", "seconds", "seconds_per_epoch",
+}  # fmt: skip
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of Unix"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
+]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Every test in an empty folder, without public graphs, and with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVERYNODE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """``everynode ...`` in this process."""
+
+    def run(*arguments: object) -> Done:
+        from everynode.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["everynode", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return Done(int(caught.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+def spawn(*arguments: object, **options) -> Done:
+    """``everynode ...`` in a process of its own."""
+    done = subprocess.run([EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def start(*arguments: object) -> subprocess.Popen:
+    return subprocess.Popen([EVERYNODE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def timeless(record: dict) -> dict:
+    return {name: value for name, value in record.items() if not name.startswith("seconds")}
+
+
+# ---------------------------------------------------------------------- the first impression
+
+
+def test_help_answers_at_once():
+    best = float("inf")
+    for _ in range(5):
+        started = time.perf_counter()
+        done = spawn("--help")
+        best = min(best, time.perf_counter() - started)
+        assert done.code == 0
+    assert all(command in done.out for command in ("train", "compare", "data"))
+    assert best < 0.3
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])
+def test_help_imports_nothing_that_computes(arguments):
+    code = f"""
+import sys
+sys.argv = ["everynode", *{arguments!r}]
+from everynode.cli import main
+try:
+    main()
+finally:
+    print(*sorted(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    modules = done.stderr.split()
+    assert "everynode.cli" in modules
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx"} & set(modules)
+    assert done.stdout.strip()
+
+
+def test_every_promised_flag_is_in_the_help(call):
+    text = call("train", "--help").out
+    flags = (
+        "--backbone --layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
+        "--patience --select --device --out --json --quiet --resume --no-resume --data-dir"
+    )
+    assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
+    text = call("compare", "--help").out
+    assert [flag for flag in ("--seeds", "--workers", "--folds", "--json", "--out") if not re.search(rf"{flag}\b", text)] == []
+
+
+def test_version(call):
+    assert call("--version") == (0, f"{__version__}\n", "")
+
+
+# ---------------------------------------------------------------------- train
+
+
+def test_train_json_is_one_object_and_nothing_else():
+    done = spawn("train", "citeseer", "--epochs", 5, "--json")
+    assert done.code == 0
+    record = json.loads(done.out)
+    assert done.out.count("\n") == 1
+    assert record.keys() >= PROMISED
+    assert not set("{\x1b\r") & set(done.err), "JSON, or a terminal's control characters where there is no terminal"
+    assert (record["dataset"], record["backbone"], record["objective"], record["preset"]) == ("citeseer", "gcn", "enc", "default")
+    assert (record["split"], record["fold"], record["seed"], record["epochs"]) == ("public", 0, 0, 5)
+    assert 0 <= record["best_epoch"] < 5
+    assert 0.3 < record["val_accuracy"] < 1
+    assert 0.3 < record["test_accuracy"] < 1
+    assert record["seconds"] > 0
+    assert record["seconds_per_epoch"] == pytest.approx(record["seconds"] / 5, abs=1e-4)
+    assert sorted(p.name for p in Path().iterdir()) == ["runs"]
+
+
+def test_train_says_what_it_got_and_where_it_is(call):
+    done = call("train", "citeseer", "--epochs", 3, "--objective", "tv", "--out", "model")
+    assert done.code == 0
+    card = json.loads(Path("model/model.json").read_text())
+    assert f"test accuracy        {100 * card['run']['test_accuracy']:.1f} %" in done.out
+    assert f"validation accuracy  {100 * card['metrics']['val_accuracy']:.1f} %" in done.out
+    assert "model                model" in done.out
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+def test_every_backbone_trains(call, backbone):
+    record = json.loads(call("train", "citeseer", "--backbone", backbone, "--epochs", 2, "--layers", 2, "--json").out)
+    assert (record["backbone"], record["settings"]["backbone"], record["settings"]["layers"]) == (backbone, backbone, 2)
+
+
+@pytest.mark.parametrize(
+    ("objective", "on"),
+    [("enc", {"mi", "tv", "cvg"}), ("ce", set()), ("mi", {"mi"}), ("tv", {"tv"}), ("cvg", {"cvg"}), ("tv+mi", {"mi", "tv"})],
+)
+def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, on):
+    record = json.loads(call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").out)
+    assert record["objective"] == objective
+    assert {term for term in ("mi", "tv", "cvg", "preg") if record["settings"][term]} == on
+    card = json.loads(next(Path("runs").glob("*/model.json")).read_text())
+    assert set(card["history"]) == {"ce", "total", "val_loss", "val_accuracy", *on}
+
+
+FLAGS = {
+    "layers": 3, "channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
+    "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
+    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+}  # fmt: skip
+
+
+def test_flags_change_the_settings_in_the_record(call):
+    flags = [part for name, value in FLAGS.items() for part in (f"--{name.replace('_', '-')}", value)]
+    record = json.loads(call("train", "citeseer", *flags, "--seed", 7, "--json").out)
+    assert {name: record["settings"][name] for name in FLAGS} == FLAGS
+    assert record["seed"] == 7
+    assert record["epochs"] == 2
+
+
+def test_the_paper_is_a_preset(call):
+    from everynode.settings import Settings
+
+    record = json.loads(call("train", "citeseer", "--preset", "paper", "--epochs", 1, "--json").out)
+    expected = Settings.preset("paper", graph="citeseer", split="public", backbone="gcn", epochs=1)
+    assert record["preset"] == "paper"
+    assert record["settings"] == expected.__dict__
+    assert record["settings"]["mi_lambda"] == 2.0
+    assert record["settings"]["input"] == "row"
+
+
+def test_a_random_split_has_so_many_training_nodes_per_class(call):
+    one = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--epochs", 1, "--json").out)
+    two = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--split-seed", 1, "--epochs", 1, "--json").out)
+    assert one["split"] == two["split"] == "random"
+    assert one["key"] != two["key"]
+
+
+def test_a_fold_of_ten(call, data_root):
+    record = json.loads(call("train", "texas", "--data-dir", data_root, "--fold", 7, "--epochs", 2, "--json").out)
+    assert (record["split"], record["fold"]) == ("geom-gcn", 7)
+    assert call("train", "texas", "--data-dir", data_root, "--fold", 10, "--epochs", 2).code == 2
+
+
+def test_out_holds_the_model_and_the_command(call):
+    record = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "deep/model", "--json").out)
+    assert sorted(p.name for p in Path("deep/model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
+    network, card = load_model("deep/model")
+    assert card["run"] == record
+    assert card["epochs"] == 3
+    assert json.loads(Path("deep/model/run.json").read_text())["command"][1:3] == ["train", "citeseer"]
+
+    from everynode.data import load
+    from everynode.training import evaluate
+
+    assert evaluate(network, load("citeseer"), "test") == record["test_accuracy"]
+
+
+def test_the_same_command_again_says_that_it_is_finished(call):
+    command = ("train", "citeseer", "--epochs", 3, "--out", "model", "--json")
+    first = call(*command)
+    files = {p.name: p.read_bytes() for p in Path("model").iterdir()}
+    second = call(*command)
+    assert (second.code, second.out) == (0, first.out)
+    assert "finished before" in second.err
+    assert "--no-resume" in second.err
+    assert {p.name: p.read_bytes() for p in Path("model").iterdir()} == files
+
+
+def test_another_command_into_the_same_folder_is_refused(call):
+    call("train", "citeseer", "--epochs", 3, "--out", "model")
+    files = {p.name: p.read_bytes() for p in Path("model").iterdir()}
+    for change in (["--seed", 1], ["--patience", 4], ["--objective", "ce"]):
+        done = call("train", "citeseer", "--epochs", 3, "--out", "model", *change)
+        assert (done.code, done.out) == (2, "")
+        assert "model holds another run" in done.err
+        assert {p.name: p.read_bytes() for p in Path("model").iterdir()} == files
+
+
+def test_no_resume_trains_again_and_replaces(call):
+    first = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "model", "--json").out)
+    again = call("train", "citeseer", "--epochs", 3, "--out", "model", "--json", "--no-resume")
+    assert "finished" not in again.err
+    assert timeless(json.loads(again.out)) == timeless(first)
+    other = json.loads(call("train", "citeseer", "--epochs", 4, "--out", "model", "--json", "--no-resume").out)
+    assert other["epochs"] == 4
+    assert load_model("model")[1]["run"] == other
+
+
+def test_quiet_is_quiet(call):
+    for extra in ([], ["--json"]):
+        assert call("train", "citeseer", "--epochs", 2, "--quiet", *extra).err == ""
+
+
+# ---------------------------------------------------------------------- interrupted is normal
+
+LONG = ("train", "citeseer", "--epochs", 25, "--seed", 3, "--out", "model", "--json")
+#: The command, but with a checkpoint after every epoch, so that these tests need not train for seconds.
+EAGER = """
+import everynode.training.loop as loop
+from everynode.cli import main
+loop.fit.__kwdefaults__["checkpoint_every"] = 0.0
+main()
+"""
+
+
+def start_eagerly(*arguments: object) -> subprocess.Popen:
+    command = [sys.executable, "-c", EAGER, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def undisturbed(call) -> dict:
+    """The record of LONG when nobody interferes."""
+    record = json.loads(call(*LONG[:-2], "other", "--json").out)
+    assert record["epochs"] == 25
+    return timeless(record)
+
+
+def test_kill_9_loses_nothing_that_counts(undisturbed):
+    """Killed while it starts, after a checkpoint, and at any time; then the same command ends where it would have ended."""
+    state = Path("model/training.safetensors")
+    random = int.from_bytes(os.urandom(2)) / 2**16
+    for moment in ("starting", "checkpoint", "any"):
+        process = start_eagerly(*LONG)
+        try:
+            if moment == "checkpoint":
+                until(lambda process=process: process.poll() is not None or state.exists())
+            else:
+                time.sleep(0.4 if moment == "starting" else 2 * random)
+        finally:
+            process.kill()
+            process.communicate()
+        if moment == "checkpoint":
+            assert state.exists()
+            assert not Path("model/model.json").exists()
+    done = spawn(*LONG)
+    assert done.code == 0
+    assert timeless(json.loads(done.out)) == undisturbed
+    assert timeless(load_model("model")[1]["run"]) == undisturbed
+    assert not state.exists()
+
+
+def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
+    state = Path("model/training.safetensors")
+    process = start_eagerly(*LONG)
+    until(lambda: process.poll() is not None or state.exists())
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert re.search(r"Interrupted after \d+ epochs: the best so far is kept, and the same command goes on", err)
+    record = json.loads(out)
+    assert record["interrupted"]
+    assert 0 < record["epochs"] < 25
+    assert load_model("model")[1]["run"] == record
+    done = call(*LONG)
+    assert done.code == 0
+    assert "Going on from" in done.err
+    assert timeless(json.loads(done.out)) == undisturbed
+    assert sorted(p.name for p in Path("model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
+
+
+def test_ctrl_c_before_the_first_epoch_is_no_traceback():
+    process = start("train", "citeseer", "--epochs", 500, "--out", "model")
+    time.sleep(0.6)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in err
+
+
+# ---------------------------------------------------------------------- compare
+
+
+def test_compare_json_has_the_runs_and_the_summary(call):
+    done = call("compare", "citeseer", "--seeds", 2, "--epochs", 5, "--workers", 1, "--json")
+    assert done.code == 0
+    assert done.out.count("\n") == 1
+    found = json.loads(done.out)
+    assert [(r["seed"], r["objective"]) for r in found["runs"]] == [(0, "ce"), (0, "enc"), (1, "ce"), (1, "enc")]
+    assert all(run.keys() >= PROMISED for run in found["runs"])
+    scores = {o: [r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("ce", "enc")}
+    summary = found["summary"]
+    for objective, values in scores.items():
+        assert summary["test_accuracy"][objective]["mean"] == pytest.approx(sum(values) / 2)
+        assert summary["test_accuracy"][objective]["low"] < sum(values) / 2 < summary["test_accuracy"][objective]["high"]
+    assert summary["gain"]["mean"] == pytest.approx((sum(scores["enc"]) - sum(scores["ce"])) / 2)
+    assert 0 < summary["gain"]["p_value"] <= 1
+    same = {name: value for name, value in found["runs"][0]["settings"].items() if name not in ("mi", "tv", "cvg")}
+    assert all(same.items() <= run["settings"].items() for run in found["runs"]), "something but the objective differs"
+
+
+def test_compare_agrees_with_train(call):
+    runs = json.loads(call("compare", "citeseer", "--seeds", 1, "--seed", 4, "--epochs", 3, "--workers", 1, "--json").out)["runs"]
+    for run in runs:
+        single = json.loads(call("train", "citeseer", "--seed", 4, "--epochs", 3, "--objective", run["objective"], "--json").out)
+        assert timeless(single) == timeless(run)
+
+
+def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
+    done = call("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--objective", "tv", "--workers", 1)
+    assert done.code == 0
+    assert "95% interval" in done.out
+    for objective in ("cross-entropy", "tv"):
+        assert re.search(rf"│ {objective} +│ +\d+\.\d │ +\d+\.\d │ +-?\d+\.\d to +\d+\.\d │", done.out)
+    assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.out)
+    one = call("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1)
+    assert "nan" not in one.out
+    assert "2 of 2 runs were in" in one.err
+
+
+def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_root):
+    from everynode.data import load
+    from everynode.experiments.statistics import compare_paired
+
+    flags = ("--data-dir", data_root, "--folds", 3, "--epochs", 12, "--mi", 2, "--objective", "mi", "--workers", 1)
+    found = json.loads(call("compare", "texas", *flags, "--json").out)
+    assert [(r["fold"], r["seed"]) for r in found["runs"]] == [(0, 0), (0, 0), (1, 0), (1, 0), (2, 0), (2, 0)]
+    a, b = ([r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("mi", "ce"))
+    assert len({x - y for x, y in zip(a, b, strict=True)}) > 1, "no spread: this test would see nothing"
+    graph = load("texas", data_dir=data_root)
+    share = len(graph.nodes("test")) / len(graph.nodes("train"))
+    assert found["summary"]["gain"] == compare_paired(a, b, test_share=share).to_dict()
+
+
+def records_in(path: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+def test_a_killed_comparison_does_not_repeat_what_was_done(call):
+    command = ("compare", "citeseer", "--seeds", 2, "--epochs", 12, "--workers", 2, "--json")
+    process = start(*command)
+    store = Path("runs/runs.db")
+    try:
+        until(lambda: process.poll() is not None or records_in(store) >= 1)
+    finally:
+        process.kill()
+        process.communicate()
+    done_before = records_in(store)
+    assert 1 <= done_before <= 4
+    with closing(sqlite3.connect(store)) as connection:
+        before = dict(connection.execute("SELECT key, record FROM runs").fetchall())
+    again = call(*command)
+    assert again.code == 0
+    assert f"{done_before} of 4 runs were in runs/runs.db already" in again.err
+    found = {run["key"]: run for run in json.loads(again.out)["runs"]}
+    assert len(found) == 4
+    assert all(found[key] == json.loads(record) for key, record in before.items()), "seconds included: these were not run again"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
+    store = Path("runs/runs.db")
+    process = start("compare", "citeseer", "--seeds", 500, "--epochs", 15, "--workers", workers)
+    until(lambda: process.poll() is not None or records_in(store) >= 1)  # in the middle of the second run
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        pytest.fail("Ctrl-C did not end the comparison")
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert "the same command goes on" in err
+    with closing(sqlite3.connect(store)) as connection:
+        records = [json.loads(record) for (record,) in connection.execute("SELECT record FROM runs")]
+    assert records
+    assert not any(record["interrupted"] for record in records), "a run that was cut off passes for a finished one"
+
+
+# ---------------------------------------------------------------------- data
+
+
+def test_data_list(call, tmp_path):
+    done = call("data", "list")
+    assert done.code == 0
+    lines = {line.split()[0]: line for line in done.out.splitlines()}
+    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv"
+    assert list(lines) == graphs.split()
+    assert "not here" not in lines["citeseer"]
+    assert "not here" in lines["cora"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_data_list_json(call):
+    found = {entry["name"]: entry for entry in json.loads(call("data", "list", "--json").out)}
+    assert found["citeseer"]["present"] is True
+    assert found["cora"]["present"] is False
+    assert "public" in found["citeseer"]["splits"]
+
+
+def test_data_check(call):
+    done = call("data", "check", "citeseer")
+    assert done.code == 0
+    assert re.search(r"^nodes +3327$", done.out, re.M)
+    assert re.search(r"^isolated nodes +48$", done.out, re.M)
+    assert "15 nodes of 3327 without a label" in done.out
+    report = json.loads(call("data", "check", "citeseer", "--json").out)
+    assert report["facts"]["nodes"] == 3327
+    assert report["facts"]["edges"] == 4552
+    assert report["findings"]
+
+
+# ---------------------------------------------------------------------- a real terminal
+
+
+def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean():
+    """stderr is a terminal, stdout a pipe, as in ``everynode train ... --json | jq``."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", "LINES": "40"}
+    command = [EVERYNODE, "train", "citeseer", "--epochs", "30", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, stdin=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    try:
+        while True:
+            ready, _, _ = select.select([ours], [], [], 60)
+            assert ready, "nothing was shown for a minute"
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # how Linux says that the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    finally:
+        os.close(ours)
+        out = process.communicate(timeout=60)[0].decode()
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
+    assert process.returncode == 0
+    assert json.loads(out)["epochs"] == 30
+    assert "\x1b" not in out
+    assert "citeseer gcn enc" in text
+    assert re.search(r"\d+/30\s+epochs", text)
+    assert re.search(r"ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3} \| val \d+\.\d%", text)
+    assert "━" in text

@@ -1,0 +1,409 @@
+"""NodeClassifier: a scikit-learn classifier, on matrices and on graphs."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import everynode as en
+from everynode import Graph, NodeClassifier, Split
+from everynode.errors import DataError, UsageError
+
+QUICK = {"epochs": 15, "channels": 8, "verbose": False}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@parametrize_with_checks(
+    [NodeClassifier(epochs=30)],
+    expected_failed_checks=lambda _: {"check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled"},
+    xfail_strict=True,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def arrays(n: int = 90, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, labels and edges of three classes that are easy to tell apart."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    features = np.eye(3)[labels] @ (2 * rng.normal(size=(3, 6))) + 0.3 * rng.normal(size=(n, 6))
+    source = rng.integers(0, n, 3 * n)
+    target = np.where(rng.random(3 * n) < 0.8, (source + 3 * rng.integers(1, n // 3, 3 * n)) % n, rng.integers(0, n, 3 * n))
+    return features.astype(np.float32), labels, np.stack([source, target])
+
+
+def folds(n: int, count: int, seed: int = 0) -> list[Split]:
+    rng = np.random.default_rng(seed)
+    parts = [torch.from_numpy(rng.permutation(n)).split([n // 3, n // 3, n - 2 * (n // 3)]) for _ in range(count)]
+    return [Split(*(p.sort().values for p in part)) for part in parts]
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    X, y, edges = arrays()
+    return Graph.from_arrays(X, edges, y, splits=folds(len(y), 1), name="toy")
+
+
+@pytest.fixture(scope="module")
+def model(graph) -> NodeClassifier:
+    return NodeClassifier(**QUICK).fit(graph)
+
+
+# ---------------------------------------------------------------------- fit, predict, score
+
+
+def test_fit_on_a_graph_is_the_same_training(graph, model):
+    settings = en.Settings.preset("default", backbone="gcn", epochs=15, channels=8).for_objective("enc")
+    fitted = en.fit(graph, settings, seed=0)
+    for name, value in fitted.network.state_dict().items():
+        assert torch.equal(value, model.network_.state_dict()[name])
+    assert model.history_ == fitted.history
+    assert (model.best_epoch_, model.n_iter_, model.n_features_in_) == (fitted.best_epoch, 15, 6)
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
+def test_every_backbone_and_objective(graph, backbone, objective):
+    model = NodeClassifier(backbone, objective, layers=2, **QUICK).fit(graph)
+    assert (
+        set(model.history_) - {"ce", "total", "val_loss", "val_accuracy"}
+        == {"enc": {"mi", "tv", "cvg"}, "ce": set(), "mi+tv": {"mi", "tv"}}[objective]
+    )
+    assert model.fitted_.settings.backbone == backbone
+
+
+def test_probabilities_are_probabilities(graph, model):
+    p = model.predict_proba(graph)
+    assert p.shape == (90, 3)
+    assert (p >= 0).all()
+    assert np.abs(p.sum(1) - 1).max() < 1e-12
+    assert (model.predict(graph) == model.classes_[p.argmax(1)]).all()
+
+
+def test_predictions_do_not_depend_on_chance(graph, model):
+    """No dropout when predicting."""
+    assert (model.predict_proba(graph) == model.predict_proba(graph)).all()
+
+
+def test_score_is_the_share_that_is_right(graph, model):
+    predicted = model.predict(graph)
+    for part in ("train", "val", "test"):
+        nodes = getattr(graph.splits[0], part).numpy()
+        assert model.score(graph, part) == np.mean(predicted[nodes] == graph.labels.numpy()[nodes])
+    assert model.score(graph) == model.score(graph, "test")
+
+
+def test_it_learns_from_arrays_with_edges():
+    X, y, edges = arrays()
+    model = NodeClassifier(objective="ce", epochs=60, dropout=0.0, layer_dropout=0.0, verbose=False).fit(X, y, edge_index=edges)
+    assert model.score(X, y, edge_index=edges) > 0.85
+    without = model.predict_proba(X)
+    assert not np.allclose(without, model.predict_proba(X, edge_index=edges)), "the edges make no difference"
+
+
+def test_edge_weights_matter():
+    X, y, edges = arrays()
+    weight = np.random.default_rng(0).uniform(0.1, 3.0, edges.shape[1])
+    model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges, edge_weight=weight)
+    assert not np.allclose(model.predict_proba(X, edge_index=edges), model.predict_proba(X, edge_index=edges, edge_weight=weight))
+
+
+def test_sparse_features_give_what_dense_ones_give():
+    X, y, edges = arrays()
+    X[X < 1] = 0
+    dense, sparse = (NodeClassifier(**QUICK).fit(m, y, edge_index=edges) for m in (X, scipy.sparse.csr_array(X)))
+    assert np.allclose(
+        dense.predict_proba(X, edge_index=edges), sparse.predict_proba(scipy.sparse.csr_array(X), edge_index=edges), atol=1e-4
+    )
+
+
+# ---------------------------------------------------------------------- labels
+
+
+LABELS = {
+    "-1": lambda y, gone: np.where(gone, -1, y),
+    "-1 as float": lambda y, gone: np.where(gone, -1.0, y),
+    "NaN": lambda y, gone: np.where(gone, np.nan, y),
+    "None among strings": lambda y, gone: np.array([None if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object),
+    "None among numbers": lambda y, gone: np.array([None if g else int(v) for v, g in zip(y, gone, strict=True)], dtype=object),
+    "NaN among strings": lambda y, gone: np.array([np.nan if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object),
+    "a list with None": lambda y, gone: [None if g else "abc"[v] for v, g in zip(y, gone, strict=True)],
+}
+
+
+@pytest.fixture(scope="module")
+def half_labelled():
+    X, y, edges = arrays()
+    return X, y, edges, np.random.default_rng(1).random(len(y)) < 0.5
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_unlabelled_nodes_by_any_name(half_labelled, kind):
+    X, y, edges, gone = half_labelled
+    expected = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
+    model = NodeClassifier(**QUICK).fit(X, LABELS[kind](y, gone), edge_index=edges)
+    assert model.classes_.tolist() in ([0, 1, 2], ["a", "b", "c"])
+    assert (model.predict_proba(X, edge_index=edges) == expected.predict_proba(X, edge_index=edges)).all()
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_unlabelled_nodes_do_not_count_in_a_score(half_labelled, kind):
+    X, y, edges, gone = half_labelled
+    labels = LABELS[kind](y, gone)
+    model = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
+    if "strings" in kind or "list" in kind:
+        model.classes_ = np.array(["a", "b", "c"])
+    expected = np.mean((model.predict(X, edge_index=edges) == np.array(labels, dtype=object))[~gone])
+    assert model.score(X, labels, edge_index=edges) == pytest.approx(expected)
+
+
+def test_unlabelled_nodes_take_part_all_the_same(half_labelled):
+    X, y, edges, gone = half_labelled
+    labels = np.where(gone, -1, y)
+    a = NodeClassifier(**QUICK).fit(X, labels, edge_index=edges)
+    other = X.copy()
+    other[gone] += 1
+    b = NodeClassifier(**QUICK).fit(other, labels, edge_index=edges)
+    assert not np.allclose(a.predict_proba(X, edge_index=edges), b.predict_proba(X, edge_index=edges))
+
+
+def test_classes_may_be_strings():
+    X, y, edges = arrays()
+    names = np.array(["zebra", "ant", "moth"])[y]
+    model = NodeClassifier(**QUICK).fit(X, names, edge_index=edges)
+    assert model.classes_.tolist() == ["ant", "moth", "zebra"]
+    assert set(model.predict(X, edge_index=edges)) <= {"ant", "moth", "zebra"}
+    assert model.score(X, names, edge_index=edges) == np.mean(model.predict(X, edge_index=edges) == names)
+
+
+def test_classes_may_be_any_integers():
+    X, y, edges = arrays()
+    model = NodeClassifier(**QUICK).fit(X, 10 * y + 5, edge_index=edges)
+    assert model.classes_.tolist() == [5, 15, 25]
+    assert set(model.predict(X, edge_index=edges)) <= {5, 15, 25}
+
+
+# ---------------------------------------------------------------------- holding out
+
+
+def test_held_out_nodes_are_a_stratified_part_of_the_training_nodes(graph):
+    none = torch.zeros(0, dtype=torch.int64)
+    own = graph.splits[0]
+    bare = graph.with_splits([Split(torch.cat([own.train, own.val]).sort().values, none, own.test)])
+    (split,) = NodeClassifier(validation_fraction=0.25, **QUICK)._with_validation(bare, 0).splits
+    assert sorted([*split.train.tolist(), *split.val.tolist()]) == bare.splits[0].train.tolist()
+    assert torch.equal(split.test, own.test)
+    assert not set(split.val.tolist()) & set(split.train.tolist())
+    assert len(split.val) == 15
+    whole, held = (torch.bincount(graph.labels[nodes], minlength=3) for nodes in (bare.splits[0].train, split.val))
+    assert ((held - 0.25 * whole).abs() <= 1).all()
+
+
+def test_test_nodes_stay_out_of_training_when_validation_is_held_out(graph):
+    none = torch.zeros(0, dtype=torch.int64)
+    bare = graph.with_splits([graph.splits[0]._replace(val=none)])
+    labels = graph.labels.clone()
+    labels[bare.splits[0].test] = (labels[bare.splits[0].test] + 1) % 3
+    turned = Graph.from_arrays(graph.features, graph.edge_index, labels, splits=bare.splits)
+    a, b = (NodeClassifier(**QUICK).fit(g) for g in (bare, turned))
+    assert (a.predict_proba(graph) == b.predict_proba(graph)).all()
+    assert a.score(bare, "test") != b.score(turned, "test")
+
+
+def test_a_graph_without_splits_is_held_out_of_its_labelled_nodes(graph):
+    model = NodeClassifier(**QUICK).fit(graph.with_splits([]))
+    assert len(model.history_["val_accuracy"]) == 15
+    assert model.predict(graph).shape == (90,)
+
+
+def test_several_folds():
+    X, y, edges = arrays()
+    graph = Graph.from_arrays(X, edges, y, splits=folds(len(y), 10), name="toy")
+    model = NodeClassifier(**QUICK)
+    seen = {}
+    for fold in (3, 7, 3):
+        model.fit(graph, fold=fold)
+        nodes = graph.splits[fold].test.numpy()
+        assert model.score(graph, "test") == np.mean(model.predict(graph)[nodes] == y[nodes])
+        assert model.fitted_.fold == fold
+        p = model.predict_proba(graph)
+        assert (seen.setdefault(fold, p) == p).all(), "refitting is not fitting anew"
+    assert not np.allclose(seen[3], seen[7])
+    assert model.score(graph, "test", fold=7) == np.mean((model.predict(graph) == y)[graph.splits[7].test.numpy()])
+    with pytest.raises(UsageError, match="folds 0 to 9"):
+        model.fit(graph, fold=10)
+
+
+def test_a_fold_without_validation_nodes_keeps_its_number():
+    X, y, edges = arrays()
+    none = torch.zeros(0, dtype=torch.int64)
+    graph = Graph.from_arrays(X, edges, y, splits=[s._replace(val=none) for s in folds(len(y), 4)], name="toy")
+    model = NodeClassifier(**QUICK).fit(graph, fold=3)
+    nodes = graph.splits[3].test.numpy()
+    assert model.score(graph, "test") == np.mean(model.predict(graph)[nodes] == y[nodes])
+
+
+# ---------------------------------------------------------------------- on disk
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+def test_save_and_load_give_the_same_probabilities(graph, tmp_path, backbone):
+    model = NodeClassifier(backbone, "mi+tv", layers=2, random_state=4, **QUICK).fit(graph)
+    model.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert (loaded.predict_proba(graph) == model.predict_proba(graph)).all()
+    assert loaded.get_params() == model.get_params()
+    assert loaded.score(graph, "test") == model.score(graph, "test")
+    assert loaded.history_ == model.history_
+    assert (loaded.best_epoch_, loaded.n_iter_, loaded.n_features_in_) == (model.best_epoch_, model.n_iter_, model.n_features_in_)
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_classes_survive_saving(tmp_path):
+    X, y, edges = arrays()
+    for labels in (np.array(["zebra", "ant", "moth"])[y], y + 5, y == 0):
+        model = NodeClassifier(**QUICK).fit(X, labels, edge_index=edges)
+        model.save(tmp_path / "model")
+        loaded = NodeClassifier.load(tmp_path / "model")
+        assert (loaded.predict(X, edge_index=edges) == model.predict(X, edge_index=edges)).all()
+        assert loaded.classes_.dtype.kind == model.classes_.dtype.kind
+
+
+def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
+    """As a grid over np.arange and np.linspace gives them."""
+    model = NodeClassifier(epochs=np.int64(3), tv=np.float64(0.5), random_state=np.int64(1), verbose=np.bool_(False)).fit(graph)
+    model.save(tmp_path / "model")
+    assert (NodeClassifier.load(tmp_path / "model").predict_proba(graph) == model.predict_proba(graph)).all()
+
+
+def test_a_model_saved_by_the_function_can_be_loaded(graph, tmp_path):
+    from everynode.training import save_model
+
+    fitted = en.fit(graph, en.Settings(channels=8, epochs=3))
+    save_model(tmp_path / "model", fitted)
+    with torch.no_grad():
+        expected = torch.softmax(fitted.network(graph).double(), 1).numpy()
+    assert (NodeClassifier.load(tmp_path / "model").predict_proba(graph) == expected).all()
+
+
+@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+def test_a_model_of_the_command_line_can_be_loaded(tmp_path, monkeypatch, capsys):
+    from everynode.cli import main
+
+    monkeypatch.delenv("EVERYNODE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    command = f"everynode train citeseer --epochs 3 --objective tv --json --out {tmp_path}/model"
+    monkeypatch.setattr(sys, "argv", command.split())
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    record = json.loads(capsys.readouterr().out)
+    model = NodeClassifier.load(tmp_path / "model")
+    graph = en.load("citeseer")
+    assert model.score(graph, "test") == record["test_accuracy"]
+    assert (model.backbone, model.objective, model.preset) == ("gcn", "tv", "default")
+    assert model.classes_.tolist() == list(range(6))
+
+
+def test_loading_what_is_not_a_model_is_one_sentence(tmp_path):
+    with pytest.raises(DataError, match="not a model folder"):
+        NodeClassifier.load(tmp_path)
+
+
+# ---------------------------------------------------------------------- as scikit-learn expects
+
+
+def test_clone_and_parameters():
+    model = NodeClassifier("gat", "tv", tv=3.0, epochs=7, random_state=5)
+    copy = clone(model)
+    assert copy is not model
+    assert copy.get_params() == model.get_params()
+    assert copy.set_params(tv=4.0, backbone="gcn").get_params()["tv"] == 4.0
+    assert model.tv == 3.0
+
+
+def test_every_parameter_reaches_the_settings(graph):
+    given = {
+        "layers": 3, "channels": 5, "dropout": 0.25, "layer_dropout": 0.1, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
+        "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
+        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+    }  # fmt: skip
+    settings = NodeClassifier(**given).fit(graph).fitted_.settings
+    assert {name: getattr(settings, name) for name in given} == given
+
+
+def test_random_state_decides(graph):
+    a, b, c = (NodeClassifier(random_state=s, **QUICK).fit(graph).predict_proba(graph) for s in (1, 1, 2))
+    assert (a == b).all()
+    assert not (a == c).all()
+    d, e = (NodeClassifier(random_state=np.random.RandomState(9), **QUICK).fit(graph).predict_proba(graph) for _ in range(2))
+    assert (d == e).all()
+
+
+def test_grid_search_and_pipeline():
+    """Without edges it is an ordinary classifier."""
+    X, y, _ = arrays(60)
+    search = GridSearchCV(NodeClassifier(objective="ce", **QUICK), {"lr_oc": [1e-6, 0.1], "channels": [4, 8]}, cv=3).fit(X, y)
+    assert search.best_params_["lr_oc"] == 0.1
+    assert search.best_score_ > 0.5
+    assert make_pipeline(StandardScaler(), NodeClassifier(objective="ce", **QUICK)).fit(X, y).predict(X).shape == (60,)
+
+
+def test_outside_a_terminal_nothing_is_shown_unless_asked_for(graph, capsys):
+    NodeClassifier(epochs=2).fit(graph)
+    NodeClassifier(epochs=2, verbose=False).fit(graph)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+# ---------------------------------------------------------------------- helpful errors
+
+
+def test_helpful_errors(graph, model):
+    X, y, edges = arrays()
+    with pytest.raises(NotFittedError):
+        NodeClassifier().predict(graph)
+    with pytest.raises(NotFittedError):
+        NodeClassifier().save("nowhere")
+    with pytest.raises(UsageError, match="without y and edge_index"):
+        NodeClassifier(**QUICK).fit(graph, y)
+    with pytest.raises(UsageError, match="-1 for unlabelled"):
+        NodeClassifier(**QUICK).fit(X)
+    with pytest.raises(DataError, match="90 rows of X, 5 labels"):
+        NodeClassifier(**QUICK).fit(X, y[:5])
+    with pytest.raises(DataError, match="at least two classes"):
+        NodeClassifier(**QUICK).fit(X, np.zeros(90, dtype=int))
+    with pytest.raises(DataError, match="at least two classes"):
+        NodeClassifier(**QUICK).fit(X, np.full(90, -1))
+    with pytest.raises(DataError, match="drop these edges"):
+        NodeClassifier(**QUICK).fit(X, y, edge_index=edges + 5)
+    with pytest.raises(DataError, match="only one training node"):
+        NodeClassifier(**QUICK).fit(X[:3], y[:3])
+    with pytest.raises(UsageError, match="'train', 'val' or 'test'"):
+        model.score(graph, "holdout")
+    with pytest.raises(DataError, match="has no split"):
+        model.score(graph.with_splits([]), "test")
+    with pytest.raises(DataError, match="made for 6 features a node"):
+        model.predict(Graph.from_arrays(np.ones((4, 9)), [[0], [1]]))
+    with pytest.raises(ValueError, match="9 features, but NodeClassifier is expecting 6"):
+        model.predict(np.ones((4, 9)))
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        NodeClassifier(validation_fraction=1.5, **QUICK).fit(X, y)

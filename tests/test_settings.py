@@ -1,0 +1,218 @@
+"""Settings and presets: what the defaults are, what the paper says, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+
+from everynode.backbones import BACKBONES, Network
+from everynode.errors import UsageError
+from everynode.objectives import ENC
+from everynode.settings import PRESETS, TERMS, Settings, parse_objective, read_preset
+
+NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg"}
+PAPER = read_preset("paper")
+ROWS = [(s, g, b) for s, graphs in PAPER.items() if s not in ("base", "backbone") for g, table in graphs.items() for b in table]
+
+
+def keywords(function: Any) -> dict[str, Any]:
+    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+
+# ---------------------------------------------------------------- the defaults are one thing, said in three places
+
+
+def test_the_default_preset_is_the_field_defaults() -> None:
+    fields = dataclasses.asdict(Settings())
+    base = read_preset("default")["base"]
+    assert {name: fields[name] for name in base} == base
+    assert set(fields) - set(base) == NOT_IN_BASE
+    assert Settings.preset() == Settings.preset("default", backbone="gcn") == Settings()
+
+
+def test_the_defaults_of_enc_are_those_of_settings() -> None:
+    assert keywords(ENC) == Settings().objective_options() | {"fold": 0, "seed": 0}
+
+
+def test_what_network_and_enc_take_is_in_settings() -> None:
+    assert set(Settings().network_options()) == set(keywords(Network)) - {"seed"}
+    for name, value in {**Settings().network_options(), **Settings().objective_options()}.items():
+        assert value == getattr(Settings(), name)
+    used = {*Settings().network_options(), *Settings().objective_options()}
+    rest = {f.name for f in dataclasses.fields(Settings)} - used
+    assert rest == {"lr_gnn", "lr_oc", "wd_gnn", "wd_oc", "epochs", "patience", "select"}
+
+
+def test_the_default_preset_does_not_ask_which_graph() -> None:
+    for backbone in BACKBONES:
+        here = Settings.preset("default", graph="cora", split="public", backbone=backbone)
+        assert here == Settings.preset("default", graph="somebody's own", split="none", backbone=backbone)
+        assert here.backbone == backbone
+    assert Settings.preset(backbone="gcnii").layers == 8
+    assert Settings.preset(backbone="gcnii").channels == Settings().channels
+
+
+# ---------------------------------------------------------------- the paper
+
+CELLS = [
+    # split, graph, backbone, and what tables 12 and 13 print
+    (
+        "public", "cora", "gcn",
+        {"lr_gnn": 1e-3, "lr_oc": 0.01, "wd_gnn": 1e-5, "wd_oc": 1e-5, "channels": 64, "dropout": 0.6, "mi": 1.0, "tv": 2.0, "cvg": 1.0},
+    ),
+    ("public", "citeseer", "gcn", {"lr_gnn": 1e-4, "lr_oc": 5e-3, "channels": 256, "dropout": 0.7, "mi": 0.8, "tv": 2.0, "cvg": 1.0}),
+    ("public", "citeseer", "gat", {"wd_gnn": 1e-3, "channels": 256, "mi": 1.0, "tv": 2.0, "cvg": 2.0}),
+    ("public", "pubmed", "gcn", {"lr_gnn": 0.01, "lr_oc": 5e-4, "mi": 0.6}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("split", "graph", "backbone", "printed"), CELLS)
+def test_the_paper_preset_has_the_printed_values(split: str, graph: str, backbone: str, printed: dict[str, float]) -> None:
+    s = Settings.preset("paper", graph=graph, split=split, backbone=backbone)
+    assert {name: getattr(s, name) for name in printed} == printed
+    assert (s.mi_lambda, s.tv_sigma, s.halves, s.layer_dropout, s.select) == (2.0, 10.0, "random", 0.0, "loss")
+    assert s.backbone == backbone
+
+
+@pytest.mark.parametrize(("split", "graph", "backbone"), [pytest.param(*row, id="-".join(row)) for row in ROWS])
+def test_every_row_of_the_paper_builds(split: str, graph: str, backbone: str) -> None:
+    s = Settings.preset("paper", graph=graph, split=split, backbone=backbone)
+    expected = {**PAPER["base"], **PAPER["backbone"][backbone], **PAPER[split][graph][backbone], "backbone": backbone}
+    assert {name: getattr(s, name) for name in expected} == expected
+    assert s.mi > 0
+    assert s.tv > 0
+    assert s.cvg > 0
+    network = Network(3, 2, **s.network_options())
+    assert len(network.layers) == s.layers
+
+
+def test_there_are_42_rows() -> None:
+    assert len(ROWS) == 42
+
+
+def test_random_splits_follow_the_public_table() -> None:
+    for backbone in BACKBONES:
+        random = Settings.preset("paper", graph="cora", split="random", backbone=backbone)
+        assert random == Settings.preset("paper", graph="cora", split="public", backbone=backbone)
+
+
+def test_the_same_graph_differs_by_split() -> None:
+    public, full = (Settings.preset("paper", graph="cora", split=split, backbone="gcn") for split in ("public", "geom-gcn"))
+    assert public != full
+
+
+# ---------------------------------------------------------------- changes
+
+
+def test_changes_go_on_top_and_none_is_no_change() -> None:
+    s = Settings.preset("paper", graph="cora", split="public", backbone="gcn", tv=7.0, mi=None, dropout=None)
+    assert s.tv == 7.0
+    assert s.mi == 1.0
+    assert s.dropout == 0.6
+    assert dataclasses.replace(s, tv=2.0) == Settings.preset("paper", graph="cora", split="public", backbone="gcn")
+    assert Settings.preset(cvg=0.0).cvg == 0.0
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().tv = 1.0  # type: ignore[misc]
+
+
+def test_a_preset_is_not_changed_by_using_it() -> None:
+    before = Settings.preset("paper", graph="cora", split="public")
+    Settings.preset("paper", graph="citeseer", split="public", backbone="gcnii", tv=99.0)
+    assert Settings.preset("paper", graph="cora", split="public") == before
+
+
+# ---------------------------------------------------------------- objectives
+
+
+@pytest.mark.parametrize(
+    ("objective", "on"),
+    [
+        ("ce", set()),
+        ("enc", {"mi", "tv", "cvg"}),
+        ("mi", {"mi"}),
+        ("tv", {"tv"}),
+        ("cvg", {"cvg"}),
+        ("mi+tv", {"mi", "tv"}),
+        ("tv+mi", {"mi", "tv"}),
+        ("mi+cvg", {"mi", "cvg"}),
+        ("CE+TV", {"tv"}),
+        ("enc+preg", {"mi", "tv", "cvg", "preg"}),
+        ("preg", {"preg"}),
+        ("mi+tv+cvg", {"mi", "tv", "cvg"}),
+    ],
+)
+def test_only_the_named_terms_are_on(objective: str, on: set[str]) -> None:
+    whole = Settings(preg=0.5)
+    s = whole.for_objective(objective)
+    assert set(parse_objective(objective)) == on
+    for term in TERMS:
+        assert getattr(s, term) == (getattr(whole, term) if term in on else 0.0)
+    assert dataclasses.replace(s, **{term: getattr(whole, term) for term in TERMS}) == whole, "nothing else was touched"
+
+
+def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> None:
+    assert Settings(mi=0.0).for_objective("enc").mi == 0.0
+    with pytest.raises(UsageError) as refused:
+        Settings().for_objective("mi+preg")
+    assert str(refused.value) == "The objective 'mi+preg' names preg, but its weight is 0: give one, such as --preg 1."
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: Settings.preset("papre"), "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper."),
+        (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
+        (
+            lambda: Settings.preset("paper", graph="mine", split="public"),
+            "The paper has no hyper-parameters for gcn on graph 'mine' with split 'public': use --preset default.",
+        ),
+        (
+            lambda: Settings.preset("paper", graph="texas", split="public", backbone="gat"),
+            "The paper has no hyper-parameters for gat on graph 'texas' with split 'public': use --preset default.",
+        ),
+        (
+            lambda: Settings.preset("paper", graph="texas", split="random"),
+            "The paper has no hyper-parameters for gcn on graph 'texas' with split 'random': use --preset default.",
+        ),
+        (lambda: Settings.preset("paper"), "The paper has no hyper-parameters for gcn on graph '' with split '': use --preset default."),
+        (lambda: Settings(epochs=0), "The 'epochs' of Settings must be >= 1. Got 0."),
+        (lambda: Settings(patience=0), "The 'patience' of Settings must be >= 1. Got 0."),
+        (lambda: Settings(lr_gnn=0.0), "The 'lr_gnn' of Settings must be > 0. Got 0.0."),
+        (lambda: Settings(lr_oc=-1.0), "The 'lr_oc' of Settings must be > 0. Got -1.0."),
+        (lambda: Settings(wd_gnn=-1e-3), "The 'wd_gnn' of Settings must be >= 0. Got -0.001."),
+        (lambda: Settings(wd_oc=float("nan")), "The 'wd_oc' of Settings must be >= 0. Got nan."),
+        (lambda: Settings(tv=-1.0), "The 'tv' of Settings must be >= 0. Got -1.0."),
+        (lambda: Settings(preg=-1.0), "The 'preg' of Settings must be >= 0. Got -1.0."),
+        (lambda: Settings(select="los"), "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy."),
+        (
+            lambda: Settings().for_objective("mi+prag"),
+            "Unknown objective 'prag' (did you mean 'preg'?). Choose from: enc, ce, mi, tv, cvg, preg, mi+tv (or any other sum).",
+        ),
+        (lambda: parse_objective(""), "Unknown objective ''. Choose from: enc, ce, mi, tv, cvg, preg, mi+tv (or any other sum)."),
+    ],
+)
+def test_refusals(build: Any, sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        build()
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["base", "backbone", "public"])
+def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
+    """``paper.toml`` holds [base] and [backbone] beside the splits: their names must not be taken for one."""
+    with pytest.raises(UsageError):
+        Settings.preset("paper", graph="gcn", split=name, backbone="gcn")
+
+
+def test_the_presets_there_are() -> None:
+    assert PRESETS == ("default", "paper")
+    assert set(read_preset("default")["backbone"]) == set(PAPER["backbone"]) == set(BACKBONES)

@@ -1,0 +1,370 @@
+"""What is on disk: complete or absent, without pickles, and enough to go on bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save, save_file
+
+from everynode.errors import DataError
+from everynode.graph import Graph, Split
+from everynode.settings import Settings
+from everynode.training import Fitted, fit, load_model, save_model
+from everynode.training.checkpoint import TrainingState, write_atomically
+
+QUICK = Settings(channels=8, epochs=14, patience=14)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    rng = np.random.default_rng(0)
+    n = 60
+    labels = np.arange(n) % 3
+    features = np.eye(3)[labels] @ rng.normal(size=(3, 6)) + rng.normal(size=(n, 6))
+    parts = torch.from_numpy(rng.permutation(n)).split([15, 20, 25])
+    split = Split(*(p.sort().values for p in parts))
+    return Graph.from_arrays(features.astype(np.float32), rng.integers(0, n, (2, 3 * n)), labels, splits=[split])
+
+
+@pytest.fixture(scope="module")
+def fitted(graph) -> Fitted:
+    return fit(graph, QUICK)
+
+
+@pytest.fixture
+def folder(fitted, tmp_path) -> Path:
+    save_model(tmp_path / "model", fitted)
+    return tmp_path / "model"
+
+
+def interrupt_after(epochs: int):
+    def report(epoch, row):
+        if epoch == epochs - 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return report
+
+
+def assert_same(a: Fitted, b: Fitted) -> None:
+    """The same in everything but the time it took."""
+    one, two = a.network.state_dict(), b.network.state_dict()
+    assert list(one) == list(two)
+    for name in one:
+        assert torch.equal(one[name], two[name]), name
+    assert a.history == b.history
+    assert (a.best_epoch, a.metrics, a.epochs) == (b.best_epoch, b.metrics, b.epochs)
+
+
+# ---------------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
+@pytest.mark.parametrize("stops", [(1,), (6,), (13,), (2, 3, 9)])
+def test_going_on_ends_bit_for_bit_where_an_undisturbed_run_ends(graph, tmp_path, backbone, objective, stops):
+    settings = dataclasses.replace(QUICK, backbone=backbone, halves="random").for_objective(objective)
+    state = tmp_path / "training.safetensors"
+    for stop in stops:
+        part = fit(graph, settings, seed=5, checkpoint=state, report=interrupt_after(stop))
+        assert part.interrupted
+        assert part.epochs == stop
+    done = fit(graph, settings, seed=5, checkpoint=state)
+    assert not done.interrupted
+    assert_same(done, fit(graph, settings, seed=5))
+
+
+def test_a_checkpoint_of_any_epoch_will_do(graph, tmp_path):
+    """As after kill -9: the state on disk is some epoch's, and there was no interruption to prepare it."""
+    state, copies = tmp_path / "training.safetensors", []
+
+    def report(epoch, row):
+        if state.exists():  # the state after the epoch before
+            copies.append(state.read_bytes())
+
+    whole = fit(graph, QUICK, checkpoint=state, checkpoint_every=0.0, report=report)
+    assert len(copies) == whole.epochs - 1
+    for content in copies[::4]:
+        state.write_bytes(content)
+        assert_same(fit(graph, QUICK, checkpoint=state), whole)
+
+
+def test_going_on_respects_patience_and_the_best_epoch_before(graph, tmp_path):
+    settings = dataclasses.replace(QUICK, epochs=300, patience=5, select="loss", lr_oc=0.1)
+    whole = fit(graph, settings)
+    assert whole.epochs < 300
+    state = tmp_path / "training.safetensors"
+    stop = whole.best_epoch + 3  # the best is behind, patience has begun to run out
+    assert fit(graph, settings, checkpoint=state, report=interrupt_after(stop)).interrupted
+    assert_same(fit(graph, settings, checkpoint=state), whole)
+
+
+def test_a_finished_training_is_not_done_again(graph, tmp_path):
+    state = tmp_path / "training.safetensors"
+    whole = fit(graph, QUICK, checkpoint=state)
+    epochs = []
+    again = fit(graph, QUICK, checkpoint=state, report=lambda epoch, row: epochs.append(epoch))
+    assert epochs == []
+    assert_same(again, whole)
+
+
+def test_seconds_add_up_over_interruptions(graph, tmp_path):
+    state = tmp_path / "training.safetensors"
+    first = fit(graph, QUICK, checkpoint=state, report=interrupt_after(7))
+    second = fit(graph, QUICK, checkpoint=state)
+    assert second.seconds > first.seconds > 0
+
+
+# ---------------------------------------------------------------------- the model folder
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+def test_a_model_folder_gives_back_the_model(graph, tmp_path, backbone):
+    fitted = fit(graph, dataclasses.replace(QUICK, backbone=backbone, layers=3, epochs=3), seed=2)
+    save_model(tmp_path / "a" / "b", fitted, {"note": "extra"})
+    network, card = load_model(tmp_path / "a" / "b")
+    assert not network.training
+    with torch.no_grad():
+        assert torch.equal(network(graph), fitted.network(graph))
+    assert Settings(**card["settings"]) == fitted.settings
+    assert card["history"] == fitted.history
+    assert card["metrics"] == fitted.metrics
+    assert card["graph"] == {"name": graph.name, "digest": graph.digest}
+    assert (card["seed"], card["fold"], card["epochs"], card["note"]) == (2, 0, 3, "extra")
+    assert card["classes"] == [0, 1, 2]
+
+
+def safetensors_header(content: bytes) -> dict:
+    """The header by the format's own rule: 8 bytes of length, so much JSON, then raw numbers up to the end and nothing else."""
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    ends = sorted(tuple(entry["data_offsets"]) for name, entry in header.items() if name != "__metadata__")
+    assert [start for start, _ in ends] == [0, *(end for _, end in ends[:-1])]
+    assert ends[-1][1] == len(content) - 8 - length
+    return header
+
+
+def test_nothing_on_disk_is_a_pickle(graph, tmp_path):
+    out = tmp_path / "out"
+    fitted = fit(graph, QUICK, checkpoint=out / "training.safetensors")
+    save_model(out, fitted)
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert sorted(files) == ["model.json", "model.safetensors", "training.safetensors"]
+    assert json.loads(files["model.json"])["format"] == 1
+    assert set(safetensors_header(files["model.safetensors"])) == set(fitted.network.state_dict())
+    assert "rng" in safetensors_header(files["training.safetensors"])
+    for content in files.values():
+        assert not content.startswith((b"\x80", b"PK"))  # a pickle, or torch's zip of pickles
+
+
+def test_saving_again_replaces_the_model(graph, folder):
+    other = fit(graph, QUICK, seed=9)
+    save_model(folder, other)
+    with torch.no_grad():
+        assert torch.equal(load_model(folder)[0](graph), other.network(graph))
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.safetensors"]
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def change_card(**changes):
+    def change(folder: Path) -> None:
+        card = json.loads((folder / "model.json").read_text())
+        (folder / "model.json").write_text(json.dumps({key: v for key, v in {**card, **changes}.items() if v is not ...}))
+
+    return change
+
+
+def weights_of_another_model(folder: Path) -> None:
+    """Right digest, wrong shapes: somebody put two models together by hand."""
+    weights = load_file(folder / "model.safetensors")
+    weights["opening.weight"] = torch.zeros(4, 4)
+    replace_weights(folder, save(weights))
+
+
+def replace_weights(folder: Path, content: bytes) -> None:
+    import hashlib
+
+    (folder / "model.safetensors").write_bytes(content)
+    change_card(weights_sha256=hashlib.sha256(content).hexdigest())(folder)
+
+
+def truncate(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+DAMAGES = {
+    "no card": (lambda folder: (folder / "model.json").unlink(), "model.json is missing"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
+    "other weights": (lambda folder: save_file({"a": torch.zeros(3)}, folder / "model.safetensors"), "does not belong to model.json"),
+    "truncated weights": (truncate, "does not belong to model.json"),
+    "weights of another network": (weights_of_another_model, "weights of another network"),
+    "weights that are no safetensors": (lambda folder: replace_weights(folder, b"\x80\x04garbage"), "model.safetensors"),
+    "garbage card": (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe{{{"), "cannot be read"),
+    "half a card": (lambda folder: (folder / "model.json").write_text('{"format": 1, "every'), "cannot be read"),
+    "empty card": (lambda folder: (folder / "model.json").write_text(""), "cannot be read"),
+    "a list": (lambda folder: (folder / "model.json").write_text("[1]"), "not a model card of format 1"),
+    "other format": (change_card(format=2), "not a model card of format 1"),
+    "no digest": (change_card(weights_sha256=...), "model.json"),
+    "no settings": (change_card(settings=...), "model.json"),
+    "strange settings": (change_card(settings={"wheels": 4}), "model.json"),
+    "impossible settings": (change_card(settings={"epochs": -1}), "model.json"),
+    "classes that are none": (change_card(classes=None), "model.json"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_model_folder_is_refused_in_one_sentence(folder, damage):
+    do, says = DAMAGES[damage]
+    do(folder)
+    with pytest.raises(DataError, match=says) as caught:
+        load_model(folder)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(DataError, match="not a model folder"):
+        load_model(tmp_path / "nothing")
+
+
+def state_of(**settings):
+    """The state of a training of another kind."""
+
+    def make(graph: Graph, path: Path) -> None:
+        fit(graph, dataclasses.replace(QUICK, epochs=2, **settings), checkpoint=path)
+
+    return make
+
+
+def tampered(**header):
+    """A safetensors file with our mark but not our content."""
+
+    def make(graph: Graph, path: Path) -> None:
+        save_file({"rng": torch.get_rng_state()}, path, metadata={"everynode": json.dumps(header)})
+
+    return make
+
+
+def cut(graph: Graph, path: Path) -> None:
+    state_of()(graph, path)
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+BAD_STATES = {
+    "text": lambda graph, path: path.write_text("not a state"),
+    "empty": lambda graph, path: path.write_bytes(b""),
+    "pickle": lambda graph, path: path.write_bytes(b"\x80\x04N."),
+    "truncated": cut,
+    "a folder": lambda graph, path: path.mkdir(),
+    "safetensors of something else": lambda graph, path: save_file({"a": torch.zeros(2)}, path),
+    "an empty header": tampered(),
+    "a header that is too much": tampered(
+        history={}, best_epoch=0, best_key=[0.0, 0.0], epoch=0, seconds=0.0, wheels=4
+    ),
+    "a header without tensors": tampered(history={}, best_epoch=0, best_key=[0.0, 0.0], epoch=0, seconds=0.0),
+    "another backbone": state_of(backbone="gat"),
+    "another width": state_of(channels=4),
+    "another objective": state_of(cvg=0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD_STATES)
+def test_a_bad_training_state_is_refused_in_one_sentence(graph, tmp_path, kind):
+    path = tmp_path / "training.safetensors"
+    BAD_STATES[kind](graph, path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(DataError, match="--no-resume starts over") as caught:
+        fit(graph, QUICK, checkpoint=path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_no_state_is_no_state(tmp_path):
+    assert TrainingState.load(tmp_path / "training.safetensors") is None
+
+
+# ---------------------------------------------------------------------- a full disk
+
+
+def test_a_file_is_written_whole_with_its_folders(tmp_path):
+    write_atomically(tmp_path / "a" / "b" / "c", b"x" * 100_000)
+    write_atomically(tmp_path / "a" / "b" / "c", b"new")
+    assert [(p.name, p.read_bytes()) for p in (tmp_path / "a" / "b").iterdir()] == [("c", b"new")]
+
+
+@pytest.mark.parametrize("where", ["os.fsync", "os.replace"])
+def test_when_writing_fails_the_old_file_stays_and_no_other(tmp_path, monkeypatch, where):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(where, full)
+    with pytest.raises(DataError, match=r"Cannot write .*file: No space left on device.*untouched") as caught:
+        write_atomically(path, b"new")
+    assert str(path) in str(caught.value)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_ctrl_c_while_writing_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, b"new")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_a_parent_that_is_a_file_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DataError, match="Cannot write"):
+        write_atomically(tmp_path / "file" / "below", b"x")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file size")
+def test_a_limit_on_file_size_leaves_the_old_file_and_no_other(tmp_path):
+    """A real write that really fails, in a process of its own."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    code = """
+import resource, sys
+from pathlib import Path
+from everynode.errors import DataError
+from everynode.training.checkpoint import write_atomically
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+write_atomically(Path(sys.argv[1]).with_name("small"), b"s" * 4000)
+try:
+    write_atomically(Path(sys.argv[1]), b"n" * 100_000)
+except DataError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=True)
+    assert f"Cannot write {path}: File too large" in done.stdout
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"file": b"old", "small": b"s" * 4000}
