@@ -440,7 +440,7 @@ def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
     until(lambda: process.poll() is not None or records_in(store) >= 1)  # in the middle of the second run
     process.send_signal(signal.SIGINT)
     try:
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -52,8 +52,7 @@ def bench(
                         "steps": [len(mine), len(theirs)],
                         "flops": needed["flops"],
                         "bytes": needed["bytes"],
-                        "roofline_ms": max(needed["flops"] / limits[count]["gflops"], needed["bytes"] / limits[count]["gbytes_per_s"])
-                        / 1e6,
+                        "roofline_ms": least_ms(needed, limits[count]),
                         "load": os.getloadavg()[0],
                     }
 
@@ -99,6 +98,11 @@ def machine(threads: int = 1) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "load": os.getloadavg()[0],
     }
+
+
+def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
+    """The time that the slower of arithmetic and memory takes, in ms."""
+    return max(needed["flops"] / limit["gflops"], needed["bytes"] / limit["gbytes_per_s"]) / 1e6
 
 
 def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dict[str, float]:

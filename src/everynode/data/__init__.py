@@ -2,6 +2,7 @@
 
 from everynode.data.catalogue import CATALOGUE, Entry, check_named, is_present, load, names
 from everynode.data.check import Finding, Report, check
+from everynode.data.generate import generate
 from everynode.data.splits import hold_out, random_split, stratified_split
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Report",
     "check",
     "check_named",
+    "generate",
     "hold_out",
     "is_present",
     "load",
