@@ -7,32 +7,32 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError, UsageError, unknown
 from everynode.sparse import SparseMatrix
+from everynode.tidy import (
+    UNLABELLED,
+    Split,
+    check_features,
+    check_labels,
+    check_split,
+    encode_labels,
+    splits_from_masks,
+    tidy_edges,
+    tidy_features,
+)
+
+__all__ = ["UNLABELLED", "Graph", "Split"]
 
 if TYPE_CHECKING:  # networkx and PyG are slow to import and only needed by the conversions
     import networkx
     from torch_geometric.data import Data
-
-#: Features with at most this share of non-zeros are kept sparse.
-SPARSE_DENSITY = 0.25
-#: The label of a node that has none.
-UNLABELLED = -1
-
-
-class Split(NamedTuple):
-    """Which nodes are for training, for selection and for the final score: sorted node indices, disjoint."""
-
-    train: Tensor
-    val: Tensor
-    test: Tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,13 +69,15 @@ class Graph:
     # ------------------------------------------------------------------ making one
 
     def __post_init__(self) -> None:
-        _check_features(self.features)
-        _check_labels(self.labels, len(self.classes))
+        check_features(self.features)
+        check_labels(self.labels, len(self.classes))
         n = self.num_nodes
         if len(self.labels) != n:
             raise DataError(f"{n} nodes have features but {len(self.labels)} have labels: give one label (or -1) per node.")
+        if self.node_ids is not None and len(self.node_ids) != n:
+            raise DataError(f"{n} nodes have {len(self.node_ids)} names: give one per node.")
         for fold, split in enumerate(self.splits):
-            _check_split(split, n, fold)
+            check_split(split, n, fold)
 
     @classmethod
     def from_arrays(
@@ -97,16 +99,16 @@ class Graph:
         ``edge_index``: 2 x m node indices. ``labels``: class indices with -1 for unlabelled, or any values with None or NaN for
         unlabelled. Of repeated edges (or the two directions of one) the largest weight stays.
         """
-        codes, classes = _encode_labels(labels, classes)
+        codes, classes = encode_labels(labels, classes)
         if features is None:
             if codes is None:
                 raise DataError("A graph needs features or labels: with neither, the number of nodes is not known.")
             features = scipy.sparse.eye_array(len(codes), format="csr", dtype=np.float32)
-        matrix = _tidy_features(features)
+        matrix = tidy_features(features)
         n = matrix.shape[0]
         if codes is None:
             codes, classes = torch.full((n,), UNLABELLED), ()
-        edges, weight, repairs = _tidy_edges(edge_index, edge_weight, n, directed)
+        edges, weight, repairs = tidy_edges(edge_index, edge_weight, n, directed)
         ids = None if node_ids is None else tuple(node_ids)
         return cls(matrix, edges, codes, tuple(classes), tuple(splits), weight, directed, name, ids, repairs)
 
@@ -114,6 +116,8 @@ class Graph:
     def from_pyg(cls, data: Data, *, directed: bool = False, name: str = "graph") -> Graph:
         """From a PyG ``Data`` with ``x``, ``edge_index``, ``y`` and, if there, ``edge_weight`` and train/val/test masks."""
         x = data.x
+        if x is not None and x.is_sparse:
+            x = x.to_sparse_csr()
         if x is not None and x.is_sparse_csr:
             x = scipy.sparse.csr_array((x.values(), x.col_indices(), x.crow_indices()), shape=x.shape)
         labels = data.y
@@ -124,6 +128,9 @@ class Graph:
         if labels.is_floating_point():
             labels = torch.where(labels.isnan(), UNLABELLED, labels).long()
         masks = [data.get(f"{part}_mask") for part in Split._fields]
+        for part, mask in zip(Split._fields, masks, strict=True):
+            if mask is not None and len(mask) != data.num_nodes:
+                raise DataError(f"The {part}_mask is for {len(mask)} nodes, but there are {data.num_nodes}: give one value per node.")
         splits = [] if masks[0] is None else splits_from_masks(*masks)
         weight = data.get("edge_weight")
         return cls.from_arrays(x, data.edge_index, labels, splits=splits, edge_weight=weight, directed=directed, name=name)
@@ -245,6 +252,8 @@ class Graph:
             raise DataError(f"Graph {self.name!r} has no split: give one with graph.with_splits(...).")
         if not 0 <= fold < len(self.splits):
             raise UsageError(f"Graph {self.name!r} has folds 0 to {len(self.splits) - 1}. Got fold {fold}.")
+        if part not in Split._fields:
+            unknown("part", part, Split._fields)
         index: Tensor = getattr(self.splits[fold], part)
         return index[self.labels[index] >= 0]
 
@@ -268,7 +277,7 @@ class Graph:
         """Every edge once, the smaller index first, with its weight: what TV sums over."""
         if not self.directed:
             return self.edge_index, self.edge_weight
-        edges, weight, _ = _tidy_edges(self.edge_index, self.edge_weight, self.num_nodes, directed=False)
+        edges, weight, _ = tidy_edges(self.edge_index, self.edge_weight, self.num_nodes, directed=False)
         return edges, weight
 
     @cached_property
@@ -330,7 +339,7 @@ class Graph:
         if isinstance(self.features, SparseMatrix):
             pattern, values = self.features.pattern, self.features.values
             total = values.new_zeros(self.num_nodes).index_add_(0, pattern.row, values.abs())
-            return SparseMatrix(pattern, values / total[pattern.row])
+            return SparseMatrix(pattern, values / torch.where(total > 0, total, 1)[pattern.row])
         total = self.features.abs().sum(1, keepdim=True)
         return self.features / torch.where(total > 0, total, 1)
 
@@ -352,125 +361,3 @@ class Graph:
         count = torch.bincount(targets, minlength=self.num_nodes)
         agree = torch.zeros(self.num_nodes, dtype=torch.float64, device=same.device).index_add_(0, targets, same)
         return float((agree[count > 0] / count[count > 0]).mean())
-
-
-def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) -> list[Split]:
-    """Splits from boolean masks over the nodes, n or n x folds, as PyG keeps them."""
-    columns = [torch.zeros_like(train) if m is None else m for m in (train, val, test)]
-    columns = [m[:, None] if m.ndim == 1 else m for m in columns]
-    folds = max(m.shape[1] for m in columns)
-    columns = [m.expand(-1, folds) if m.shape[1] == 1 else m for m in columns]
-    return [Split(*(m[:, fold].nonzero()[:, 0] for m in columns)) for fold in range(folds)]
-
-
-def _encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Tensor | None, Sequence[Hashable]]:
-    """Class indices and what they stand for. Integers are class indices already; anything else is sorted into classes."""
-    if labels is None:
-        return None, ()
-    if isinstance(labels, Tensor):
-        labels = labels.cpu().numpy()
-    array = np.asarray(labels) if not isinstance(labels, list) else np.asarray(labels, dtype=object)
-    if array.ndim != 1:
-        raise DataError(f"Labels must be one value per node; got an array of shape {array.shape}.")
-    values = array.tolist()
-    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
-        codes = torch.tensor(values, dtype=torch.int64)
-        return codes, classes if classes is not None else range(max(values, default=-1) + 1)
-    missing = [v is None or v == "" or v != v for v in values]
-    known = sorted({v for v, gone in zip(values, missing, strict=True) if not gone}, key=lambda v: (str(type(v)), v))
-    if classes is None:
-        classes = known
-    index = {c: i for i, c in enumerate(classes)}
-    for node, (value, gone) in enumerate(zip(values, missing, strict=True)):
-        if not gone and value not in index:
-            raise DataError(f"Node {node} has the label {value!r}, which is not one of the {len(classes)} classes given.")
-    return torch.tensor([UNLABELLED if gone else index[v] for v, gone in zip(values, missing, strict=True)]), classes
-
-
-def _tidy_features(features: Any) -> SparseMatrix | Tensor:
-    """Sparse when sparse, and float32 (``graph.to(torch.float64)`` is there for checking gradients)."""
-    if isinstance(features, SparseMatrix):
-        return features
-    if scipy.sparse.issparse(features):
-        if features.nnz > SPARSE_DENSITY * features.shape[0] * features.shape[1]:
-            return torch.from_numpy(features.toarray()).float()
-        return SparseMatrix.from_scipy(features)
-    dense = torch.as_tensor(np.asarray(features) if isinstance(features, list) else features).float()
-    if dense.ndim != 2:
-        raise DataError(f"Features must be a nodes x features matrix; got an array of shape {tuple(dense.shape)}.")
-    share = float((dense != 0).double().mean()) if dense.numel() else 1.0
-    return dense if share > SPARSE_DENSITY else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()))
-
-
-def _tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tuple[Tensor, Tensor | None, dict[str, int]]:
-    """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
-    if isinstance(edge_index, list):
-        edge_index = np.asarray(edge_index, dtype=np.int64)
-    edges = torch.as_tensor(edge_index).long()
-    if edges.ndim != 2 or edges.shape[0] != 2:
-        raise DataError(f"Edges must be a 2 x m array of node indices; got shape {tuple(edges.shape)}.")
-    outside = ((edges < 0) | (edges >= n)).any(0).nonzero()[:, 0]
-    if len(outside):
-        first = int(outside[0])
-        raise DataError(
-            f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, but nodes are 0 to {n - 1}"
-            f" ({len(outside)} such edges): drop these edges or add the nodes."
-        )
-    weight = None if edge_weight is None else torch.as_tensor(edge_weight).float()
-    if weight is not None:
-        if len(weight) != edges.shape[1]:
-            raise DataError(f"{edges.shape[1]} edges have {len(weight)} weights: give one per edge.")
-        bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
-        if len(bad):
-            raise DataError(f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: weights must be positive and finite.")
-    loops = edges[0] == edges[1]
-    edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
-    key = edges[0] * n + edges[1]
-    distinct = torch.unique(key)
-    if directed:
-        one_way = 0
-    else:
-        one_way = int((~torch.isin(distinct, distinct % n * n + distinct // n)).sum()) if n else 0
-        edges = torch.stack([edges.amin(0), edges.amax(0)])
-        key = edges[0] * n + edges[1]
-    repairs = {"self_loops": int(loops.sum()), "repeated_edges": len(loops) - int(loops.sum()) - len(distinct), "one_way_edges": one_way}
-    key, where = torch.unique(key, return_inverse=True)
-    if weight is not None:
-        weight = weight.new_zeros(len(key)).scatter_reduce(0, where, weight, "amax")
-    return torch.stack([key // max(n, 1), key % max(n, 1)]), weight, repairs
-
-
-def _check_features(features: SparseMatrix | Tensor) -> None:
-    values = features.values if isinstance(features, SparseMatrix) else features
-    if bool(torch.isfinite(values).all()):
-        return
-    bad = (~torch.isfinite(values)).nonzero()[0]
-    if isinstance(features, SparseMatrix):
-        entry = int(bad[0])
-        node, column, value = int(features.pattern.row[entry]), int(features.pattern.column[entry]), float(values[entry])
-    else:
-        node, column = int(bad[0]), int(bad[1])
-        value = float(values[node, column])
-    raise DataError(f"Feature {column} of node {node} is {value}: features must be finite numbers; fill or drop what is missing.")
-
-
-def _check_labels(labels: Tensor, k: int) -> None:
-    bad = ((labels < UNLABELLED) | (labels >= k)).nonzero()[:, 0]
-    if len(bad):
-        node = int(bad[0])
-        raise DataError(f"Node {node} has the label {int(labels[node])}, but the classes are 0 to {k - 1} (-1 means unlabelled).")
-
-
-def _check_split(split: Split, n: int, fold: int) -> None:
-    owner: dict[str, Tensor] = {}
-    for part, index in zip(Split._fields, split, strict=True):
-        if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
-            raise DataError(f"The {part} nodes of fold {fold} reach outside 0 to {n - 1}.")
-        for other, taken in owner.items():
-            both = index[torch.isin(index, taken)]
-            if len(both):
-                raise DataError(
-                    f"Node {int(both[0])} is in both {other} and {part} of fold {fold} ({len(both)} such nodes): "
-                    "a score on nodes that were trained on means nothing; make the masks disjoint."
-                )
-        owner[part] = index

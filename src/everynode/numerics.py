@@ -72,7 +72,8 @@ def dots_and_norms(a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, Te
 def meaningful(norm_a: Tensor, norm_b: Tensor) -> bool:
     """Whether the squares of the norms are so far from underflow that a quotient of them can be trusted."""
     info = torch.finfo(norm_a.dtype)
-    return min(norm_a.item(), norm_b.item()) ** 2 > info.tiny / info.eps
+    low, high = sorted((norm_a.item(), norm_b.item()))
+    return low**2 > info.tiny / info.eps and high**2 < info.max
 
 
 def cosine(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:

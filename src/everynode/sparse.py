@@ -165,7 +165,7 @@ class SparseMatrix:
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, dtype: torch.dtype = torch.float32) -> SparseMatrix:
         """From any SciPy sparse matrix; repeated entries are added up, stored zeros dropped."""
-        csr = scipy.sparse.csr_array(matrix)
+        csr = scipy.sparse.csr_array(matrix, copy=True)
         csr.sum_duplicates()
         csr.eliminate_zeros()
         pattern = Pattern(torch.from_numpy(csr.indptr), torch.from_numpy(csr.indices), csr.shape)

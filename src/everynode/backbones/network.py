@@ -151,6 +151,8 @@ class Network(nn.Module):
         if self._last is None or not all(p.requires_grad for p in self.parameters()):
             return None
         graph, noise = self._last
+        if len(logits) != graph.num_nodes:
+            return None
         view = self._view(graph, nodes)
         rows = [view.entries, *view.field.inputs, nodes]
 
