@@ -92,15 +92,10 @@ def timeless(record: dict) -> dict:
 # ---------------------------------------------------------------------- the first impression
 
 
-def test_help_answers_at_once():
-    best = float("inf")
-    for _ in range(5):
-        started = time.perf_counter()
-        done = spawn("--help")
-        best = min(best, time.perf_counter() - started)
-        assert done.code == 0
-    assert all(command in done.out for command in ("train", "compare", "data"))
-    assert best < 0.3
+def test_help_names_the_commands():
+    done = spawn("--help")
+    assert done.code == 0
+    assert all(command in done.out for command in ("train", "compare", "data", "bench"))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])

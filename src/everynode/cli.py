@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from everynode import __version__
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import EverynodeError, UsageError, require
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
@@ -53,7 +54,7 @@ class DataOptions:
         split = self.split or CATALOGUE[name].splits[0]
         try:
             device = torch.device(self.device)
-            torch.empty(0, device=device)
+            torch.zeros(1, device=device).item()
         except (RuntimeError, AssertionError) as error:
             raise UsageError(f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu.") from error
         return (graph if device.type == "cpu" else graph.to(device)), split
@@ -120,6 +121,7 @@ class ModelOptions:
 
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
         settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
+        require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         return Run(dataset, graph.digest, split, fold, seed, self.preset, objective, settings.for_objective(objective))
 
@@ -166,6 +168,7 @@ def train(
     from everynode.progress import Bar, describe
     from everynode.training import save_model
 
+    require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     graph, split = data.load(name)
     run = model.run(name, graph, split, fold=fold, seed=seed, objective=model.objective)
@@ -264,7 +267,7 @@ def compare(
     out
         The folder of the run store; runs that are in it are not done again.
     resume
-        --no-resume does all runs again, in a new store.
+        --no-resume does these runs again.
     json_output
         One JSON object on stdout.
     quiet
@@ -292,10 +295,10 @@ def compare(
         model.run(name, graph, split, fold=f, seed=s, objective=objective) for f, s in pairs for objective in (BASELINE, model.objective)
     ]
     path = out / "runs.db"
-    if not resume:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
     store = Store(path)
+    if not resume:
+        for run in runs:
+            store.forget(run.key)
     known = 0
     try:
         with Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
@@ -315,7 +318,7 @@ def compare(
     share = None if folds is None else len(graph.nodes("test")) / len(graph.nodes("train"))
     result = conclude(records, model.objective, test_share=share)
     if json_output:
-        print(json.dumps(result.to_dict()))
+        print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -470,6 +473,7 @@ def main() -> None:
     """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
     try:
         code = app(exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except CycloptsError as error:
         say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
         code = 2
@@ -481,4 +485,7 @@ def main() -> None:
         code = 0
     except KeyboardInterrupt:
         code = 130
+    except OSError as error:
+        say(f"everynode: Cannot write the result: {error.strerror or error}.")
+        code = 3
     sys.exit(code)

@@ -148,14 +148,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
             warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
             y = y[:, 0]
-        if y.dtype.kind == "f":
-            missing = np.isnan(y)
-        elif y.dtype.kind == "O":
-            missing = np.array([v is None or v != v for v in y.tolist()])
-        else:
-            missing = np.zeros(len(y), dtype=bool)
-        if y.dtype.kind in "if":
-            missing |= y == UNLABELLED
+        missing = _unlabelled(y)
+        if y.dtype.kind == "O" and (known := np.array(y[~missing].tolist())).dtype.kind in "iufb":  # numbers beside None
+            y = np.where(missing, 0, y).astype(known.dtype)
         if len(y[~missing]):
             check_classification_targets(y[~missing])
         classes = np.unique(y[~missing])
@@ -213,7 +208,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
             return value
         y = np.asarray(y)
-        known = y != UNLABELLED if y.dtype.kind in "if" else np.ones(len(y), dtype=bool)
+        known = ~_unlabelled(y)
         right = self.predict(X, edge_index=edge_index)[known] == y[known]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
@@ -227,11 +222,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
         network, card = load_model(folder)
         settings = Settings(**card["settings"])
-        model = (
-            cls(**card["estimator"])
-            if "estimator" in card
-            else cls(settings.backbone, card["run"]["objective"], preset=card["run"]["preset"])
-        )
+        own = cls._get_param_names()
+        flags = {name: value for name, value in card["settings"].items() if name in own}
+        model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
         model.fitted_ = Fitted(
             network, settings, tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"], card["seed"],
             card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
@@ -245,3 +238,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _unlabelled(y: np.ndarray) -> np.ndarray:
+    """Which labels are -1, None or NaN."""
+    if y.dtype.kind == "O":
+        return np.array([v is None or v != v or (isinstance(v, int) and v == UNLABELLED) for v in y.tolist()], dtype=bool)
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    return missing | (y == UNLABELLED) if y.dtype.kind in "if" else missing

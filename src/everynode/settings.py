@@ -56,6 +56,12 @@ class Settings:
             require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
         for name in ("wd_gnn", "wd_oc", *TERMS):
             require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
+        for name in ("layers", "channels"):
+            require(getattr(self, name) >= 1, name, "Settings", ">= 1", getattr(self, name))
+        for name in ("dropout", "layer_dropout"):
+            require(0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name))
+        require(self.tv_sigma > 0, "tv_sigma", "Settings", "> 0", self.tv_sigma)
+        require(self.mi_lambda >= 0, "mi_lambda", "Settings", ">= 0", self.mi_lambda)
         if self.select not in SELECTIONS:
             unknown("selection", self.select, SELECTIONS)
 

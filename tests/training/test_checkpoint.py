@@ -302,7 +302,7 @@ def test_a_bad_training_state_is_refused_in_one_sentence(graph, tmp_path, kind):
 
 
 def test_no_state_is_no_state(tmp_path):
-    assert TrainingState.load(tmp_path / "training.safetensors") is None
+    assert TrainingState.load(tmp_path / "training.safetensors", "anything") is None
 
 
 # ---------------------------------------------------------------------- a full disk
@@ -368,3 +368,12 @@ except DataError as error:
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=True)
     assert f"Cannot write {path}: File too large" in done.stdout
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"file": b"old", "small": b"s" * 4000}
+
+
+def test_the_state_of_another_training_is_refused(graph, tmp_path):
+    path = tmp_path / "training.safetensors"
+    fit(graph, Settings(epochs=3), seed=0, checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="another training"):
+        fit(graph, Settings(epochs=3), seed=1, checkpoint=path)
+    assert path.read_bytes() == before

@@ -115,7 +115,7 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
         torch.stack([p.grad.norm() for p in side.parameters() if p.grad is not None]).norm().item() for side in (us.network, them.network)
     ]
     if not torch.allclose(mine, theirs, rtol=2e-4) or abs(norms[0] - norms[1]) > 2e-3 * norms[1]:
-        raise AssertionError(f"the two sides differ: loss {float(mine)} and {float(theirs)}, gradient {norms[0]} and {norms[1]}")
+        raise AssertionError(f"the two sides differ: loss {mine.item()} and {theirs.item()}, gradient {norms[0]} and {norms[1]}")
     return abs(mine.item() - theirs.item()), abs(norms[0] - norms[1]) / norms[1]
 
 

@@ -73,6 +73,7 @@ def hold_out(train_nodes: Tensor, labels: Tensor, fraction: float, seed: int = 0
 
 def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:
     """The nodes of each class that has any, in random order."""
+    require(seed >= 0, "seed", "a split", ">= 0", seed)
     codes = labels.cpu().numpy()
     present = np.unique(codes[codes >= 0])
     if not len(present):

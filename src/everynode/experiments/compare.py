@@ -68,7 +68,10 @@ def do_runs(
 
 
 def _work(run: Run, graph: Graph) -> dict[str, Any]:
-    return run.record(run.execute(graph), graph)
+    fitted = run.execute(graph)
+    if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
+        raise KeyboardInterrupt
+    return run.record(fitted, graph)
 
 
 def conclude(records: Sequence[dict[str, Any]], objective: str, *, test_share: float | None = None) -> Comparison:

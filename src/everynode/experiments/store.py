@@ -21,14 +21,14 @@ class Store:
     def __init__(self, path: Path | str):
         self.path = Path(path)
         with self._connect() as connection:
-            owner = connection.execute("PRAGMA application_id").fetchone()[0]
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            owner = connection.execute("PRAGMA application_id").fetchone()[0]
             if owner != APPLICATION_ID and tables:
                 raise DataError(f"{self.path} is a database of something else: give another --out.")
             if owner != APPLICATION_ID:
                 connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT")
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT")
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -43,6 +43,11 @@ class Store:
         """Keep a record; the first one of a run stays."""
         with self._connect() as connection:
             connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (key, json.dumps(record)))
+
+    def forget(self, key: str) -> None:
+        """Drop a record, so that its run is done again."""
+        with self._connect() as connection:
+            connection.execute("DELETE FROM runs WHERE key = ?", (key,))
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The record of a run, or None."""

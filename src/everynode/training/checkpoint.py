@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,16 +32,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = path.with_name(f".{path.name}.part")  # always the same: what a kill leaves behind, the next write replaces
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+                temporary.unlink()
             raise
     except OSError as error:
         raise DataError(
@@ -55,6 +54,8 @@ class TrainingState:
     """Everything that a training needs to go on as if it had never stopped; one safetensors file, the JSON in its header."""
 
     tensors: dict[str, Tensor]
+    #: Of which training: its settings, fold, seed and graph.
+    identity: str
     history: dict[str, list[float]]
     best_epoch: int
     best_key: tuple[float, float]
@@ -68,6 +69,7 @@ class TrainingState:
         objective: nn.Module,
         optimiser: torch.optim.Optimizer,
         best: dict[str, Tensor],
+        identity: str,
         history: dict[str, list[float]],
         best_epoch: int,
         best_key: tuple[float, float],
@@ -82,7 +84,7 @@ class TrainingState:
         for index, moments in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
         tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-        return cls(tensors, history, best_epoch, best_key, epoch, seconds)
+        return cls(tensors, identity, history, best_epoch, best_key, epoch, seconds)
 
     def restore(self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
         """Put the state back into the parts of a training; returns the best weights so far."""
@@ -107,18 +109,21 @@ class TrainingState:
         write_atomically(path, tensors_to_bytes(self.tensors, metadata={"everynode": json.dumps(header)}))
 
     @classmethod
-    def load(cls, path: Path) -> TrainingState | None:
-        """Read a state back; None if there is none."""
+    def load(cls, path: Path, identity: str) -> TrainingState | None:
+        """Read the state of this training back; None if there is none, and a refusal if it is another's."""
         if not path.exists():
             return None
         try:
             with safe_open(path, framework="pt") as file:
                 header = json.loads(file.metadata()["everynode"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+                header["best_key"] = tuple(header["best_key"])
+                state = cls(tensors, **header)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path} is not a training state of everynode ({error}): --no-resume starts over.") from error
-        header["best_key"] = tuple(header["best_key"])
-        return cls(tensors, **header)
+        if state.identity != identity:
+            raise DataError(f"{path} is the state of another training (other settings, seed, fold or graph): --no-resume starts over.")
+        return state
 
 
 def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None = None) -> None:
@@ -146,7 +151,7 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
     }
     # The card comes last and names the digest of the weights: a folder with half a model in it is told apart.
     write_atomically(folder / "model.safetensors", weights)
-    write_atomically(folder / "model.json", json.dumps(card, indent=1).encode())
+    write_atomically(folder / "model.json", json.dumps(card, indent=1, default=lambda value: value.item()).encode())
 
 
 def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
@@ -162,10 +167,13 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         raise DataError(f"{card_path} cannot be read ({error}): train again, or restore the folder.") from error
     if not isinstance(card, dict) or card.get("format") != MODEL_FORMAT:
         raise DataError(f"{card_path} is not a model card of format {MODEL_FORMAT}: it was written by something else or a newer version.")
-    if hashlib.sha256(weights).hexdigest() != card["weights_sha256"]:
+    if hashlib.sha256(weights).hexdigest() != card.get("weights_sha256"):
         raise DataError(f"{weights_path} does not belong to {card_path.name} (digests differ): train again, or restore the folder.")
-    settings = Settings(**card["settings"])
-    network = Network(card["num_features"], len(card["classes"]), **settings.network_options())
+    try:
+        settings = Settings(**card["settings"])
+        network = Network(card["num_features"], len(card["classes"]), **settings.network_options())
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{card_path} is not a whole model card ({error}): train again, or restore the folder.") from error
     try:
         network.load_state_dict(load_tensors(weights))
     except (RuntimeError, SafetensorError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import signal
 import threading
@@ -94,22 +95,26 @@ def fit(
         raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
     val_labels = graph.labels[val]
     network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
+    identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
     history: dict[str, list[float]] = {}
     best: dict[str, Tensor] = {}
     best_key, best_epoch, epoch = (-math.inf, -math.inf), -1, 0
     before = 0.0
     with torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupt:
         torch.manual_seed(seed)
-        state = TrainingState.load(checkpoint) if checkpoint else None
+        state = TrainingState.load(checkpoint, identity) if checkpoint else None
         if state:
-            best = state.restore(network, objective, optimiser)
+            try:
+                best = state.restore(network, objective, optimiser)
+            except (RuntimeError, KeyError, ValueError, TypeError) as error:
+                raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
             history, best_epoch, best_key = state.history, state.best_epoch, state.best_key
             epoch, before = state.epoch, state.seconds
         start = saved = time.perf_counter()
 
         def keep(path: Path) -> None:
             seconds = before + time.perf_counter() - start
-            TrainingState.capture(network, objective, optimiser, best, history, best_epoch, best_key, epoch, seconds).save(path)
+            TrainingState.capture(network, objective, optimiser, best, identity, history, best_epoch, best_key, epoch, seconds).save(path)
 
         while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not interrupt.is_set():
             network.train()
