@@ -95,6 +95,8 @@ class ModelOptions:
     "The weight of cross-validating gradients."
     halves: Literal["random", "stratified", "fixed"] | None = None
     "How CVG halves the labelled nodes."
+    cvg_every: int | None = None
+    "Take CVG at every so many steps only, which costs less."
     preg: float | None = None
     "The weight of P-reg."
     lr_gnn: float | None = None

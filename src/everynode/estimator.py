@@ -62,6 +62,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tv_gate: str | None = None,
         cvg: float | None = None,
         halves: str | None = None,
+        cvg_every: int | None = None,
         lr_gnn: float | None = None,
         lr_oc: float | None = None,
         wd_gnn: float | None = None,
@@ -88,6 +89,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tv_gate = tv_gate
         self.cvg = cvg
         self.halves = halves
+        self.cvg_every = cvg_every
         self.lr_gnn = lr_gnn
         self.lr_oc = lr_oc
         self.wd_gnn = wd_gnn

@@ -38,6 +38,7 @@ class Settings:
     tv_gate: Literal["raw", "row", "standardised", "none"] = "raw"
     cvg: float = 0.05
     halves: Literal["random", "stratified", "fixed"] = "stratified"
+    cvg_every: int = 1  # take CVG at every so many steps only
     preg: float = 0.0
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
     lr_gnn: float = 5e-4
@@ -51,6 +52,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
+        require(self.cvg_every >= 1, "cvg_every", "Settings", ">= 1", self.cvg_every)
         require(self.patience >= 1, "patience", "Settings", ">= 1", self.patience)
         for name in ("lr_gnn", "lr_oc"):
             require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
@@ -112,7 +114,7 @@ class Settings:
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "preg")
+        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg")
         return {name: getattr(self, name) for name in names}
 
 

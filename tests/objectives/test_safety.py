@@ -245,7 +245,7 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
 
 
 # What a module takes beyond its function: where its labelled nodes and their halves come from.
-MODULE_ONLY = {CrossEntropy: {"fold"}, CrossValidatingGradients: {"fold", "halves", "seed"}}
+MODULE_ONLY = {CrossEntropy: {"fold"}, CrossValidatingGradients: {"fold", "halves", "every", "seed"}}
 PAIRS = [
     (cross_entropy, CrossEntropy),
     (mutual_information, MutualInformation),

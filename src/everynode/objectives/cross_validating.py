@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import UsageError, unknown
+from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
 from everynode.numerics import gradient_cosine
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
@@ -54,7 +54,7 @@ class CrossValidatingGradients(nn.Module):
     """:func:`cross_validating_gradients` on the training nodes of one fold, with halves drawn anew at every call.
 
     ``halves``: ``random`` (the paper), ``stratified`` (each half has its share of every class), or ``fixed`` (drawn once: the paper's
-    ablation). The draws depend on ``seed`` and on how often the term was called, a count that is part of ``state_dict``: training that
+    ablation). ``every``: the term is taken at every so many calls only and is 0 at the others, which costs less. The draws depend on ``seed`` and on how often the term was called, a count that is part of ``state_dict``: training that
     is resumed from a checkpoint goes on with the draws it would have had.
     """
 
@@ -63,12 +63,13 @@ class CrossValidatingGradients(nn.Module):
     labels: Tensor
     everyone: Tensor
 
-    def __init__(self, graph: Graph, *, fold: int = 0, halves: Halves = "random", seed: int = 0):
+    def __init__(self, graph: Graph, *, fold: int = 0, halves: Halves = "random", every: int = 1, seed: int = 0):
         super().__init__()
+        require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
         nodes = CrossEntropy(graph, fold=fold).nodes
-        self.halves, self.seed = halves, seed
+        self.halves, self.every, self.seed = halves, every, seed
         self.register_buffer("nodes", nodes, persistent=False)
         self.register_buffer("labels", graph.labels[nodes], persistent=False)
         self.register_buffer("everyone", torch.arange(len(nodes), device=nodes.device), persistent=False)
@@ -89,9 +90,10 @@ class CrossValidatingGradients(nn.Module):
         """The term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
         parameters = trainable(model)
         p_1, p_2 = self._positions()
+        due = int(self.calls) % self.every == 0
         self.calls += 1
-        if len(p_1) == 0:  # one labelled node cannot be halved
-            return logits.sum() * 0.0
+        if not due or len(p_1) == 0:  # one labelled node cannot be halved
+            return logits.new_zeros(())
         shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
         cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2)) if shortcut else None
         if cosine is not None:

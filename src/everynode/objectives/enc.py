@@ -21,7 +21,7 @@ class ENC(nn.Module):
     .. math:: \mathcal{L} = \mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV} + \gamma \mathcal{L}_{CVG}
 
     ``mi``, ``tv``, ``cvg``: :math:`\alpha, \beta, \gamma`; a term of weight 0 is not computed. ``mi_lambda``: see
-    :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``seed``:
+    :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``cvg_every``, ``seed``:
     :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons.
 
     The defaults were chosen on validation nodes (Citeseer, Cora) and are not the paper's weights.
@@ -49,6 +49,7 @@ class ENC(nn.Module):
         tv_sigma: float = 10.0,
         tv_gate: Gate = "raw",
         halves: Halves = "stratified",
+        cvg_every: int = 1,
         preg: float = 0.0,
         fold: int = 0,
         seed: int = 0,
@@ -63,7 +64,7 @@ class ENC(nn.Module):
         if tv:
             self.terms["tv"] = TotalVariation(graph, sigma=tv_sigma, gate=tv_gate)
         if cvg:
-            self.terms["cvg"] = CrossValidatingGradients(graph, fold=fold, halves=halves, seed=seed)
+            self.terms["cvg"] = CrossValidatingGradients(graph, fold=fold, halves=halves, every=cvg_every, seed=seed)
         if preg:
             self.terms["preg"] = PReg(graph)
 

@@ -1,0 +1,53 @@
+"""A full ENC step, GCN 3 x 256, on a generated graph of ogbn-arxiv's size: seconds and peak memory, everynode and stock PyG.
+
+Each side runs in a process of its own, so that its peak is its own; stock PyG may use at most 20 GB.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import torch
+
+from common import write
+
+LIMIT = 20 * 1024**3
+
+
+def measure(side: str, objective: str) -> None:
+    from everynode.benchmarks.sides import Ours, Stock, settings_for
+    from everynode.data import generate
+
+    torch.set_num_threads(1)
+    graph = generate()
+    settings = settings_for("gcn", objective, channels=256, layers=3)
+    stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        stepper.step()
+        times.append(time.perf_counter() - start)
+    print(json.dumps({"seconds": min(times[1:]), "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2}))
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        measure(*sys.argv[1:])
+        return
+    found = {}
+    for objective in ("ce", "enc"):
+        for side in ("everynode", "stock"):
+            limits = (lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))) if side == "stock" else None
+            done = subprocess.run([sys.executable, __file__, side, objective], capture_output=True, text=True, preexec_fn=limits)
+            failed = {"failed": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
+            found[f"{side} {objective}"] = json.loads(done.stdout) if done.returncode == 0 else failed
+            print(side, objective, found[f"{side} {objective}"], flush=True)
+    write("arxiv-size", {"rows": found})
+
+
+if __name__ == "__main__":
+    main()

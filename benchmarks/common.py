@@ -1,0 +1,20 @@
+"""What every study here needs: where results go, and what the machine was doing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+def write(name: str, content: dict[str, Any]) -> None:
+    """Keep a study's result under results/, with its command, the load of the machine and the number of cores."""
+    path = ROOT / "results" / f"{name}.json"
+    command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    path.write_text(json.dumps({"command": command, "load": os.getloadavg(), "cores": os.cpu_count(), **content}, indent=1))
+    print(f"written to {path.relative_to(ROOT)}")

@@ -1,0 +1,45 @@
+"""The price of the objective: a step and an evaluation of everynode with more terms, against its own cross-entropy; Cora, one thread.
+
+Two layers, as in the paper's table of run-times (whose ratios on a GPU were 1.84, 2.13 and 1.89), and GCNII with 8; on the public split
+(140 labels) and on the ten folds (48% labelled); CVG at every step and at every fourth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+
+import torch
+
+from common import write
+from everynode.benchmarks.sides import Ours, one_fold, settings_for
+from everynode.data import load
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    rows = []
+    for split in ("public", "geom-gcn"):
+        graph = one_fold(load("cora", split))
+        for backbone, layers in (("gcn", 2), ("gat", 2), ("gcnii", 2), ("gcnii", 8)):
+            settings = {name: settings_for(backbone, name, layers=layers) for name in ("ce", "mi+tv", "enc")}
+            settings["enc, CVG every 4th step"] = dataclasses.replace(settings["enc"], cvg_every=4)
+            sides = {name: Ours(graph, choice) for name, choice in settings.items()}
+            times: dict[str, list[float]] = {name: [] for name in sides}
+            for turn in range(30):
+                for name, side in sides.items():
+                    start = time.perf_counter()
+                    for _ in range(4):
+                        side.step()
+                    if turn >= 3:
+                        times[name].append((time.perf_counter() - start) / 4)
+            ms = {name: 1000 * statistics.median(values) for name, values in times.items()}
+            row = {"split": split, "network": f"{backbone}-{layers}", "ms": ms, "price": {name: ms[name] / ms["ce"] for name in ms}}
+            print(split, row["network"], *(f"{name}: {row['price'][name]:.2f}x" for name in ms), flush=True)
+            rows.append(row)
+    write("price", {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
