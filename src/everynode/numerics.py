@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -18,24 +17,17 @@ def log_softmax_by_class(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits.T.contiguous(), dim=0)
 
 
-def entropy_of_columns(log_y: Tensor) -> Tensor:
-    """The entropy :math:`-\\sum_s \\hat y_s \\log \\hat y_s` of each node's prediction, in nats, from k x n log-probabilities.
+def mean_prediction(y: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean probability :math:`\\tilde y_s` of each class over the nodes, from k x n probabilities, and its logarithm.
 
-    >>> entropy_of_columns(log_softmax_by_class(torch.tensor([[0.0, 0.0], [1000.0, 0.0]])))
-    tensor([0.6931, 0.0000])
+    A class that nobody predicts has a mean of 0. Its logarithm is then that of the smallest number there is, so that
+    :math:`\\tilde y \\log \\tilde y` and its derivative are 0 as they should be, and not 0 times infinity.
+
+    >>> mean_prediction(torch.tensor([[1.0, 1.0], [0.0, 0.0]]))
+    (tensor([1., 0.]), tensor([  0.0000, -87.3365]))
     """
-    return (log_y.exp() * -log_y).sum(0)
-
-
-def log_class_mass(log_y: Tensor) -> Tensor:
-    """:math:`\\log \\sum_i \\hat y_{i,s}` from k x n log-probabilities: a sum over nodes, so it adds up over batches and machines."""
-    return torch.logsumexp(log_y, dim=1)
-
-
-def entropy_of_mass(log_mass: Tensor, count: int) -> Tensor:
-    """The entropy of the mean prediction :math:`\\tilde y_s`, from the log of the class mass of ``count`` nodes."""
-    log_mean = log_mass - math.log(count)
-    return -(log_mean.exp() * log_mean).sum()
+    mean = y.mean(1)
+    return mean, mean.clamp_min(torch.finfo(y.dtype).tiny).log()
 
 
 class _Cosine(torch.autograd.Function):

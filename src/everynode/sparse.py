@@ -205,6 +205,12 @@ class SparseMatrix:
     def __matmul__(self, x: Tensor) -> Tensor:
         return _Operator.apply(x, self, 1.0)
 
+    def product_by_column(self, columns: Tensor) -> Tensor:
+        """``(matrix @ columns.T).T`` without a transposed copy; not differentiable."""
+        out = columns.new_empty(columns.shape[0], self.shape[0])
+        out.T.addmm_(self.csr, columns.T, beta=0.0)
+        return out
+
     def blend(self, x: Tensor, base: Tensor, weight: float) -> Tensor:
         """``(1 - weight) * matrix @ x + weight * base`` without a pass over the nodes for each operation; differentiable in both."""
         return _Blend.apply(x, base, self, weight)

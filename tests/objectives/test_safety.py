@@ -416,3 +416,11 @@ def test_tv_falls_as_the_gate_narrows(seed: int, sigma: float) -> None:
     assume(float(total_variation(logits, GRAPH, gate="none")) > 1e-3)
     narrow, wide, open_ = (float(total_variation(logits, GRAPH, **o)) for o in ({"sigma": sigma}, {"sigma": 2 * sigma}, {"gate": "none"}))
     assert 0 <= narrow < wide < open_
+
+
+def test_every_third_call_only() -> None:
+    model = confident_model(0.5)
+    term, always = CrossValidatingGradients(GRAPH, every=3), CrossValidatingGradients(GRAPH)
+    values = [(term(logits, model).item(), always(logits, model).item()) for logits in [model(GRAPH.dense_features)] * 7]
+    assert [sometimes for sometimes, _ in values] == [value if call % 3 == 0 else 0.0 for call, (_, value) in enumerate(values)]
+    assert all(value != 0.0 for _, value in values)

@@ -54,8 +54,9 @@ class CrossValidatingGradients(nn.Module):
     """:func:`cross_validating_gradients` on the training nodes of one fold, with halves drawn anew at every call.
 
     ``halves``: ``random`` (the paper), ``stratified`` (each half has its share of every class), or ``fixed`` (drawn once: the paper's
-    ablation). ``every``: the term is taken at every so many calls only and is 0 at the others, which costs less. The draws depend on ``seed`` and on how often the term was called, a count that is part of ``state_dict``: training that
-    is resumed from a checkpoint goes on with the draws it would have had.
+    ablation). ``every``: take the term at every so many calls only, and 0 at the others, which costs less. The draws depend on ``seed``
+    and on how often the term was called, a count that is part of ``state_dict``: training that is resumed from a checkpoint goes on with
+    the draws it would have had.
     """
 
     calls: Tensor

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from everynode.errors import require
 from everynode.graph import Graph
+from everynode.numerics import log_softmax_by_class
 from everynode.objectives.cross_entropy import CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
 from everynode.objectives.mutual_information import MutualInformation
@@ -70,7 +71,15 @@ class ENC(nn.Module):
 
     def breakdown(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> dict[str, Tensor]:
         """Each term's value before weighting, under its name, and their weighted sum as ``total``."""
-        values = {name: term(logits, model) if name == "cvg" else term(logits) for name, term in self.terms.items()}
+        log_y = log_softmax_by_class(logits) if "mi" in self.terms or "tv" in self.terms else logits  # once, for both
+        values: dict[str, Tensor] = {}
+        for name, term in self.terms.items():
+            if isinstance(term, MutualInformation | TotalVariation):
+                values[name] = term.by_class(log_y)
+            elif isinstance(term, CrossValidatingGradients):
+                values[name] = term(logits, model)
+            else:
+                values[name] = term(logits)
         total = values["ce"]
         for name, value in values.items():
             if name != "ce":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
 from everynode.errors import require
-from everynode.numerics import entropy_of_columns, entropy_of_mass, log_class_mass, log_softmax_by_class
+from everynode.numerics import log_softmax_by_class, mean_prediction
 
 
 def mutual_information(logits: Tensor, *, lam: float = 2.0) -> Tensor:
@@ -31,25 +29,24 @@ def mutual_information(logits: Tensor, *, lam: float = 2.0) -> Tensor:
 
 
 class _MutualInformation(torch.autograd.Function):
-    """Value and gradient in closed form: half the passes over the nodes that autograd would make, and exact for its second turn."""
+    """Value and gradient in closed form: half the passes over the nodes that autograd would make. Exact in its second turn too."""
 
     @staticmethod
-    def forward(ctx, logits: Tensor, lam: float) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(logits)
+    def forward(ctx, log_y: Tensor, lam: float) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(log_y)
         ctx.lam = lam
-        log_y = log_softmax_by_class(logits)
-        return entropy_of_columns(log_y).mean() - lam * entropy_of_mass(log_class_mass(log_y), len(logits))
+        y = log_y.exp()
+        mean, log_mean = mean_prediction(y)
+        return torch.dot(y.view(-1), log_y.view(-1)) / -log_y.shape[1] + lam * torch.dot(mean, log_mean)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        (logits,) = ctx.saved_tensors
-        log_y = log_softmax_by_class(logits)
+        (log_y,) = ctx.saved_tensors
         y = log_y.exp()
-        log_mean = log_class_mass(log_y) - math.log(len(logits))
-        # With q = lambda log y~ - log y: dL / df_is = y_is (q_is - sum_t y_it q_it) / n.
-        q = ctx.lam * log_mean[:, None] - log_y
-        q = y * (q - (y * q).sum(0))
-        return (q * (grad / len(logits))).T, None
+        _, log_mean = mean_prediction(y)
+        # dL / d log y_is = y_is (lambda (log y~_s + 1) - log y_is - 1) / n
+        inner = (ctx.lam * (log_mean + 1.0) - 1.0)[:, None] - log_y
+        return y * inner * (grad / log_y.shape[1]), None
 
 
 class MutualInformation(nn.Module):
@@ -62,4 +59,8 @@ class MutualInformation(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
-        return _MutualInformation.apply(logits, self.lam)
+        return self.by_class(log_softmax_by_class(logits))
+
+    def by_class(self, log_y: Tensor) -> Tensor:
+        """The term for the k x n log-probabilities, which other terms need too."""
+        return _MutualInformation.apply(log_y, self.lam)

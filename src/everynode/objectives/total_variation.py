@@ -76,25 +76,27 @@ class TotalVariation(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
-        return _TotalVariation.apply(logits, self.operator)
+        return self.by_class(log_softmax_by_class(logits))
+
+    def by_class(self, log_y: Tensor) -> Tensor:
+        """The term for the k x n log-probabilities, which other terms need too."""
+        return _TotalVariation.apply(log_y, self.operator)
 
 
 class _TotalVariation(torch.autograd.Function):
     """Value and gradient in closed form, in half the passes over nodes and edges that autograd would make."""
 
     @staticmethod
-    def forward(ctx, logits: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
-        jumps = operator @ log_softmax_by_class(logits).exp().T.contiguous()
-        ctx.save_for_backward(logits, jumps.sign())
+    def forward(ctx, log_y: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
+        jumps = operator.product_by_column(log_y.exp())
+        ctx.save_for_backward(log_y, jumps.sign())
         ctx.operator = operator
         return jumps.abs().sum()
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        logits, sign = ctx.saved_tensors
-        y = log_softmax_by_class(logits).exp()
-        q = (ctx.operator.transpose @ sign).T * grad
-        return (y * (q - (y * q).sum(0))).T, None
+        log_y, sign = ctx.saved_tensors
+        return log_y.exp() * (ctx.operator.transpose.product_by_column(sign) * grad), None
 
 
 def _node_weight(graph: Graph) -> Tensor:
