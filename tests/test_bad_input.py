@@ -422,3 +422,23 @@ def test_bad_parameters_are_refused_in_one_sentence():
             en.NodeClassifier(**{"epochs": 1, **bad}).fit(make())
         assert caught.value.exit_code == USAGE
         assert str(next(iter(bad.values()))) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--backbones", "sage"], "Unknown backbone 'sage'"),
+        (["--objectives", "nothing"], "Unknown objective 'nothing'"),
+        (["--threads", "0"], "'threads' of bench must be >= 1"),
+        (["--threads", "two"], "--threads takes numbers"),
+        (["--graphs", "nowhere"], "Unknown graph 'nowhere'"),
+    ],
+)
+def test_a_benchmark_of_nothing(arguments, words):
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-m", "everynode", "bench", *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

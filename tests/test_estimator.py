@@ -383,7 +383,7 @@ def test_helpful_errors(graph, model):
         NodeClassifier().predict(graph)
     with pytest.raises(NotFittedError):
         NodeClassifier().save("nowhere")
-    with pytest.raises(UsageError, match="without y and edge_index"):
+    with pytest.raises(UsageError, match="without y, edge_index"):
         NodeClassifier(**QUICK).fit(graph, y)
     with pytest.raises(UsageError, match="-1 for unlabelled"):
         NodeClassifier(**QUICK).fit(X)
@@ -407,3 +407,52 @@ def test_helpful_errors(graph, model):
         model.predict(np.ones((4, 9)))
     with pytest.raises(UsageError, match="between 0 and 1"):
         NodeClassifier(validation_fraction=1.5, **QUICK).fit(X, y)
+
+
+def test_scoring_another_graph_goes_by_the_names_of_the_classes():
+    X, y, edges = arrays()
+    names = np.array(["a", "b", "c"])[y]
+    model = NodeClassifier(**QUICK).fit(X, names, edge_index=edges)
+    some = np.flatnonzero(names != "a")  # here b is class 0, and c class 1
+    other = Graph.from_arrays(
+        X[some], np.zeros((2, 0), dtype=int), names[some].tolist(), splits=[(np.arange(3), [], np.arange(3, len(some)))]
+    )
+    assert other.classes == ("b", "c")
+    expected = np.mean(model.predict(X[some])[3:] == names[some][3:])
+    assert model.score(other, "test") == pytest.approx(expected)
+    assert expected > 0.4
+
+
+def test_edge_weights_are_used_in_scoring_and_refused_beside_a_graph(graph):
+    X, y, edges = arrays()
+    weight = np.linspace(0.1, 9.0, edges.shape[1])
+    model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges, edge_weight=weight)
+    predicted = model.predict(X, edge_index=edges, edge_weight=weight)
+    assert model.score(X, y, edge_index=edges, edge_weight=weight) == pytest.approx(np.mean(predicted == y))
+    with pytest.raises(UsageError, match="edge_weight"):
+        NodeClassifier(**QUICK).fit(graph, edge_weight=weight)
+
+
+def test_an_interrupted_fit_says_so(graph, monkeypatch):
+    import dataclasses
+
+    from everynode import estimator
+
+    plain = estimator.fit
+    monkeypatch.setattr(estimator, "fit", lambda *args, **options: dataclasses.replace(plain(*args, **options), interrupted=True))
+    with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
+        NodeClassifier(**QUICK).fit(graph)
+
+
+def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
+    X, y, edges = arrays()
+    model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges)
+    model.save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    model.verbose = object()
+    with pytest.raises(DataError, match="cannot be saved"):
+        model.save(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    seeded = NodeClassifier(random_state=np.random.RandomState(3), **QUICK).fit(X, y, edge_index=edges)
+    seeded.save(tmp_path)
+    assert isinstance(NodeClassifier.load(tmp_path).random_state, int)

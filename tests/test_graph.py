@@ -636,3 +636,49 @@ def test_any_edge_list_becomes_a_sound_graph(n: int, directed: bool, weighted: b
         np.ones((n, 2)), edges[:, shuffled], edge_weight=None if weights is None else np.array(weights)[shuffled], directed=directed
     )
     assert other.digest == graph.digest
+
+
+@pytest.mark.parametrize("kind", ["lists", "arrays", "masks", "tensors"])
+def test_splits_may_be_indices_or_masks(kind: str) -> None:
+    parts = [[2, 0], [1], [3, 4]]
+    masks = [np.isin(np.arange(5), part) for part in parts]
+    given = {"lists": parts, "arrays": [np.array(p) for p in parts], "masks": masks, "tensors": [torch.tensor(p) for p in parts]}[kind]
+    graph = Graph.from_arrays(np.ones((5, 2)), [[0], [1]], [0, 1, 0, 1, 0], splits=[given])
+    assert [part.tolist() for part in graph.splits[0]] == [[0, 2], [1], [3, 4]]
+    assert [part.tolist() for part in graph.with_splits([given]).splits[0]] == [[0, 2], [1], [3, 4]]
+    with pytest.raises(DataError, match="three sets"):
+        graph.with_splits([given[:2]])
+    with pytest.raises(DataError, match="one value per node"):
+        graph.with_splits([[np.ones(4, dtype=bool)] * 3])
+
+
+def test_a_graph_can_be_copied_after_use() -> None:
+    import copy
+
+    graph = Graph.from_arrays(np.eye(9), [[0, 1], [1, 2]], [0, 1] + [None] * 7)
+    _ = graph.gcn_operator @ torch.ones(9, 2)
+    twin = copy.deepcopy(graph)
+    assert twin.digest == graph.digest
+    assert "gcn_operator" not in twin.__dict__
+    torch.testing.assert_close(twin.gcn_operator @ torch.ones(9, 2), graph.gcn_operator @ torch.ones(9, 2))
+
+
+def test_networkx_integers_are_names_not_indices() -> None:
+    import networkx as nx
+
+    club = nx.path_graph(4)
+    nx.set_node_attributes(club, {0: 10, 1: 20, 2: 20}, "label")
+    graph = Graph.from_networkx(club, features=None)
+    assert graph.classes == (10, 20)
+    assert graph.labels.tolist() == [0, 1, 1, -1]
+
+
+def test_what_a_pyg_data_lacks_is_said() -> None:
+    from torch_geometric.data import Data
+
+    with pytest.raises(DataError, match="no edge_index"):
+        Graph.from_pyg(Data(x=torch.ones(3, 2), y=torch.tensor([0, 1, 0])))
+    with pytest.raises(DataError, match="fractions"):
+        Graph.from_pyg(Data(x=torch.ones(3, 2), y=torch.tensor([0.5, 1, 0]), edge_index=torch.tensor([[0], [1]])))
+    with pytest.raises(DataError, match="edges are missing"):
+        Graph.from_arrays(np.ones((3, 2)), None, [0, 1, 0])

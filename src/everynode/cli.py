@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from everynode import __version__
-from everynode.errors import EverynodeError, UsageError, require
+from everynode.errors import EverynodeError, UsageError, require, unknown
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
@@ -81,6 +81,10 @@ class ModelOptions:
     "Before each layer."
     input: Literal["row", "raw"] | None = None
     "Row-normalised or raw input features."
+    gcnii_alpha: float | None = None
+    "How much of the opening features GCNII mixes into each layer."
+    gcnii_lambda: float | None = None
+    "How far GCNII's weights are from the identity."
     mi: float | None = None
     "The weight of mutual information."
     mi_lambda: float | None = None
@@ -413,6 +417,7 @@ def bench(
     objectives: str = "ce,mi+tv,enc",
     threads: str = "1,2",
     seconds: float = 3.0,
+    memory: bool = False,
     data_dir: Path | None = None,
     json_output: Annotated[bool, Parameter(name="--json", negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
@@ -431,6 +436,8 @@ def bench(
         With how many torch threads.
     seconds
         How long to measure each combination.
+    memory
+        Measure peak memory too, in processes of their own (one thread).
     data_dir
         Where the public graphs are.
     json_output
@@ -440,22 +447,37 @@ def bench(
     """
     from everynode.benchmarks.measure import bench as measure
     from everynode.benchmarks.measure import machine
+    from everynode.benchmarks.memory import peak
+    from everynode.benchmarks.sides import DEPTH, settings_for
     from everynode.data import is_present
 
+    for backbone in backbones.split(","):
+        if backbone not in DEPTH:
+            unknown("backbone", backbone, DEPTH)
+        for objective in objectives.split(","):
+            settings_for(backbone, objective)  # an objective that is not one is refused before anything is measured
     named = graphs.split(",")
     here = [name for name in named if is_present(name, data_dir=data_dir)]
     for name in named:
         if name not in here:
-            say(f"{name} is left out: its files are not here (see everynode data list).", quiet)
+            say(f"{name} is left out: its files are not here. `everynode data check {name}` gets them.", quiet)
     try:
         counts = [int(count) for count in threads.split(",")]
     except ValueError:
         raise UsageError(f"--threads takes numbers such as 1,2. Got {threads!r}.") from None
-    result: dict[str, Any] = {"machine": [machine(count) for count in counts], "rows": []}
-    for row in measure(here, backbones.split(","), objectives.split(","), counts, seconds, data_dir):
+    for count in counts:
+        require(count >= 1, "threads", "bench", ">= 1", count)
+    limits = [machine(count) for count in counts]
+    result: dict[str, Any] = {"command": shlex.join(["everynode", *sys.argv[1:]]), "machine": limits, "rows": []}
+    for row in measure(here, backbones.split(","), objectives.split(","), limits, seconds, data_dir):
+        if memory and row["threads"] == counts[0]:
+            where = row["graph"], row["backbone"].partition("-")[0], row["objective"]
+            row["memory"] = {side: peak(side, *where, data_dir) for side in ("everynode", "stock")}
         result["rows"].append(row)
         text = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
         timing = f"everynode {row['everynode_ms']:8.2f} ms   stock PyG {row['stock_ms']:8.2f} ms   {row['ratio']:5.1f}x"
+        if "memory" in row:
+            timing += "   peak " + " / ".join(f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock"))
         if not json_output:
             print(f"{text}   {timing}   {100 * row['roofline_ms'] / row['everynode_ms']:3.0f}% of the machine's limit", flush=True)
         else:

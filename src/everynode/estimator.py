@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,7 +18,7 @@ from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
-from everynode.training import evaluate, fit, load_model, save_model
+from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 
 
@@ -55,6 +57,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dropout: float | None = None,
         layer_dropout: float | None = None,
         input: str | None = None,
+        gcnii_alpha: float | None = None,
+        gcnii_lambda: float | None = None,
         mi: float | None = None,
         mi_lambda: float | None = None,
         tv: float | None = None,
@@ -63,6 +67,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cvg: float | None = None,
         halves: str | None = None,
         cvg_every: int | None = None,
+        preg: float | None = None,
         lr_gnn: float | None = None,
         lr_oc: float | None = None,
         wd_gnn: float | None = None,
@@ -82,6 +87,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.dropout = dropout
         self.layer_dropout = layer_dropout
         self.input = input
+        self.gcnii_alpha = gcnii_alpha
+        self.gcnii_lambda = gcnii_lambda
         self.mi = mi
         self.mi_lambda = mi_lambda
         self.tv = tv
@@ -90,6 +97,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cvg = cvg
         self.halves = halves
         self.cvg_every = cvg_every
+        self.preg = preg
         self.lr_gnn = lr_gnn
         self.lr_oc = lr_oc
         self.wd_gnn = wd_gnn
@@ -104,14 +112,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self, graph: Graph) -> Settings:
         own = ("backbone", "objective", "preset", "validation_fraction", "random_state", "verbose")
         changes = {name: value for name, value in self.get_params().items() if name not in own}
-        split = "public" if len(graph.splits) == 1 else "geom-gcn"
+        # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
+        split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
         return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
 
     def fit(self, X: Any, y: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int = 0) -> Self:
         """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges)."""
         if isinstance(X, Graph):
-            if y is not None or edge_index is not None:
-                raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y and edge_index.")
+            if y is not None or edge_index is not None or edge_weight is not None:
+                raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
             graph = self._with_validation(X, fold)
             self.n_features_in_ = graph.num_features
             self._fold = fold
@@ -126,6 +135,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.fitted_: Fitted = fit(
                 graph, settings, fold=fold, seed=self._seed(), report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1)
             )
+        if self.fitted_.interrupted:
+            warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
         self._read_off()
         return self
@@ -144,10 +155,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Class indices with -1 for unlabelled, and the classes in order."""
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
-            import warnings
-
-            from sklearn.exceptions import DataConversionWarning
-
             warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
             y = y[:, 0]
         missing = _unlabelled(y)
@@ -198,26 +205,29 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
         return self.classes_[probabilities.argmax(1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, edge_index: Any = None, fold: int | None = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int | None = None
+    ) -> float:
         """The accuracy: on ``score(graph, "test")`` (or "val", "train"), or on ``score(X, y, edge_index=...)`` where y is labelled."""
         check_is_fitted(self)
         if isinstance(X, Graph):
             part = "test" if y is None else y
             if part not in Split._fields:
                 raise UsageError(f"score(graph, part) takes 'train', 'val' or 'test'. Got {part!r}.")
-            value = evaluate(self.network_, X, part, self._fold if fold is None else fold)
-            if value is None:
+            nodes = X.nodes(part, self._fold if fold is None else fold).cpu().numpy()
+            if not len(nodes):
                 raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
-            return value
+            truth = np.asarray(X.classes)[X.labels.cpu().numpy()[nodes]]  # by name: another graph may number its classes otherwise
+            return float(np.mean(self.predict(X)[nodes] == truth))
         y = np.asarray(y)
         known = ~_unlabelled(y)
-        right = self.predict(X, edge_index=edge_index)[known] == y[known]
+        right = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)[known] == y[known]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
+        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` reads."""
         check_is_fitted(self)
-        save_model(folder, self.fitted_, {"estimator": self.get_params()})
+        save_model(folder, self.fitted_, {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}})
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:

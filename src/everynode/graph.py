@@ -26,6 +26,7 @@ from everynode.tidy import (
     splits_from_masks,
     tidy_edges,
     tidy_features,
+    tidy_split,
 )
 
 __all__ = ["UNLABELLED", "Graph", "Split"]
@@ -86,7 +87,7 @@ class Graph:
         edge_index: Any,
         labels: Any = None,
         *,
-        splits: Sequence[Split] = (),
+        splits: Sequence[Sequence[Any]] = (),
         classes: Sequence[Hashable] | None = None,
         edge_weight: Any = None,
         directed: bool = False,
@@ -110,11 +111,17 @@ class Graph:
             codes, classes = torch.full((n,), UNLABELLED), ()
         edges, weight, repairs = tidy_edges(edge_index, edge_weight, n, directed)
         ids = None if node_ids is None else tuple(node_ids)
-        return cls(matrix, edges, codes, tuple(classes), tuple(splits), weight, directed, name, ids, repairs)
+        return cls(
+            matrix, edges, codes, tuple(classes), tuple(tidy_split(split, n) for split in splits), weight, directed, name, ids, repairs
+        )
 
     @classmethod
     def from_pyg(cls, data: Data, *, directed: bool = False, name: str = "graph") -> Graph:
         """From a PyG ``Data`` with ``x``, ``edge_index``, ``y`` and, if there, ``edge_weight`` and train/val/test masks."""
+        if data.edge_index is None:
+            raise DataError("This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2])).")
+        device = data.edge_index.device
+        data = data.cpu()
         x = data.x
         if x is not None and x.is_sparse:
             x = x.to_sparse_csr()
@@ -126,14 +133,18 @@ class Graph:
         elif labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         if labels.is_floating_point():
-            labels = torch.where(labels.isnan(), UNLABELLED, labels).long()
+            labels = torch.where(labels.isnan(), UNLABELLED, labels)
+            if bool((labels != labels.round()).any()):
+                raise DataError("The y of this Data has fractions: node classification needs class indices.")
+            labels = labels.long()
         masks = [data.get(f"{part}_mask") for part in Split._fields]
         for part, mask in zip(Split._fields, masks, strict=True):
             if mask is not None and len(mask) != data.num_nodes:
                 raise DataError(f"The {part}_mask is for {len(mask)} nodes, but there are {data.num_nodes}: give one value per node.")
         splits = [] if masks[0] is None else splits_from_masks(*masks)
         weight = data.get("edge_weight")
-        return cls.from_arrays(x, data.edge_index, labels, splits=splits, edge_weight=weight, directed=directed, name=name)
+        graph = cls.from_arrays(x, data.edge_index, labels, splits=splits, edge_weight=weight, directed=directed, name=name)
+        return graph if device.type == "cpu" else graph.to(device)
 
     def to_pyg(self) -> Data:
         """As a PyG ``Data``: dense features, each undirected edge both ways, masks (n, or n x folds when there are several)."""
@@ -164,7 +175,10 @@ class Graph:
         """
         ids = list(graph.nodes)
         position = {node: i for i, node in enumerate(ids)}
-        labels = [graph.nodes[node].get(label) if label else None for node in ids]
+        values = [graph.nodes[node].get(label) if label else None for node in ids]
+        classes = sorted({v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v))
+        index = {value: code for code, value in enumerate(classes)}
+        labels = [index.get(value, UNLABELLED) for value in values]
         rows: Any = None
         if features is not None:
             names = [features] if isinstance(features, str) else list(features)
@@ -181,7 +195,9 @@ class Graph:
         if not graph.is_directed():  # say so by giving both directions, or every edge would be counted as one-way
             edges, weights = np.concatenate([edges, edges[::-1]], axis=1), [*weights, *weights]
         kept = None if all(w == 1 for w in weights) else weights
-        return cls.from_arrays(rows, edges, labels, edge_weight=kept, directed=graph.is_directed(), name=name, node_ids=ids)
+        return cls.from_arrays(
+            rows, edges, labels, classes=classes, edge_weight=kept, directed=graph.is_directed(), name=name, node_ids=ids
+        )
 
     @classmethod
     def from_scipy(
@@ -196,9 +212,9 @@ class Graph:
         weight = None if (coo.data == 1).all() else coo.data
         return cls.from_arrays(features, np.stack([coo.row, coo.col]), labels, edge_weight=weight, **options)
 
-    def with_splits(self, splits: Sequence[Split]) -> Graph:
-        """The same graph with other splits."""
-        return dataclasses.replace(self, splits=tuple(splits))
+    def with_splits(self, splits: Sequence[Sequence[Any]]) -> Graph:
+        """The same graph with other splits: each three sets of nodes, as indices or as boolean masks."""
+        return dataclasses.replace(self, splits=tuple(tidy_split(split, self.num_nodes) for split in splits))
 
     def to(self, target: torch.dtype | torch.device | str) -> Graph:
         """The same graph with features of another type (float64 for checking gradients), or on another device."""
@@ -209,6 +225,10 @@ class Graph:
             moved["edge_index"], moved["labels"] = self.edge_index.to(target), self.labels.to(target)
             moved["splits"] = tuple(Split(*(part.to(target) for part in split)) for split in self.splits)
         return dataclasses.replace(self, **moved)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: the fields alone; what is computed from them can be computed again."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     # ------------------------------------------------------------------ looking at it
 

@@ -103,7 +103,7 @@ class Settings:
         wanted = parse_objective(objective)
         for term in wanted:
             if term in objective.lower().split("+") and not getattr(self, term):
-                raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one, such as --{term} 1.")
+                raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1).")
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, **off)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -220,6 +221,17 @@ class SparseMatrix:
         if isinstance(target, torch.dtype):
             return SparseMatrix(self.pattern, self.values.to(target))
         return SparseMatrix(self.pattern.to(target), self.values.to(target))
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> SparseMatrix:
+        """With a function applied to its tensors, as ``nn.Module._apply`` does to a module's: a move or another type."""
+        crow = function(self.pattern.crow)
+        moved = crow.device != self.pattern.crow.device
+        pattern = Pattern(crow, function(self.pattern.col), self.shape) if moved else self.pattern
+        return SparseMatrix(pattern, function(self.values))
+
+    def __getstate__(self) -> dict[str, object]:
+        """For copies and pickles: what is prepared can be prepared again, and torch cannot copy CSR tensors."""
+        return {"pattern": self.pattern, "values": self.values}
 
     def to_dense(self) -> Tensor:
         """As a dense tensor."""

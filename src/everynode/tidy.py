@@ -27,6 +27,21 @@ class Split(NamedTuple):
     test: Tensor
 
 
+def tidy_split(split: Sequence[Any], n: int) -> Split:
+    """Train, validation and test nodes as sorted indices, from indices or boolean masks in lists, arrays or tensors."""
+    if len(split) != 3:
+        raise DataError(f"A split is three sets of nodes: train, val and test. Got {len(split)}.")
+    parts = []
+    for given in split:
+        part = torch.as_tensor(given)
+        if part.dtype == torch.bool:
+            if part.shape != (n,):
+                raise DataError(f"A split's mask has shape {tuple(part.shape)}, but there are {n} nodes: give one value per node.")
+            part = part.nonzero()[:, 0]
+        parts.append(part.long().sort().values)
+    return Split(*parts)
+
+
 def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) -> list[Split]:
     """Splits from boolean masks over the nodes, n or n x folds, as PyG keeps them."""
     columns = [torch.zeros_like(train) if m is None else m for m in (train, val, test)]
@@ -83,6 +98,8 @@ def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tup
     """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
     if isinstance(edge_index, list):
         edge_index = np.asarray(edge_index)
+    if edge_index is None:
+        raise DataError("The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges).")
     edges = torch.as_tensor(edge_index)
     if bool((edges != edges.long()).any()):
         raise DataError("Edges must be a 2 x m array of node indices, whole numbers from 0; these have fractions.")

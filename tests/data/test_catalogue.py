@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from everynode.data import CATALOGUE, bundle, catalogue, check_named, files, is_present, load, names
+from everynode.data import CATALOGUE, bundle, catalogue, check_named, files, is_present, load
 from everynode.errors import DataError, UsageError
 
 # nodes, undirected edges without loops, features, classes, folds of the default split
@@ -104,7 +104,7 @@ def test_unknown_names_and_impossible_splits():
         load("texas", "public")
     with pytest.raises(UsageError, match=r"'ogbn-arxiv' has no split 'geom-gcn'. Choose from: official, random"):
         load("ogbn-arxiv", "geom-gcn")
-    assert names() == (*SIZES, "ogbn-arxiv")
+    assert tuple(CATALOGUE) == (*SIZES, "ogbn-arxiv")
 
 
 def test_random_split_follows_its_arguments(tmp_path):

@@ -89,3 +89,11 @@ def test_equal_values_have_an_interval_of_no_width():
 def test_pairs_must_be_as_many():
     with pytest.raises(ValueError, match="2 and 1"):
         compare_paired([1.0, 2.0], [1.0])
+
+
+def test_the_interval_over_folds_is_wider_than_over_seeds():
+    values = [0.7, 0.75, 0.72, 0.69, 0.74]
+    seeds, folds = summarise(values), summarise(values, test_share=20 / 48)
+    assert folds.mean == seeds.mean
+    ratio = (folds.high - folds.low) / (seeds.high - seeds.low)
+    assert ratio == pytest.approx(((1 / 5 + 20 / 48) / (1 / 5)) ** 0.5)

@@ -424,3 +424,48 @@ def test_every_third_call_only() -> None:
     values = [(term(logits, model).item(), always(logits, model).item()) for logits in [model(GRAPH.dense_features)] * 7]
     assert [sometimes for sometimes, _ in values] == [value if call % 3 == 0 else 0.0 for call, (_, value) in enumerate(values)]
     assert all(value != 0.0 for _, value in values)
+
+
+# ---------------------------------------------------------------- first contact
+
+
+def test_a_pyg_data_is_told_the_way() -> None:
+    with pytest.raises(UsageError, match=r"Graph\.from_pyg"):
+        ENC(GRAPH.to_pyg())  # type: ignore[arg-type]
+
+
+def test_logits_of_some_nodes_only_are_refused() -> None:
+    with pytest.raises(UsageError, match="logits of every node"):
+        ENC(GRAPH, mi=1.0, tv=0.0, cvg=0.0)(torch.zeros(N - 1, K))
+
+
+def test_cvg_without_autograd_is_refused() -> None:
+    model = confident_model(0.5)
+    logits = model(GRAPH.dense_features).detach()
+    with pytest.raises(UsageError, match="that autograd can follow"):
+        CrossValidatingGradients(GRAPH)(logits, model)
+
+
+def test_a_term_that_is_not_due_can_still_go_backward() -> None:
+    model = confident_model(0.5)
+    term = CrossValidatingGradients(GRAPH, every=2)
+    term(model(GRAPH.dense_features), model)
+    term(model(GRAPH.dense_features), model).backward()
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+
+
+def test_the_objective_moves_and_changes_type_as_a_module_does() -> None:
+    import copy
+
+    objective = ENC(GRAPH, mi=1.0, tv=1.0, cvg=0.0, preg=1.0)
+    logits = torch.randn(N, K)
+    value = objective(logits)
+    objective.double()
+    assert objective(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
+    assert objective.terms["tv"].operator.dtype == torch.float64
+    assert copy.deepcopy(objective)(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
+    objective.to("meta")
+    assert objective.terms["tv"].operator.values.device.type == "meta"
+    assert objective.terms["preg"].operator.pattern.crow.device.type == "meta"
+    # logits of another type than the graph's are no reason to fail
+    assert ENC(GRAPH, mi=0.0, tv=1.0, cvg=0.0)(logits.double()).dtype == torch.float64

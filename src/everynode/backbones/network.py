@@ -123,6 +123,10 @@ class Network(nn.Module):
                 f"This network was made for {self.num_features} features a node, but graph {graph.name!r} has {graph.num_features}: "
                 "use the graph (or the columns) it was trained on."
             )
+        if graph.dtype != self.opening.weight.dtype:
+            raise DataError(
+                f"This network is {self.opening.weight.dtype}, graph {graph.name!r} {graph.dtype}: use graph.to(...) of the same."
+            )
         if nodes is not None and not self.training:
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:

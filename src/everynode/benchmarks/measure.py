@@ -20,13 +20,18 @@ from everynode.sparse import SparseMatrix
 
 
 def bench(
-    graphs: Sequence[str], backbones: Sequence[str], objectives: Sequence[str], threads: Sequence[int], seconds: float, data_dir: Any = None
+    graphs: Sequence[str],
+    backbones: Sequence[str],
+    objectives: Sequence[str],
+    limits: Sequence[dict[str, Any]],
+    seconds: float,
+    data_dir: Any = None,
 ) -> Iterator[dict[str, Any]]:
     """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio.
 
-    ``roofline_ms``: the least time for the flops and bytes of :func:`work` on this machine as measured in the same run.
+    ``limits``: what :func:`machine` found, for each number of threads; ``roofline_ms``: the time that the flops and bytes of
+    :func:`work` take at these speeds.
     """
-    limits = {count: machine(count) for count in threads}
     for name in graphs:
         graph = one_fold(load(name, data_dir=data_dir))
         data = graph.to_pyg()
@@ -36,7 +41,8 @@ def bench(
                 check_same(graph, data, settings)
                 us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
                 needed = work(graph, backbone, objective)
-                for count in threads:
+                for limit in limits:
+                    count = limit["threads"]
                     torch.set_num_threads(count)
                     mine, theirs = interleaved(us.step, them.step, seconds)
                     yield {
@@ -52,13 +58,13 @@ def bench(
                         "steps": [len(mine), len(theirs)],
                         "flops": needed["flops"],
                         "bytes": needed["bytes"],
-                        "roofline_ms": least_ms(needed, limits[count]),
+                        "roofline_ms": least_ms(needed, limit),
                         "load": os.getloadavg()[0],
                     }
 
 
 def interleaved(us: Callable[[], None], them: Callable[[], None], seconds: float) -> tuple[list[float], list[float]]:
-    """Times of both, turn and turn about, for at least ``seconds`` in all and seven turns; ours runs several times in its turn."""
+    """Times of both, turn and turn about, for at least ``seconds`` in all and five turns of two steps each."""
     for warm in (us, them, us, them):
         warm()
     mine: list[float] = []
@@ -67,9 +73,9 @@ def interleaved(us: Callable[[], None], them: Callable[[], None], seconds: float
     gc.disable()
     try:
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(theirs) < 7:
-            theirs.append(_time(them))
-            mine += [_time(us) for _ in range(3)]
+        while time.perf_counter() < end or len(theirs) < 10:
+            theirs += [_time(them) for _ in range(2)]
+            mine += [_time(us) for _ in range(2)]
     finally:
         gc.enable()
     return mine, theirs
@@ -106,13 +112,14 @@ def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
 
 
 def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dict[str, float]:
-    """Flops and bytes that a step and an evaluation cannot do without, whoever writes them.
+    """An estimate of the flops and bytes that a step and an evaluation cannot do without.
 
     Counted: the product of the features, per layer one dense product and one propagation, and the closing product; each once forward,
     once in evaluation (over the validation nodes' receptive field), and in the backward pass once per operand that needs a gradient.
     CVG, over the labelled nodes' receptive field: a backward pass for each half, a forward pass along each half's direction, and one
     backward pass with two more products per layer. Every array is read or written once per product that has it as operand or result
-    (4 bytes a number, 8 a sparse entry). Attention, dropout, ReLU and the other terms are not counted.
+    (4 bytes a number, 8 a sparse entry), at the speed of memory: what stays in a cache is quicker, and attention, dropout, ReLU and the
+    other terms, which are not counted, take their time too.
     """
     n, c, k, layers = graph.num_nodes, channels, graph.num_classes, DEPTH[backbone]
     nnz_x = graph.features.pattern.nnz if isinstance(graph.features, SparseMatrix) else n * graph.num_features
@@ -127,7 +134,7 @@ def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dic
     flops, moved = _add(forward, backward, [seen * x for x in forward])
     if objective == "enc":
         labelled = Field.of(graph, graph.nodes("train"), layers).cost
-        sweeps = _add(forward, backward, backward, forward, forward, backward, *[dense] * (2 * layers))
+        sweeps = _add(backward, backward, forward, forward, backward, *[dense] * (2 * layers))
         flops, moved = _add((flops, moved), [labelled * x for x in sweeps])
     return {"flops": flops, "bytes": moved}
 

@@ -1,6 +1,6 @@
 """The named graphs, splits, and what a graph hides."""
 
-from everynode.data.catalogue import CATALOGUE, Entry, check_named, is_present, load, names
+from everynode.data.catalogue import CATALOGUE, Entry, check_named, is_present, load
 from everynode.data.check import Finding, Report, check
 from everynode.data.generate import generate
 from everynode.data.splits import hold_out, random_split, stratified_split
@@ -16,7 +16,6 @@ __all__ = [
     "hold_out",
     "is_present",
     "load",
-    "names",
     "random_split",
     "stratified_split",
 ]

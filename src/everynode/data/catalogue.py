@@ -117,11 +117,6 @@ _ENTRIES = (
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
-def names() -> tuple[str, ...]:
-    """The names that :func:`load` knows."""
-    return tuple(CATALOGUE)
-
-
 def load(
     name: str,
     split: str | None = None,

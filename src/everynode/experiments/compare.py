@@ -84,7 +84,7 @@ def conclude(records: Sequence[dict[str, Any]], objective: str, *, test_share: f
     names = (BASELINE, objective)
     return Comparison(
         list(records),
-        {name: summarise(scores(name, "test_accuracy")) for name in names},
-        {name: summarise(scores(name, "val_accuracy")) for name in names},
+        {name: summarise(scores(name, "test_accuracy"), test_share=test_share) for name in names},
+        {name: summarise(scores(name, "val_accuracy"), test_share=test_share) for name in names},
         compare_paired(scores(objective, "test_accuracy"), scores(BASELINE, "test_accuracy"), test_share=test_share),
     )

@@ -35,14 +35,16 @@ class Paired(Summary):
     p_value: float
 
 
-def summarise(values: Sequence[float]) -> Summary:
-    """Mean, standard deviation and Student's 95% interval of independent values.
+def summarise(values: Sequence[float], *, test_share: float | None = None) -> Summary:
+    """Mean, standard deviation and Student's 95% interval of values over seeds (independent), or folds (``test_share`` given).
+
+    See :func:`compare_paired` for what ``test_share`` does.
 
     >>> s = summarise([0.70, 0.72, 0.74])
     >>> round(s.mean, 2), round(s.std, 2), round(s.low, 3), round(s.high, 3)
     (0.72, 0.02, 0.67, 0.77)
     """
-    mean, std, half = _interval(values, 1.0 / len(values))
+    mean, std, half = _interval(values, 1.0 / len(values) + (test_share or 0.0))
     return Summary(len(values), mean, std, mean - half, mean + half)
 
 

@@ -54,7 +54,8 @@ class CrossValidatingGradients(nn.Module):
     """:func:`cross_validating_gradients` on the training nodes of one fold, with halves drawn anew at every call.
 
     ``halves``: ``random`` (the paper), ``stratified`` (each half has its share of every class), or ``fixed`` (drawn once: the paper's
-    ablation). ``every``: take the term at every so many calls only, and 0 at the others, which costs less. The draws depend on ``seed``
+    ablation). ``every``: take the term at every so many calls only, and 0 at the others, which costs
+    less (and weighs less: the mean weight is that of the term divided by ``every``). The draws depend on ``seed``
     and on how often the term was called, a count that is part of ``state_dict``: training that is resumed from a checkpoint goes on with
     the draws it would have had.
     """
@@ -90,11 +91,13 @@ class CrossValidatingGradients(nn.Module):
     def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor]) -> Tensor:
         """The term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
         parameters = trainable(model)
-        p_1, p_2 = self._positions()
+        if not logits.requires_grad:
+            raise UsageError("Cross-validating gradients need logits that autograd can follow: no torch.no_grad(), no detach().")
         due = int(self.calls) % self.every == 0
+        p_1, p_2 = self._positions() if due else (self.everyone[:0], self.everyone)
         self.calls += 1
-        if not due or len(p_1) == 0:  # one labelled node cannot be halved
-            return logits.new_zeros(())
+        if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
+            return logits[:1].sum() * 0.0
         shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
         cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2)) if shortcut else None
         if cosine is not None:

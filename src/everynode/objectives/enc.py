@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from everynode.errors import require
+from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.cross_entropy import CrossEntropy
@@ -25,7 +25,7 @@ class ENC(nn.Module):
     :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``cvg_every``, ``seed``:
     :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons.
 
-    The defaults were chosen on validation nodes (Citeseer, Cora) and are not the paper's weights.
+    The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 
     >>> import torch
     >>> from everynode.graph import Graph, Split
@@ -56,6 +56,9 @@ class ENC(nn.Module):
         seed: int = 0,
     ):
         super().__init__()
+        if not isinstance(graph, Graph):
+            raise UsageError(f"ENC takes an everynode Graph, not a {type(graph).__name__}: for PyG's Data, ENC(Graph.from_pyg(data)).")
+        self.shape = (graph.num_nodes, graph.num_classes)
         self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "preg": preg}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
@@ -71,6 +74,10 @@ class ENC(nn.Module):
 
     def breakdown(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> dict[str, Tensor]:
         """Each term's value before weighting, under its name, and their weighted sum as ``total``."""
+        if logits.shape != self.shape:
+            raise UsageError(
+                f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, logits.shape))}."
+            )
         log_y = log_softmax_by_class(logits) if "mi" in self.terms or "tv" in self.terms else logits  # once, for both
         values: dict[str, Tensor] = {}
         for name, term in self.terms.items():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 
@@ -15,8 +18,7 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
 
     A sum over nodes and classes, not a mean. ``logits``: n x k, of every node.
     """
-    y = torch.softmax(logits, dim=-1)
-    return (y - graph.mean_operator @ y).square().sum()
+    return PReg(graph)(logits)
 
 
 class PReg(nn.Module):
@@ -24,8 +26,15 @@ class PReg(nn.Module):
 
     def __init__(self, graph: Graph):
         super().__init__()
-        self.graph = graph
+        self.operator = graph.mean_operator
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self.operator = self.operator.map(fn)  # a sparse matrix cannot be a buffer, but moves like one
+        return super()._apply(fn, recurse)
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
-        return p_reg(logits, self.graph)
+        if self.operator.dtype != logits.dtype:
+            self.operator = self.operator.to(logits.dtype)
+        y = torch.softmax(logits, dim=-1)
+        return (y - self.operator @ y).square().sum()

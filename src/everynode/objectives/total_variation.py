@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
@@ -74,12 +75,18 @@ class TotalVariation(nn.Module):
             factor *= torch.from_numpy(np.exp(-_squared_feature_gradient(graph, gate) / sigma))
         self.operator = _gradient_operator(graph, factor)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self.operator = self.operator.map(fn)  # a sparse matrix cannot be a buffer, but moves like one
+        return super()._apply(fn, recurse)
+
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
         return self.by_class(log_softmax_by_class(logits))
 
     def by_class(self, log_y: Tensor) -> Tensor:
         """The term for the k x n log-probabilities, which other terms need too."""
+        if self.operator.dtype != log_y.dtype:
+            self.operator = self.operator.to(log_y.dtype)
         return _TotalVariation.apply(log_y, self.operator)
 
 
@@ -89,9 +96,10 @@ class _TotalVariation(torch.autograd.Function):
     @staticmethod
     def forward(ctx, log_y: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
         jumps = operator.product_by_column(log_y.exp())
-        ctx.save_for_backward(log_y, jumps.sign())
+        value = torch.linalg.vector_norm(jumps, 1)
+        ctx.save_for_backward(log_y, jumps.sign_())
         ctx.operator = operator
-        return jumps.abs().sum()
+        return value
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]

@@ -149,9 +149,17 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
         **(extra or {}),
         "history": fitted.history,
     }
+    content = json.dumps(card, indent=1, default=_plain).encode()  # before anything is written: it may be refused
     # The card comes last and names the digest of the weights: a folder with half a model in it is told apart.
     write_atomically(folder / "model.safetensors", weights)
-    write_atomically(folder / "model.json", json.dumps(card, indent=1, default=lambda value: value.item()).encode())
+    write_atomically(folder / "model.json", content)
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy number as Python's."""
+    if not hasattr(value, "item"):
+        raise DataError(f"A {type(value).__name__} cannot be saved ({value!r}): use strings or numbers for classes and parameters.")
+    return value.item()
 
 
 def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:

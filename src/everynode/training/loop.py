@@ -80,7 +80,7 @@ def fit(
     fold: int = 0,
     seed: int = 0,
     report: Report | None = None,
-    checkpoint: Path | None = None,
+    checkpoint: Path | str | None = None,
     checkpoint_every: float = 1.0,
 ) -> Fitted:
     """Train on one fold of a graph and return the network with the weights of its best validation epoch.
@@ -90,6 +90,7 @@ def fit(
     Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once.
     """
     settings = settings or Settings()
+    checkpoint = None if checkpoint is None else Path(checkpoint)
     val = graph.nodes("val", fold)
     if not len(val):
         raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")

@@ -1,0 +1,43 @@
+"""Peak memory of one side, measured in a process of its own: ``python -m everynode.benchmarks.memory SIDE GRAPH BACKBONE OBJECTIVE``."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from typing import Any
+
+
+def peak(side: str, graph: str, backbone: str, objective: str, data_dir: Any = None) -> dict[str, float]:
+    """``before_mb``, with everything imported and the graph loaded, and ``peak_mb``, after a few steps of that side."""
+    words = [sys.executable, "-m", "everynode.benchmarks.memory", side, graph, backbone, objective, *([str(data_dir)] if data_dir else [])]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def _resident() -> float:
+    # In kB on Linux, in bytes on macOS.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2)
+
+
+def main(side: str, name: str, backbone: str, objective: str, data_dir: str | None = None) -> None:
+    """Measure and print."""
+    import torch
+
+    from everynode.benchmarks.sides import Ours, Stock, one_fold, settings_for
+    from everynode.data import load
+
+    torch.set_num_threads(1)
+    graph = one_fold(load(name, data_dir=data_dir))
+    settings = settings_for(backbone, objective)
+    before = _resident()
+    stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
+    for _ in range(3):
+        stepper.step()
+    print(json.dumps({"before_mb": before, "peak_mb": _resident()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
