@@ -160,7 +160,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
     assert Settings(mi=0.0).for_objective("enc").mi == 0.0
     with pytest.raises(UsageError) as refused:
         Settings().for_objective("mi+preg")
-    assert str(refused.value) == "The objective 'mi+preg' names preg, but its weight is 0: give one, or --preg 1."
+    assert str(refused.value) == "The objective 'mi+preg' names preg, but its weight is 0: give one (preg=1.0, or --preg 1)."
 
 
 # ---------------------------------------------------------------- refusals

@@ -1,4 +1,4 @@
-"""Write the README's tables and picture from ``results/``; with ``--check``, say whether they are up to date."""
+"""Write the tables of README and docs, and the picture, from ``results/``; with ``--check``, say whether they are up to date."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def results_table() -> str:
 
 
 def demo_table() -> str:
-    found = json.loads((ROOT / "results/compare-citeseer-gcn.json").read_text())
+    found = result("compare-citeseer-gcn")
     test, gain = found["summary"]["test_accuracy"], found["summary"]["gain"]
     runs: dict[str, list[float]] = {}
     for run in found["runs"]:
@@ -54,18 +54,120 @@ def demo_table() -> str:
     return "\n".join(lines)
 
 
+def result(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / f"results/{name}.json").read_text())
+    return found
+
+
 def speed_table() -> str:
-    found = json.loads((ROOT / "results/bench.json").read_text())
+    found = result("bench")
     rows = {(r["graph"], r["backbone"], r["objective"]): r for r in found["rows"] if r["threads"] == 1}
-    graphs = list(dict.fromkeys(r["graph"] for r in found["rows"]))
     columns = (("gcn-2", "ce"), ("gcn-2", "enc"), ("gat-2", "enc"), ("gcnii-8", "enc"))
     head = ["cross-entropy, GCN-2", "ENC, GCN-2", "ENC, GAT-2", "ENC, GCNII-8"]
     lines = [f"| stock PyG / everynode | {' | '.join(head)} |", "|---|" + "---|" * len(head)]
-    for graph in graphs:
+    for graph in dict.fromkeys(r["graph"] for r in found["rows"]):
         cells = [f"{r['stock_ms']:.0f} / {r['everynode_ms']:.1f} ms = **{r['ratio']:.1f}x**" for r in (rows[graph, *c] for c in columns)]
         lines.append(f"| {graph} | {' | '.join(cells)} |")
     lines += ["", "One training step and one evaluation, 64 channels, one thread, interleaved medians in one process (`make bench`)."]
     return "\n".join(lines)
+
+
+def full_speed_table() -> str:
+    lines = [
+        "| graph | network | objective | threads | everynode, ms | stock PyG, ms | ratio | estimate of the limit, ms |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in result("bench")["rows"]:
+        spread = "{:.1f} to {:.1f}".format(*r["everynode_quartiles_ms"])
+        cells = [r["graph"], r["backbone"], r["objective"], r["threads"], f"{r['everynode_ms']:.1f} ({spread})", f"{r['stock_ms']:.0f}"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{r['ratio']:.1f}x", f"{r['roofline_ms']:.1f}"])) + " |")
+    return "\n".join(lines)
+
+
+def machine_table() -> str:
+    lines = ["| threads | matrix product, GFlop/s | copying, GB/s | load when measured |", "|---|---|---|---|"]
+    for m in result("bench")["machine"]:
+        lines.append(f"| {m['threads']} | {m['gflops']:.0f} | {m['gbytes_per_s']:.1f} | {m['load']:.1f} |")
+    return "\n".join(lines)
+
+
+def memory_table() -> str:
+    lines = ["| graph | network | everynode, MB | stock PyG, MB | with graph and libraries loaded, MB |", "|---|---|---|---|---|"]
+    for r in result("bench-memory")["rows"]:
+        m = r["memory"]
+        cells = (m["everynode"]["peak_mb"], m["stock"]["peak_mb"], m["everynode"]["before_mb"])
+        lines.append(f"| {r['graph']} | {r['backbone']} | " + " | ".join(f"{value:.0f}" for value in cells) + " |")
+    return "\n".join(lines)
+
+
+def price_table() -> str:
+    found = result("price")
+    names = list(found["rows"][0]["price"])[1:]
+    lines = [f"| split | network | cross-entropy, ms | {' | '.join(names)} |", "|---|---|---|" + "---|" * len(names)]
+    for r in found["rows"]:
+        prices = " | ".join(f"{r['price'][name]:.2f}x" for name in names)
+        lines.append(f"| {r['split']} | {r['network']} | {r['ms']['ce']:.1f} | {prices} |")
+    return "\n".join(lines)
+
+
+def arxiv_table() -> str:
+    lines = ["| | seconds a step | peak memory, GB |", "|---|---|---|"]
+    for name, r in result("arxiv-size")["rows"].items():
+        lines.append(
+            f"| {name} | {r['seconds']:.1f} | {r['peak_gb']:.1f} |" if "seconds" in r else f"| {name} | did not fit: {r['failed']} | |"
+        )
+    return "\n".join(lines)
+
+
+def same_table() -> str:
+    lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
+    for r in result("same-accuracy")["rows"]:
+        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        cells = [
+            r["graph"],
+            r["backbone"],
+            r["objective"],
+            f"{100 * r['before']:.2f}",
+            f"{100 * r['after']:.2f}",
+            gap,
+            f"{r['p_value']:.2f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def cheaper_table() -> str:
+    lines = ["| graph | weight | CVG at every step | every 4th | difference, paired 95% interval | p |", "|---|---|---|---|---|---|"]
+    for r in result("cheaper-cvg")["rows"]:
+        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        cells = [r["graph"], r["weight"], f"{100 * r['every']:.2f}", f"{100 * r['fourth']:.2f}", gap, f"{r['p_value']:.2f}"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def numbers() -> str:
+    scaling, through = result("scaling"), result("throughput")
+    first, last = scaling["rows"][0], scaling["rows"][-1]
+    return (
+        f"From {first['edges']:,} to {last['edges']:,} edges a step goes from {1000 * first['seconds']:.0f} ms to {last['seconds']:.1f} s; "
+        f"from 10^5 edges on the slope in the double logarithmic plot is {scaling['slope_from_1e5']:.2f} (1 is linear). "
+        f"Two worker processes on two cores do {through['ratio']:.2f} times the runs of one."
+    )
+
+
+TABLES = {
+    "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table},
+    "docs/speed.md": {
+        "machine": machine_table,
+        "full": full_speed_table,
+        "memory": memory_table,
+        "price": price_table,
+        "cheaper": cheaper_table,
+        "arxiv": arxiv_table,
+        "same": same_table,
+        "numbers": numbers,
+    },
+}
 
 
 def picture() -> None:
@@ -98,18 +200,22 @@ def picture() -> None:
 
 
 def main() -> int:
-    path = ROOT / "README.md"
-    text = path.read_text(encoding="utf-8")
-    fresh = text
-    for name, table in (("demo", demo_table), ("results", results_table), ("speed", speed_table)):
-        fresh = re.sub(
-            f"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)", lambda m, t=table: f"{m[1]}{t()}\n{m[2]}", fresh, flags=re.DOTALL
-        )
-    if "--check" in sys.argv:
+    stale = []
+    for name, tables in TABLES.items():
+        path = ROOT / name
+        text = fresh = path.read_text(encoding="utf-8")
+        for mark, table in tables.items():
+            pattern = f"(<!-- {mark}:begin -->\n).*?(<!-- {mark}:end -->)"
+            made = table()
+            fresh = re.sub(pattern, lambda m, made=made: f"{m[1]}{made}\n{m[2]}", fresh, flags=re.DOTALL)
         if fresh != text:
-            print("README.md is not what results/ say: run python tools/readme.py.")
-        return int(fresh != text)
-    path.write_text(fresh, encoding="utf-8")
+            stale.append(name)
+        if "--check" not in sys.argv:
+            path.write_text(fresh, encoding="utf-8")
+    if "--check" in sys.argv:
+        if stale:
+            print(f"{', '.join(stale)}: not what results/ say; run python tools/readme.py.")
+        return int(bool(stale))
     picture()
     return 0
 

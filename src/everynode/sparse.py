@@ -212,6 +212,14 @@ class SparseMatrix:
         out.T.addmm_(self.csr, columns.T, beta=0.0)
         return out
 
+    def product(self, x: Tensor, factor: float) -> Tensor:
+        """``factor * matrix @ x`` in one pass; differentiable in ``x``."""
+        return _Operator.apply(x, self, factor)
+
+    def add_product(self, out: Tensor, x: Tensor, factor: float) -> Tensor:
+        """Add ``factor * matrix @ x`` to ``out`` in place; not differentiable."""
+        return out.addmm_(self.csr, x, alpha=factor)
+
     def blend(self, x: Tensor, base: Tensor, weight: float) -> Tensor:
         """``(1 - weight) * matrix @ x + weight * base`` without a pass over the nodes for each operation; differentiable in both."""
         return _Blend.apply(x, base, self, weight)

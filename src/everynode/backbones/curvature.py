@@ -187,13 +187,12 @@ def _mix(layer: LinearLayer, hop: Hop, x: Tensor, f_0: Tensor) -> Tensor:
     """S = (1 - alpha) P x + alpha f_0."""
     if not layer.alpha:
         return hop.gcn_operator @ x
-    return hop.gcn_operator.blend(x, f_0 if hop.origins is None else f_0.index_select(0, hop.origins), layer.alpha)
+    return hop.choice.add_product(hop.gcn_operator.product(x, 1.0 - layer.alpha), f_0, layer.alpha)
 
 
 def _spread_back(layer: LinearLayer, hop: Hop, at_s: Tensor) -> Tensor:
     """The transpose of S's first part: from the gradient at S to that at x."""
-    spread = hop.gcn_operator.transpose @ at_s
-    return spread if not layer.alpha else spread.mul_(1.0 - layer.alpha)
+    return hop.gcn_operator.transpose.product(at_s, 1.0 - layer.alpha)
 
 
 def _reach_back(layer: LinearLayer, hop: Hop, at_s: Tensor, opened: Tensor | None, n: int) -> Tensor | None:
@@ -202,9 +201,7 @@ def _reach_back(layer: LinearLayer, hop: Hop, at_s: Tensor, opened: Tensor | Non
         return None
     if opened is None:
         opened = at_s.new_zeros(n, at_s.shape[1])
-    if hop.origins is None:
-        return opened.add_(at_s, alpha=layer.alpha)
-    return opened.index_add_(0, hop.origins, at_s, alpha=layer.alpha)
+    return hop.choice.transpose.add_product(opened, at_s, layer.alpha)
 
 
 def _transposed_product(features: SparseMatrix | Tensor, g: Tensor) -> Tensor:
@@ -212,8 +209,8 @@ def _transposed_product(features: SparseMatrix | Tensor, g: Tensor) -> Tensor:
 
 
 def _where_positive(x: Tensor, factor: float) -> Tensor:
-    """``factor`` where x > 0, else 0."""
-    return torch.ops.aten.threshold_backward(torch.full_like(x, factor), x, 0)
+    """``factor`` where x > 0, else 0, for x that is nowhere negative."""
+    return x.sign() if factor == 1.0 else x.sign().mul_(factor)
 
 
 def _pair(both: Tensor) -> Pair:

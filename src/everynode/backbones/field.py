@@ -25,6 +25,7 @@ class Hop:
         #: Where the targets stand among the sources, and among the opening layer's nodes; None if they are the same.
         self.targets: Tensor | None = None
         self.origins: Tensor | None = None
+        self.total = None if origins is None else len(origins)
         if sources is not None and targets is not None and origins is not None:
             self.targets, self.origins = torch.searchsorted(sources, targets), torch.searchsorted(origins, targets)
 
@@ -47,6 +48,15 @@ class Hop:
     def looped_adjacency(self) -> SparseMatrix:
         """:math:`\\tilde A`, or its rows and columns for this step."""
         return self._restrict(self.graph.looped_adjacency)
+
+    @cached_property
+    def choice(self) -> SparseMatrix:
+        """The matrix that picks the targets out of the opening layer's nodes, of a step between some nodes."""
+        assert self.origins is not None
+        assert self.total is not None
+        count = len(self.origins)
+        pattern = Pattern(torch.arange(count + 1, device=self.origins.device), self.origins, (count, self.total))
+        return SparseMatrix(pattern, torch.ones(count, dtype=self.graph.dtype, device=self.origins.device))
 
     def _restrict(self, matrix: SparseMatrix) -> SparseMatrix:
         if self.sources is None:
