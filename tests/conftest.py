@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Every test with one torch thread, as the results are promised for, and with the number it found afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +29,30 @@ def data_root() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the public graphs: set EVERYNODE_DATA to a folder that holds them")
     return folder
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to work in, without public graphs, and with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVERYNODE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """``everynode ...`` in this process, which saves the imports; anything but an exit code (so: a traceback) fails the test."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        from everynode.cli import main
+
+        words = ["everynode", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return subprocess.CompletedProcess(words, int(caught.value.code or 0), captured.out, captured.err)
+
+    return run

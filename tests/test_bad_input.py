@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -18,58 +17,23 @@ import everynode as en
 from everynode.errors import DataError, EverynodeError
 
 EVERYNODE = str(Path(sys.executable).parent / "everynode")
-pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+pytestmark = [pytest.mark.usefixtures("elsewhere"), pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")]
 USAGE, DATA = 2, 3
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """Every test in an empty folder, without public graphs, and with a cache of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("EVERYNODE_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """``everynode ...`` in this process; anything but an exit code (so: a traceback) fails the test."""
-
-    def run(*arguments: object) -> Done:
-        from everynode.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["everynode", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return Done(int(caught.value.code or 0), captured.out, captured.err)
-
-    return run
 
 
 def content(folder: Path = Path()) -> dict[str, bytes | None]:
     return {str(p): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
 
 
-def assert_one_sentence(done: Done, code: int, *parts: str) -> None:
-    assert done.code == code, done.err
-    assert done.out == ""
-    assert "Traceback" not in done.err
-    assert done.err.startswith("everynode: ")
-    assert done.err.endswith(".\n")
-    assert done.err.count("\n") == 1, f"more than one line: {done.err}"
+def assert_one_sentence(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("everynode: ")
+    assert done.stderr.endswith(".\n")
+    assert done.stderr.count("\n") == 1, f"more than one line: {done.stderr}"
     for part in parts:
-        assert part in done.err, f"{part!r} is not in: {done.err}"
+        assert part in done.stderr, f"{part!r} is not in: {done.stderr}"
 
 
 # ---------------------------------------------------------------------- words and numbers on the command line
@@ -189,7 +153,7 @@ def test_a_damaged_public_file(call, texas, name, damage, says):
 
 
 def test_undamaged_the_same_copy_is_fine(call, texas):
-    assert call("train", "texas", "--epochs", 1, "--data-dir", texas).code == 0
+    assert call("train", "texas", "--epochs", 1, "--data-dir", texas).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -214,7 +178,7 @@ def test_a_data_folder_in_the_environment_is_named_too(call, tmp_path, monkeypat
 @pytest.fixture
 def model(call) -> Path:
     """A finished run."""
-    assert call(*TRAIN.split(), "--out", "model").code == 0
+    assert call(*TRAIN.split(), "--out", "model").returncode == 0
     return Path("model")
 
 
@@ -252,13 +216,13 @@ def test_an_out_folder_that_is_not_this_runs(call, model, kind):
     after["model/run.json"] = before.get("model/run.json")  # this run's own note may be renewed
     before.setdefault("model/run.json", None)
     assert after == before
-    assert call(*TRAIN.split(), "--out", "model", "--no-resume").code == 0, "the way out that was named does not work"
+    assert call(*TRAIN.split(), "--out", "model", "--no-resume").returncode == 0, "the way out that was named does not work"
 
 
 @pytest.mark.parametrize("bad", ["--layers 0", "--dropout 2", "--tv-sigma 0", "--mi -1"])
 def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(call, model, bad):
     before = content()
-    assert call(*TRAIN.split(), "--out", "model", "--no-resume", *bad.split()).code == USAGE
+    assert call(*TRAIN.split(), "--out", "model", "--no-resume", *bad.split()).returncode == USAGE
     assert content() == before
 
 
@@ -294,7 +258,7 @@ def test_a_store_of_something_else(call):
 # ---------------------------------------------------------------------- a full disk
 
 
-def spawn_with_limit(limit: int, *arguments: str) -> Done:
+def spawn_with_limit(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """In a process that may not write files larger than so many bytes: a disk that is full."""
     import resource
 
@@ -306,7 +270,7 @@ def spawn_with_limit(limit: int, *arguments: str) -> Done:
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return done
 
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
@@ -324,7 +288,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
     done = spawn_with_limit(100_000, *TRAIN.split(), "--out", "model", "--quiet")
     assert_one_sentence(done, DATA, "Cannot write model/", "free some space", "another --out")
     assert [p.name for p in Path("model").iterdir()] == ["run.json"]
-    assert call(*TRAIN.split(), "--out", "model").code == 0, "with space again, the same command goes on"
+    assert call(*TRAIN.split(), "--out", "model").returncode == 0, "with space again, the same command goes on"
 
 
 @unix

@@ -14,10 +14,8 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-import torch
 
 from everynode import __version__
 from everynode.training import load_model
@@ -28,50 +26,15 @@ PROMISED = {
     "val_accuracy", "test_accuracy", "seconds", "seconds_per_epoch",
 }  # fmt: skip
 pytestmark = [
+    pytest.mark.usefixtures("elsewhere"),
     pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of Unix"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """Every test in an empty folder, without public graphs, and with a cache of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("EVERYNODE_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """``everynode ...`` in this process."""
-
-    def run(*arguments: object) -> Done:
-        from everynode.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["everynode", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return Done(int(caught.value.code or 0), captured.out, captured.err)
-
-    return run
-
-
-def spawn(*arguments: object, **options) -> Done:
+def spawn(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     """``everynode ...`` in a process of its own."""
-    done = subprocess.run([EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return subprocess.run([EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
 
 
 def start(*arguments: object) -> subprocess.Popen:
@@ -94,8 +57,8 @@ def timeless(record: dict) -> dict:
 
 def test_help_names_the_commands():
     done = spawn("--help")
-    assert done.code == 0
-    assert all(command in done.out for command in ("train", "compare", "data", "bench"))
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("train", "compare", "data", "bench"))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])
@@ -117,13 +80,13 @@ finally:
 
 
 def test_every_promised_flag_is_in_the_help(call):
-    text = call("train", "--help").out
+    text = call("train", "--help").stdout
     flags = (
         "--backbone --layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
         "--patience --select --device --out --json --quiet --resume --no-resume --data-dir"
     )
     assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
-    text = call("compare", "--help").out
+    text = call("compare", "--help").stdout
     assert [flag for flag in ("--seeds", "--workers", "--folds", "--json", "--out") if not re.search(rf"{flag}\b", text)] == []
 
 
@@ -136,11 +99,11 @@ def test_version(call):
 
 def test_train_json_is_one_object_and_nothing_else():
     done = spawn("train", "citeseer", "--epochs", 5, "--json")
-    assert done.code == 0
-    record = json.loads(done.out)
-    assert done.out.count("\n") == 1
+    assert done.returncode == 0
+    record = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
     assert record.keys() >= PROMISED
-    assert not set("{\x1b\r") & set(done.err), "JSON, or a terminal's control characters where there is no terminal"
+    assert not set("{\x1b\r") & set(done.stderr), "JSON, or a terminal's control characters where there is no terminal"
     assert (record["dataset"], record["backbone"], record["objective"], record["preset"]) == ("citeseer", "gcn", "enc", "default")
     assert (record["split"], record["fold"], record["seed"], record["epochs"]) == ("public", 0, 0, 5)
     assert 0 <= record["best_epoch"] < 5
@@ -153,16 +116,16 @@ def test_train_json_is_one_object_and_nothing_else():
 
 def test_train_says_what_it_got_and_where_it_is(call):
     done = call("train", "citeseer", "--epochs", 3, "--objective", "tv", "--out", "model")
-    assert done.code == 0
+    assert done.returncode == 0
     card = json.loads(Path("model/model.json").read_text())
-    assert f"test accuracy        {100 * card['run']['test_accuracy']:.1f} %" in done.out
-    assert f"validation accuracy  {100 * card['metrics']['val_accuracy']:.1f} %" in done.out
-    assert "model                model" in done.out
+    assert f"test accuracy        {100 * card['run']['test_accuracy']:.1f} %" in done.stdout
+    assert f"validation accuracy  {100 * card['metrics']['val_accuracy']:.1f} %" in done.stdout
+    assert "model                model" in done.stdout
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_every_backbone_trains(call, backbone):
-    record = json.loads(call("train", "citeseer", "--backbone", backbone, "--epochs", 2, "--layers", 2, "--json").out)
+    record = json.loads(call("train", "citeseer", "--backbone", backbone, "--epochs", 2, "--layers", 2, "--json").stdout)
     assert (record["backbone"], record["settings"]["backbone"], record["settings"]["layers"]) == (backbone, backbone, 2)
 
 
@@ -171,7 +134,7 @@ def test_every_backbone_trains(call, backbone):
     [("enc", {"mi", "tv", "cvg"}), ("ce", set()), ("mi", {"mi"}), ("tv", {"tv"}), ("cvg", {"cvg"}), ("tv+mi", {"mi", "tv"})],
 )
 def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, on):
-    record = json.loads(call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").out)
+    record = json.loads(call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").stdout)
     assert record["objective"] == objective
     assert {term for term in ("mi", "tv", "cvg", "preg") if record["settings"][term]} == on
     card = json.loads(next(Path("runs").glob("*/model.json")).read_text())
@@ -187,7 +150,7 @@ FLAGS = {
 
 def test_flags_change_the_settings_in_the_record(call):
     flags = [part for name, value in FLAGS.items() for part in (f"--{name.replace('_', '-')}", value)]
-    record = json.loads(call("train", "citeseer", *flags, "--seed", 7, "--json").out)
+    record = json.loads(call("train", "citeseer", *flags, "--seed", 7, "--json").stdout)
     assert {name: record["settings"][name] for name in FLAGS} == FLAGS
     assert record["seed"] == 7
     assert record["epochs"] == 2
@@ -196,7 +159,7 @@ def test_flags_change_the_settings_in_the_record(call):
 def test_the_paper_is_a_preset(call):
     from everynode.settings import Settings
 
-    record = json.loads(call("train", "citeseer", "--preset", "paper", "--epochs", 1, "--json").out)
+    record = json.loads(call("train", "citeseer", "--preset", "paper", "--epochs", 1, "--json").stdout)
     expected = Settings.preset("paper", graph="citeseer", split="public", backbone="gcn", epochs=1)
     assert record["preset"] == "paper"
     assert record["settings"] == expected.__dict__
@@ -205,20 +168,20 @@ def test_the_paper_is_a_preset(call):
 
 
 def test_a_random_split_has_so_many_training_nodes_per_class(call):
-    one = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--epochs", 1, "--json").out)
-    two = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--split-seed", 1, "--epochs", 1, "--json").out)
+    one = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--epochs", 1, "--json").stdout)
+    two = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--split-seed", 1, "--epochs", 1, "--json").stdout)
     assert one["split"] == two["split"] == "random"
     assert one["key"] != two["key"]
 
 
 def test_a_fold_of_ten(call, data_root):
-    record = json.loads(call("train", "texas", "--data-dir", data_root, "--fold", 7, "--epochs", 2, "--json").out)
+    record = json.loads(call("train", "texas", "--data-dir", data_root, "--fold", 7, "--epochs", 2, "--json").stdout)
     assert (record["split"], record["fold"]) == ("geom-gcn", 7)
-    assert call("train", "texas", "--data-dir", data_root, "--fold", 10, "--epochs", 2).code == 2
+    assert call("train", "texas", "--data-dir", data_root, "--fold", 10, "--epochs", 2).returncode == 2
 
 
 def test_out_holds_the_model_and_the_command(call):
-    record = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "deep/model", "--json").out)
+    record = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "deep/model", "--json").stdout)
     assert sorted(p.name for p in Path("deep/model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
     network, card = load_model("deep/model")
     assert card["run"] == record
@@ -236,9 +199,9 @@ def test_the_same_command_again_says_that_it_is_finished(call):
     first = call(*command)
     files = {p.name: p.read_bytes() for p in Path("model").iterdir()}
     second = call(*command)
-    assert (second.code, second.out) == (0, first.out)
-    assert "finished before" in second.err
-    assert "--no-resume" in second.err
+    assert (second.returncode, second.stdout) == (0, first.stdout)
+    assert "finished before" in second.stderr
+    assert "--no-resume" in second.stderr
     assert {p.name: p.read_bytes() for p in Path("model").iterdir()} == files
 
 
@@ -247,24 +210,24 @@ def test_another_command_into_the_same_folder_is_refused(call):
     files = {p.name: p.read_bytes() for p in Path("model").iterdir()}
     for change in (["--seed", 1], ["--patience", 4], ["--objective", "ce"]):
         done = call("train", "citeseer", "--epochs", 3, "--out", "model", *change)
-        assert (done.code, done.out) == (2, "")
-        assert "model holds another run" in done.err
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "model holds another run" in done.stderr
         assert {p.name: p.read_bytes() for p in Path("model").iterdir()} == files
 
 
 def test_no_resume_trains_again_and_replaces(call):
-    first = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "model", "--json").out)
+    first = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "model", "--json").stdout)
     again = call("train", "citeseer", "--epochs", 3, "--out", "model", "--json", "--no-resume")
-    assert "finished" not in again.err
-    assert timeless(json.loads(again.out)) == timeless(first)
-    other = json.loads(call("train", "citeseer", "--epochs", 4, "--out", "model", "--json", "--no-resume").out)
+    assert "finished" not in again.stderr
+    assert timeless(json.loads(again.stdout)) == timeless(first)
+    other = json.loads(call("train", "citeseer", "--epochs", 4, "--out", "model", "--json", "--no-resume").stdout)
     assert other["epochs"] == 4
     assert load_model("model")[1]["run"] == other
 
 
 def test_quiet_is_quiet(call):
     for extra in ([], ["--json"]):
-        assert call("train", "citeseer", "--epochs", 2, "--quiet", *extra).err == ""
+        assert call("train", "citeseer", "--epochs", 2, "--quiet", *extra).stderr == ""
 
 
 # ---------------------------------------------------------------------- interrupted is normal
@@ -287,7 +250,7 @@ def start_eagerly(*arguments: object) -> subprocess.Popen:
 @pytest.fixture
 def undisturbed(call) -> dict:
     """The record of LONG when nobody interferes."""
-    record = json.loads(call(*LONG[:-2], "other", "--json").out)
+    record = json.loads(call(*LONG[:-2], "other", "--json").stdout)
     assert record["epochs"] == 25
     return timeless(record)
 
@@ -310,8 +273,8 @@ def test_kill_9_loses_nothing_that_counts(undisturbed):
             assert state.exists()
             assert not Path("model/model.json").exists()
     done = spawn(*LONG)
-    assert done.code == 0
-    assert timeless(json.loads(done.out)) == undisturbed
+    assert done.returncode == 0
+    assert timeless(json.loads(done.stdout)) == undisturbed
     assert timeless(load_model("model")[1]["run"]) == undisturbed
     assert not state.exists()
 
@@ -330,9 +293,9 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     assert 0 < record["epochs"] < 25
     assert load_model("model")[1]["run"] == record
     done = call(*LONG)
-    assert done.code == 0
-    assert "Going on from" in done.err
-    assert timeless(json.loads(done.out)) == undisturbed
+    assert done.returncode == 0
+    assert "Going on from" in done.stderr
+    assert timeless(json.loads(done.stdout)) == undisturbed
     assert sorted(p.name for p in Path("model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
 
 
@@ -350,9 +313,9 @@ def test_ctrl_c_before_the_first_epoch_is_no_traceback():
 
 def test_compare_json_has_the_runs_and_the_summary(call):
     done = call("compare", "citeseer", "--seeds", 2, "--epochs", 5, "--workers", 1, "--json")
-    assert done.code == 0
-    assert done.out.count("\n") == 1
-    found = json.loads(done.out)
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 1
+    found = json.loads(done.stdout)
     assert [(r["seed"], r["objective"]) for r in found["runs"]] == [(0, "ce"), (0, "enc"), (1, "ce"), (1, "enc")]
     assert all(run.keys() >= PROMISED for run in found["runs"])
     scores = {o: [r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("ce", "enc")}
@@ -367,22 +330,22 @@ def test_compare_json_has_the_runs_and_the_summary(call):
 
 
 def test_compare_agrees_with_train(call):
-    runs = json.loads(call("compare", "citeseer", "--seeds", 1, "--seed", 4, "--epochs", 3, "--workers", 1, "--json").out)["runs"]
+    runs = json.loads(call("compare", "citeseer", "--seeds", 1, "--seed", 4, "--epochs", 3, "--workers", 1, "--json").stdout)["runs"]
     for run in runs:
-        single = json.loads(call("train", "citeseer", "--seed", 4, "--epochs", 3, "--objective", run["objective"], "--json").out)
+        single = json.loads(call("train", "citeseer", "--seed", 4, "--epochs", 3, "--objective", run["objective"], "--json").stdout)
         assert timeless(single) == timeless(run)
 
 
 def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
     done = call("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--objective", "tv", "--workers", 1)
-    assert done.code == 0
-    assert "95% interval" in done.out
+    assert done.returncode == 0
+    assert "95% interval" in done.stdout
     for objective in ("cross-entropy", "tv"):
-        assert re.search(rf"│ {objective} +│ +\d+\.\d │ +\d+\.\d │ +-?\d+\.\d to +\d+\.\d │", done.out)
-    assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.out)
+        assert re.search(rf"│ {objective} +│ +\d+\.\d │ +\d+\.\d │ +-?\d+\.\d to +\d+\.\d │", done.stdout)
+    assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.stdout)
     one = call("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1)
-    assert "nan" not in one.out
-    assert "2 of 2 runs were in" in one.err
+    assert "nan" not in one.stdout
+    assert "2 of 2 runs were in" in one.stderr
 
 
 def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_root):
@@ -390,7 +353,7 @@ def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_roo
     from everynode.experiments.statistics import compare_paired
 
     flags = ("--data-dir", data_root, "--folds", 3, "--epochs", 12, "--mi", 2, "--objective", "mi", "--workers", 1)
-    found = json.loads(call("compare", "texas", *flags, "--json").out)
+    found = json.loads(call("compare", "texas", *flags, "--json").stdout)
     assert [(r["fold"], r["seed"]) for r in found["runs"]] == [(0, 0), (0, 0), (1, 0), (1, 0), (2, 0), (2, 0)]
     a, b = ([r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("mi", "ce"))
     assert len({x - y for x, y in zip(a, b, strict=True)}) > 1, "no spread: this test would see nothing"
@@ -421,9 +384,9 @@ def test_a_killed_comparison_does_not_repeat_what_was_done(call):
     with closing(sqlite3.connect(store)) as connection:
         before = dict(connection.execute("SELECT key, record FROM runs").fetchall())
     again = call(*command)
-    assert again.code == 0
-    assert f"{done_before} of 4 runs were in runs/runs.db already" in again.err
-    found = {run["key"]: run for run in json.loads(again.out)["runs"]}
+    assert again.returncode == 0
+    assert f"{done_before} of 4 runs were in runs/runs.db already" in again.stderr
+    found = {run["key"]: run for run in json.loads(again.stdout)["runs"]}
     assert len(found) == 4
     assert all(found[key] == json.loads(record) for key, record in before.items()), "seconds included: these were not run again"
 
@@ -455,8 +418,8 @@ def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
 
 def test_data_list(call, tmp_path):
     done = call("data", "list")
-    assert done.code == 0
-    lines = {line.split()[0]: line for line in done.out.splitlines()}
+    assert done.returncode == 0
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
     graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv"
     assert list(lines) == graphs.split()
     assert "not here" not in lines["citeseer"]
@@ -465,7 +428,7 @@ def test_data_list(call, tmp_path):
 
 
 def test_data_list_json(call):
-    found = {entry["name"]: entry for entry in json.loads(call("data", "list", "--json").out)}
+    found = {entry["name"]: entry for entry in json.loads(call("data", "list", "--json").stdout)}
     assert found["citeseer"]["present"] is True
     assert found["cora"]["present"] is False
     assert "public" in found["citeseer"]["splits"]
@@ -473,11 +436,11 @@ def test_data_list_json(call):
 
 def test_data_check(call):
     done = call("data", "check", "citeseer")
-    assert done.code == 0
-    assert re.search(r"^nodes +3327$", done.out, re.M)
-    assert re.search(r"^isolated nodes +48$", done.out, re.M)
-    assert "15 nodes of 3327 without a label" in done.out
-    report = json.loads(call("data", "check", "citeseer", "--json").out)
+    assert done.returncode == 0
+    assert re.search(r"^nodes +3327$", done.stdout, re.M)
+    assert re.search(r"^isolated nodes +48$", done.stdout, re.M)
+    assert "15 nodes of 3327 without a label" in done.stdout
+    report = json.loads(call("data", "check", "citeseer", "--json").stdout)
     assert report["facts"]["nodes"] == 3327
     assert report["facts"]["edges"] == 4552
     assert report["findings"]

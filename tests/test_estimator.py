@@ -23,14 +23,6 @@ from everynode.errors import DataError, UsageError
 QUICK = {"epochs": 15, "channels": 8, "verbose": False}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @parametrize_with_checks(
     [NodeClassifier(epochs=30)],
     expected_failed_checks=lambda _: {"check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled"},

@@ -26,14 +26,6 @@ from everynode.training.checkpoint import TrainingState, write_atomically
 QUICK = Settings(channels=8, epochs=14, patience=14)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     rng = np.random.default_rng(0)

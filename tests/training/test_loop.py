@@ -23,14 +23,6 @@ QUICK = Settings(channels=8, epochs=12, patience=12)
 TERMS = ("mi", "tv", "cvg", "preg")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def small_graph(seed: int = 0, n: int = 90, noise: float = 1.5) -> Graph:
     """Three classes, two thirds of the edges within one, features that tell a little."""
     rng = np.random.default_rng(seed)

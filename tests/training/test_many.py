@@ -22,14 +22,6 @@ from everynode.training.many import cores, run_many
 linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and /proc is there, on Linux only")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     rng = np.random.default_rng(0)

@@ -1,0 +1,47 @@
+"""The command line: parses, calls, prints. What computes is imported inside the commands, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cyclopts import App, CycloptsError
+
+from everynode import __version__
+from everynode.cli.bench import bench
+from everynode.cli.compare import compare
+from everynode.cli.data import data_check, data_list
+from everynode.cli.options import say
+from everynode.cli.train import train
+from everynode.errors import EverynodeError
+
+app = App(name="everynode", version=__version__, help="Node classifiers trained on every node, labelled or not.")
+app.command(train)
+app.command(compare)
+app.command(bench)
+data = App(name="data", help="The graphs that everynode knows by name.")
+data.command(data_list, name="list")
+data.command(data_check, name="check")
+app.command(data)
+
+
+def main() -> None:
+    """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
+    try:
+        code = app(exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
+        code = 2
+    except EverynodeError as error:
+        say(f"everynode: {error}")
+        code = error.exit_code
+    except BrokenPipeError:  # `everynode ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    except OSError as error:
+        say(f"everynode: Cannot write the result: {error.strerror or error}.")
+        code = 3
+    sys.exit(code)

@@ -1,0 +1,117 @@
+"""``everynode compare``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.errors import UsageError
+
+
+def compare(
+    name: str,
+    /,
+    *,
+    model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
+    data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    seeds: int = 10,
+    folds: int | None = None,
+    fold: int = 0,
+    seed: int = 0,
+    workers: int | None = None,
+    out: Path = Path("runs"),
+    resume: bool = True,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Compare the objective with plain cross-entropy: everything else the same, paired, with intervals.
+
+    Parameters
+    ----------
+    name
+        A graph of `everynode data list`.
+    seeds
+        How many seeds, on one fold.
+    folds
+        Instead of several seeds on one fold: one seed on each of the first so many folds, with intervals corrected for their overlap.
+    fold
+        Which fold the seeds are run on.
+    seed
+        The first seed.
+    workers
+        How many processes; default: one per core.
+    out
+        The folder of the run store; runs that are in it are not done again.
+    resume
+        --no-resume does these runs again.
+    """
+    import torch
+
+    from everynode.experiments.compare import BASELINE, conclude, do_runs
+    from everynode.experiments.run import short
+    from everynode.experiments.store import Store
+    from everynode.progress import Bar
+
+    torch.set_num_threads(1)
+    if model.objective == BASELINE:
+        raise UsageError("Cross-entropy cannot be compared with itself: choose another --objective.")
+    if seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
+        raise UsageError("--seeds, --folds and --workers must be at least 1.")
+    graph, split = data.load(name)
+    if folds is not None and folds > len(graph.splits):
+        raise UsageError(
+            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
+        )
+    pairs = [(fold, seed + i) for i in range(seeds)] if folds is None else [(f, seed) for f in range(folds)]
+    runs = [
+        model.run(name, graph, split, fold=f, seed=s, objective=objective) for f, s in pairs for objective in (BASELINE, model.objective)
+    ]
+    path = out / "runs.db"
+    store = Store(path)
+    if not resume:
+        for run in runs:
+            store.forget(run.key)
+    known = 0
+    try:
+        with Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
+
+            def on_record(record: dict[str, Any], fresh: bool) -> None:
+                nonlocal known
+                known += not fresh
+                where = f"fold {record['fold']}" if folds else f"seed {record['seed']}"
+                bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}")
+
+            records = do_runs(runs, graph, store, workers=workers, on_record=on_record)
+    except KeyboardInterrupt:
+        say(f"\nInterrupted: what has ended is in {path}, and the same command goes on from there.", quiet)
+        return 130
+    if known:
+        say(f"{known} of {len(runs)} runs were in {path} already.", quiet)
+    share = None if folds is None else len(graph.nodes("test")) / len(graph.nodes("train"))
+    result = conclude(records, model.objective, test_share=share)
+    if json_output:
+        print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    over = f"{len(pairs)} seeds" if folds is None else f"{len(pairs)} folds"
+    table = Table(title=f"{name}, {model.backbone}, split {split}, {over}: accuracy in %", title_justify="left")
+    for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
+        table.add_column(heading, justify="left" if heading == "objective" else "right")
+    for objective, test in result.test.items():
+        seconds = [r["seconds"] for r in records if r["objective"] == objective]
+        interval = f"{short(test.low)} to {short(test.high)}"
+        table.add_row(
+            "cross-entropy" if objective == BASELINE else objective,
+            short(test.mean), short(test.std), interval, short(result.val[objective].mean), f"{sum(seconds) / len(seconds):.1f}",
+        )  # fmt: skip
+    Console().print(table)
+    gain = result.gain
+    print(f"{model.objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
+    print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f} (p = {gain.p_value:.2g})" if gain.count > 1 else "")
+    return 0

@@ -1,0 +1,131 @@
+"""The flags that commands share."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from everynode.errors import UsageError, require
+
+if TYPE_CHECKING:
+    from everynode.experiments.run import Run
+    from everynode.graph import Graph
+
+BackboneName = Literal["gcn", "gat", "gcnii"]
+#: Flags that every command has.
+JsonFlag = Annotated[bool, Parameter(name="--json", negative="", help="One JSON object on stdout, everything else on stderr.")]
+QuietFlag = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DataOptions:
+    """Which graph."""
+
+    split: str | None = None
+    "public, geom-gcn (ten folds), random, or official; default: the graph's own."
+    per_class: int = 20
+    "Training nodes per class, with --split random."
+    split_seed: int = 0
+    "Which random split, with --split random."
+    data_dir: Path | None = None
+    "Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded."
+    directed: bool = False
+    "Keep the direction of edges."
+    device: str = "cpu"
+    "cpu, cuda, ..."
+
+    def load(self, name: str) -> tuple[Graph, str]:
+        """The graph, and the name of its split."""
+        import torch
+
+        from everynode.data import CATALOGUE, load
+
+        graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
+        split = self.split or CATALOGUE[name].splits[0]
+        try:
+            device = torch.device(self.device)
+            torch.zeros(1, device=device).item()
+        except (RuntimeError, AssertionError) as error:
+            raise UsageError(f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu.") from error
+        return (graph if device.type == "cpu" else graph.to(device)), split
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which network and objective; what is not given comes from the preset."""
+
+    backbone: BackboneName = "gcn"
+    "The layers between the opening and the closing layer."
+    objective: str = "enc"
+    "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
+    preset: Literal["default", "paper"] = "default"
+    "Where the settings come from: chosen on validation, or the paper's tables."
+    layers: int | None = None
+    "How many layers."
+    channels: int | None = None
+    "How wide."
+    dropout: float | None = None
+    "On the input and before the closing layer."
+    layer_dropout: float | None = None
+    "Before each layer."
+    input: Literal["row", "raw"] | None = None
+    "Row-normalised or raw input features."
+    gcnii_alpha: float | None = None
+    "How much of the opening features GCNII mixes into each layer."
+    gcnii_lambda: float | None = None
+    "How far GCNII's weights are from the identity."
+    mi: float | None = None
+    "The weight of mutual information."
+    mi_lambda: float | None = None
+    "How much MI wants equal classes."
+    tv: float | None = None
+    "The weight of total variation."
+    tv_sigma: float | None = None
+    "How different features must be for TV to see a boundary."
+    tv_gate: Literal["raw", "row", "standardised", "none"] | None = None
+    "The features that TV looks at for boundaries."
+    cvg: float | None = None
+    "The weight of cross-validating gradients."
+    halves: Literal["random", "stratified", "fixed"] | None = None
+    "How CVG halves the labelled nodes."
+    cvg_every: int | None = None
+    "Take CVG at every so many steps only, which costs less."
+    preg: float | None = None
+    "The weight of P-reg."
+    lr_gnn: float | None = None
+    "Learning rate of the layers."
+    lr_oc: float | None = None
+    "Learning rate of opening and closing layer."
+    wd_gnn: float | None = None
+    "Weight decay of the layers."
+    wd_oc: float | None = None
+    "Weight decay of opening and closing layer."
+    epochs: int | None = None
+    "At most so many."
+    patience: int | None = None
+    "Stop after so many epochs without a better one."
+    select: Literal["loss", "accuracy"] | None = None
+    "What makes an epoch the best: validation loss, or validation accuracy."
+
+    def run(self, dataset: str, graph: Graph, split: str, *, fold: int, seed: int, objective: str) -> Run:
+        """The run that these options describe."""
+        from everynode.experiments.run import Run
+        from everynode.settings import Settings
+
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
+        require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
+        graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
+        return Run(dataset, graph.digest, split, fold, seed, self.preset, objective, settings.for_objective(objective))
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """Tell the person, not the program that reads stdout."""
+    if not quiet:
+        print(text, file=sys.stderr)

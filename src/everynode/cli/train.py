@@ -1,0 +1,114 @@
+"""``everynode train``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.errors import UsageError, require
+
+if TYPE_CHECKING:
+    from everynode.experiments.run import Run
+
+
+def train(
+    name: str,
+    /,
+    *,
+    model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
+    data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    fold: int = 0,
+    seed: int = 0,
+    out: Path | None = None,
+    resume: bool = True,
+    threads: int = 1,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Train one model on a named graph; say what it got and where it is saved.
+
+    Parameters
+    ----------
+    name
+        A graph of `everynode data list`.
+    fold
+        Which fold, where the split has several.
+    seed
+        Decides weights, dropout and halves.
+    out
+        The model's folder; default: one under runs/ that is named after the run.
+    resume
+        Go on where an interrupted run of the same command in --out stopped; --no-resume starts over.
+    threads
+        torch threads. With one, the same seed gives the same result.
+    """
+    import torch
+
+    from everynode.experiments.run import short
+    from everynode.progress import Bar, describe
+    from everynode.training import save_model
+
+    require(threads >= 1, "threads", "train", ">= 1", threads)
+    torch.set_num_threads(threads)
+    graph, split = data.load(name)
+    run = model.run(name, graph, split, fold=fold, seed=seed, objective=model.objective)
+    folder = out or Path("runs") / f"{name}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
+    finished = _prepare_folder(folder, run, resume)
+    if finished:
+        say(f"This run was finished before in {folder}; --no-resume trains again.", quiet)
+        record = finished
+    else:
+        state = folder / "training.safetensors"
+        if state.exists():
+            say(f"Going on from {state}.", quiet)
+        with Bar(f"{name} {run.settings.backbone} {model.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
+            fitted = run.execute(graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state)
+        record = run.record(fitted, graph)
+        save_model(folder, fitted, {"run": record})
+        if fitted.interrupted:
+            say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.", quiet)
+        else:
+            state.unlink(missing_ok=True)
+    if json_output:
+        print(json.dumps(record))
+    else:
+        seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
+        print(f"{name}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
+        print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
+        print(f"  validation accuracy  {short(record['val_accuracy'])} %")
+        print(f"  test accuracy        {short(record['test_accuracy'])} %")
+        print(f"  model                {folder}")
+    return 130 if record["interrupted"] else 0
+
+
+def _prepare_folder(folder: Path, run: Run, resume: bool) -> dict[str, Any] | None:
+    """Make sure that the folder is this run's; its record if the run is finished there."""
+    from everynode.errors import DataError
+    from everynode.training.checkpoint import write_atomically
+
+    spec, card, state = folder / "run.json", folder / "model.json", folder / "training.safetensors"
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file: give --out a folder.")
+    if not resume:
+        state.unlink(missing_ok=True)
+        card.unlink(missing_ok=True)
+    elif spec.exists():
+        try:
+            key = json.loads(spec.read_text(encoding="utf-8"))["key"]
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise DataError(f"{spec} cannot be read ({error}): --no-resume starts over.") from error
+        if key != run.key:
+            raise UsageError(f"{folder} holds another run: give another --out, or --no-resume to replace it.")
+        if card.exists() and not state.exists():
+            try:
+                record: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))["run"]
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                raise DataError(f"{card} cannot be read ({error}): --no-resume trains again.") from error
+            return record
+    elif card.exists():
+        raise UsageError(f"{folder} holds another model: give another --out, or --no-resume to replace it.")
+    write_atomically(spec, json.dumps({"key": run.key, "command": [Path(sys.argv[0]).name, *sys.argv[1:]]}).encode())
+    return None
