@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -17,9 +18,12 @@ def peak(side: str, graph: str, backbone: str, objective: str, data_dir: Any = N
     return found
 
 
-def _resident() -> float:
-    # In kB on Linux, in bytes on macOS.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2)
+def resident_mb() -> float:
+    """The most memory that this process has had so far, in MB."""
+    if sys.platform == "linux":  # getrusage would start from what the parent had when it started this process
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
 
 
 def main(side: str, name: str, backbone: str, objective: str, data_dir: str | None = None) -> None:
@@ -32,11 +36,11 @@ def main(side: str, name: str, backbone: str, objective: str, data_dir: str | No
     torch.set_num_threads(1)
     graph = one_fold(load(name, data_dir=data_dir))
     settings = settings_for(backbone, objective)
-    before = _resident()
+    before = resident_mb()
     stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
     for _ in range(3):
         stepper.step()
-    print(json.dumps({"before_mb": before, "peak_mb": _resident()}))
+    print(json.dumps({"before_mb": before, "peak_mb": resident_mb()}))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from everynode.graph import Graph
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
+from everynode.training.memory import reused_memory
 
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
@@ -101,7 +102,7 @@ def fit(
     best: dict[str, Tensor] = {}
     best_key, best_epoch, epoch = (-math.inf, -math.inf), -1, 0
     before = 0.0
-    with torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupt:
+    with torch.random.fork_rng(devices=[]), reused_memory(), deferred_interrupt() as interrupt:
         torch.manual_seed(seed)
         state = TrainingState.load(checkpoint, identity) if checkpoint else None
         if state:
