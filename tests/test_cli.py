@@ -91,7 +91,8 @@ def test_every_promised_flag_is_in_the_help(call):
 
 
 def test_version(call):
-    assert call("--version") == (0, f"{__version__}\n", "")
+    done = call("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
 
 # ---------------------------------------------------------------------- train
