@@ -75,7 +75,7 @@ class Curvature:
         #: By layer: its S; its M; and the factor of ReLU and dropout between its result u and the next layer's input x.
         self.mixed: list[Tensor] = []
         self.matrices: list[Tensor] = []
-        self.factors = [_where_positive(x, scales[1])]
+        self.factors = [self.active if x is f_0 else _where_positive(x, scales[1])]
         for place, (layer, hop) in enumerate(zip(layers, hops, strict=True), start=2):
             self.mixed.append(_mix(layer, hop, x, f_0))
             self.matrices.append(layer.matrix())
@@ -148,12 +148,13 @@ class Curvature:
         moved = moved_0.clone() if self.layers[0].alpha else moved_0  # only GCNII needs the opening features later
         moved_0 = moved_0.mul_(self.active[:, None]) if self.layers[0].alpha else moved_0
         moved = moved.mul_(self.factors[0][:, None])
-        moved_s: list[Tensor] = []
+        crossed: list[Tensor] = []  # what the moved S adds to each weight's result; S itself would be large to keep
         for index, (layer, hop) in enumerate(zip(self.layers, self.hops, strict=True)):
             s, m = self.mixed[index], self.matrices[index]
             rows = len(s)
-            moved_s.append(_mix(layer, hop, moved.view(-1, 2 * c), moved_0.view(-1, 2 * c)))
-            u = (moved_s[-1].view(2 * rows, c) @ m).view(rows, 2 * c)
+            moved_s = _mix(layer, hop, moved.view(-1, 2 * c), moved_0.view(-1, 2 * c)).view(2 * rows, c)
+            crossed.append(moved_s.T @ downs[index].view(2 * rows, c))
+            u = (moved_s @ m).view(rows, 2 * c)
             u = u.addmm_(s, side[index].view(c, 2 * c), alpha=layer.beta)
             moved = u.view(rows, 2, c).mul_(self.factors[index + 1][:, None])
         z = (moved.view(2 * n, c) @ self.closing.weight).view(n, 2 * k)
@@ -171,8 +172,7 @@ class Curvature:
         for index in reversed(range(len(self.layers))):
             layer, hop, s, m, down = self.layers[index], self.hops[index], self.mixed[index], self.matrices[index], downs[index]
             rows = len(s)
-            both = (s.T @ back).addmm_(moved_s[index].view(2 * rows, c).T, down.view(2 * rows, c))
-            found[layer.weight] = both.mul_(layer.beta)
+            found[layer.weight] = crossed[index].addmm_(s.T, back).mul_(layer.beta)
             at_s = (back @ m.T).addmm_(down.view(rows, 2 * c), _stacked(side[index]), alpha=layer.beta)
             opened = _reach_back(layer, hop, at_s, opened, len(self.active))
             back = _spread_back(layer, hop, at_s).mul_(self.factors[index])
