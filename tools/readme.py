@@ -206,7 +206,10 @@ def main() -> int:
         text = fresh = path.read_text(encoding="utf-8")
         for mark, table in tables.items():
             pattern = f"(<!-- {mark}:begin -->\n).*?(<!-- {mark}:end -->)"
-            made = table()
+            try:
+                made = table()
+            except FileNotFoundError:
+                made = "Not measured yet."
             fresh = re.sub(pattern, lambda m, made=made: f"{m[1]}{made}\n{m[2]}", fresh, flags=re.DOTALL)
         if fresh != text:
             stale.append(name)
