@@ -300,6 +300,18 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     assert sorted(p.name for p in Path("model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
 
 
+@pytest.mark.xfail(
+    strict=False, reason="known weakness: once, Ctrl-C 0.6 s after the start went unheard and the run finished; cause not yet found"
+)
+def test_ctrl_c_before_the_first_epoch_is_no_traceback():
+    process = start("train", "citeseer", "--epochs", 500, "--out", "model")
+    time.sleep(0.6)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in err
+
+
 # ---------------------------------------------------------------------- compare
 
 
