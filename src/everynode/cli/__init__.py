@@ -11,6 +11,7 @@ from everynode import __version__
 from everynode.cli.bench import bench
 from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
+from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
 from everynode.cli.options import say
 from everynode.cli.train import train
 from everynode.errors import EverynodeError
@@ -28,8 +29,9 @@ app.command(data)
 def main() -> None:
     """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
     try:
-        code = app(exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        with ctrl_c_ends_at_once():
+            code = app(exit_on_error=False, print_error=False, result_action="return_value")
+            sys.stdout.flush()
     except CycloptsError as error:
         say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
         code = 2
@@ -40,7 +42,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
     except OSError as error:
         say(f"everynode: Cannot write the result: {error.strerror or error}.")
         code = 3

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError
 
@@ -77,7 +78,7 @@ def compare(
             store.forget(run.key)
     known = 0
     try:
-        with Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
+        with ctrl_c_raises(), Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
 
             def on_record(record: dict[str, Any], fresh: bool) -> None:
                 nonlocal known
@@ -88,7 +89,7 @@ def compare(
             records = do_runs(runs, graph, store, workers=workers, on_record=on_record)
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {path}, and the same command goes on from there.", quiet)
-        return 130
+        return INTERRUPTED
     if known:
         say(f"{known} of {len(runs)} runs were in {path} already.", quiet)
     share = None if folds is None else len(graph.nodes("test")) / len(graph.nodes("train"))

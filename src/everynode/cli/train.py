@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError, require
 
@@ -81,7 +82,7 @@ def train(
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
         print(f"  model                {folder}")
-    return 130 if record["interrupted"] else 0
+    return INTERRUPTED if record["interrupted"] else 0
 
 
 def _prepare_folder(folder: Path, run: Run, resume: bool) -> dict[str, Any] | None:
