@@ -18,7 +18,7 @@ TARGET = Path(__file__).parents[1] / "src" / "everynode" / "data" / bundle.CITES
 def pack_folder(folder: Path) -> bytes:
     """The bundle's bytes from the eight files in a folder."""
     files = {}
-    for part in planetoid.PARTS:
+    for part in planetoid.PLANETOID_PARTS:
         path = folder / f"ind.citeseer.{part}"
         files[part] = path.read_bytes()
         verify(files[part], f"CiteSeer/raw/{path.name}", path, "Fetch it again.")

@@ -3,8 +3,9 @@
 The public names load on first use: importing PyTorch and PyTorch Geometric takes seconds, and ``everynode --help`` should not.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from everynode._lazy import lazy
 
 if TYPE_CHECKING:
     from everynode.backbones import Network
@@ -55,13 +56,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'everynode' has no attribute {name!r}")
-    value = getattr(import_module(f"everynode.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy(__name__, _HOME)

@@ -63,7 +63,7 @@ def test_missing(tmp_path):
 
 
 def test_empty_tables():
-    none = {name: gzip.compress(b"") for name in ogb.FILES}
+    none = {name: gzip.compress(b"") for name in ogb.OGB_FILES}
     filled = none | {name: gzip.compress(SMALL[name].encode()) for name in ("raw/node-feat.csv.gz", "raw/node-label.csv.gz")}
     raw = ogb.read(filled, "folder")
     assert raw.arcs.shape == (2, 0)

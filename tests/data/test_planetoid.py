@@ -69,7 +69,7 @@ def test_no_code_runs(function, protocol, tmp_path):
 
 
 def test_hostile_file_is_stopped_by_its_digest_before_it_is_parsed(data_root, tmp_path, monkeypatch):
-    for part in planetoid.PARTS:
+    for part in planetoid.PLANETOID_PARTS:
         target = tmp_path / "Cora" / "raw" / f"ind.cora.{part}"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((data_root / "Cora" / "raw" / target.name).read_bytes())

@@ -1,9 +1,30 @@
 """The named graphs, splits, and what a graph hides."""
 
-from everynode.data.catalogue import CATALOGUE, Entry, check_named, is_present, load
-from everynode.data.check import Finding, Report, check
-from everynode.data.generate import generate
-from everynode.data.splits import hold_out, random_split, stratified_split
+from typing import TYPE_CHECKING
+
+from everynode._lazy import lazy
+
+if TYPE_CHECKING:
+    from everynode.data.catalogue import check_named, is_present, load
+    from everynode.data.defects import Finding, Report, check
+    from everynode.data.entries import CATALOGUE, Entry
+    from everynode.data.splits import hold_out, random_split, stratified_split
+    from everynode.data.synthetic import generate
+
+_HOME = {
+    "CATALOGUE": "entries",
+    "Entry": "entries",
+    "Finding": "defects",
+    "Report": "defects",
+    "check": "defects",
+    "check_named": "catalogue",
+    "generate": "synthetic",
+    "hold_out": "splits",
+    "is_present": "catalogue",
+    "load": "catalogue",
+    "random_split": "splits",
+    "stratified_split": "splits",
+}
 
 __all__ = [
     "CATALOGUE",
@@ -19,3 +40,5 @@ __all__ = [
     "random_split",
     "stratified_split",
 ]
+
+__getattr__, __dir__ = lazy(__name__, _HOME)

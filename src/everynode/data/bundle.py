@@ -12,7 +12,8 @@ import numpy.typing as npt
 import scipy.sparse
 import torch
 
-from everynode.data.files import Raw, verify
+from everynode.data.files import verify
+from everynode.data.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import Split
 

@@ -11,32 +11,13 @@ from functools import cache
 from http.client import HTTPException
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from everynode.errors import DataError
-from everynode.graph import Split
 
 #: The environment variable that names a folder of public graphs.
 VARIABLE = "EVERYNODE_DATA"
 #: Seconds to wait for a server that does not answer.
 TIMEOUT = 30.0
-
-
-class Raw(NamedTuple):
-    """What a reader found in its files, before :meth:`everynode.Graph.from_arrays` checks and tidies it."""
-
-    #: n x c, a SciPy CSR array or a dense array.
-    features: Any
-    #: 2 x m, source and target, as in the file: with its loops and repeats.
-    arcs: npt.NDArray[np.int64]
-    #: Class indices, -1 for none.
-    labels: npt.NDArray[np.int64]
-    num_classes: int
-    #: The split that comes with the files, if one does.
-    split: Split | None = None
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 import torch
 
-from everynode.data.files import Raw
+from everynode.data.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import Split
 

@@ -17,24 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from everynode.data.files import Raw
+from everynode.data.entries import OGB_FILES
+from everynode.data.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import UNLABELLED, Split
 
-#: The six files, below the graph's folder.
-FILES = (
-    "raw/edge.csv.gz",
-    "raw/node-feat.csv.gz",
-    "raw/node-label.csv.gz",
-    "split/time/train.csv.gz",
-    "split/time/valid.csv.gz",
-    "split/time/test.csv.gz",
-)
-
 
 def read(files: Mapping[str, bytes], where: str) -> Raw:
-    """The graph in the six files, keyed by :data:`FILES`; ``where`` is their folder, for errors."""
-    table = {name: _table(files[name], f"{where}/{name}", np.float32 if "feat" in name else np.float64) for name in FILES}
+    """The graph in the six files, keyed by :data:`OGB_FILES`; ``where`` is their folder, for errors."""
+    table = {name: _table(files[name], f"{where}/{name}", np.float32 if "feat" in name else np.float64) for name in OGB_FILES}
     features, edges = table["raw/node-feat.csv.gz"], table["raw/edge.csv.gz"]
     n = len(features)
     if edges.size and edges.shape[1] != 2:
@@ -43,7 +34,7 @@ def read(files: Mapping[str, bytes], where: str) -> Raw:
     if label_table.shape != (n, 1):
         raise DataError(f"{where}/raw/node-label.csv.gz has {label_table.shape[0]} x {label_table.shape[1]} labels for {n} nodes.")
     labels = _whole(np.where(np.isnan(label_table[:, 0]), UNLABELLED, label_table[:, 0]), f"{where}/raw/node-label.csv.gz")
-    parts = [torch.from_numpy(np.sort(_whole(table[name].ravel(), f"{where}/{name}"))) for name in FILES[3:]]
+    parts = [torch.from_numpy(np.sort(_whole(table[name].ravel(), f"{where}/{name}"))) for name in OGB_FILES[3:]]
     arcs = _whole(edges.reshape(-1, 2), f"{where}/raw/edge.csv.gz").T
     return Raw(features, np.ascontiguousarray(arcs), labels, int(labels.max(initial=-1)) + 1, Split(*parts))
 

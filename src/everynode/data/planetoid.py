@@ -18,12 +18,11 @@ import numpy.typing as npt
 import scipy.sparse
 import torch
 
-from everynode.data.files import Raw
+from everynode.data.entries import PLANETOID_PARTS
+from everynode.data.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import UNLABELLED, Split
 
-#: The endings of the eight files.
-PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 #: The public split validates on the nodes that follow the training nodes.
 NUM_VAL = 500
 #: Plain numbers, and no others: an object array could hold anything.
@@ -114,8 +113,8 @@ def unpickle(content: bytes, where: object) -> Any:
 
 
 def read(files: Mapping[str, bytes], where: str) -> Raw:
-    """The graph in the eight files, keyed by :data:`PARTS`; ``where`` names them in errors, e.g. ``folder/ind.cora``."""
-    part = {key: unpickle(files[key], f"{where}.{key}") for key in PARTS if key != "test.index"}
+    """The graph in the eight files, keyed by :data:`PLANETOID_PARTS`; ``where`` names them in errors, e.g. ``folder/ind.cora``."""
+    part = {key: unpickle(files[key], f"{where}.{key}") for key in PLANETOID_PARTS if key != "test.index"}
     for key, kind in {**dict.fromkeys(("x", "tx", "allx"), scipy.sparse.csr_array), "graph": dict}.items():
         _expect(isinstance(part[key], kind), f"{where}.{key}", f"a {kind.__name__}")
     for key in ("y", "ty", "ally"):
