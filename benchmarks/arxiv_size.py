@@ -20,10 +20,9 @@ LIMIT = 20 * 1024**3
 
 
 def measure(side: str, objective: str) -> None:
-    from everynode.benchmarks.memory import resident_mb
     from everynode.benchmarks.sides import Ours, Stock, settings_for
     from everynode.data import generate
-    from everynode.training.memory import reused_memory
+    from everynode.training.memory import peak_mb, reused_memory
 
     torch.set_num_threads(1)
     graph = generate()
@@ -35,7 +34,7 @@ def measure(side: str, objective: str) -> None:
             start = time.perf_counter()
             stepper.step()
             times.append(time.perf_counter() - start)
-    print(json.dumps({"seconds": min(times[1:]), "peak_gb": resident_mb() / 1024}))
+    print(json.dumps({"seconds": min(times[1:]), "peak_gb": peak_mb() / 1024}))
 
 
 def main() -> None:

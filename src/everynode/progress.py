@@ -50,5 +50,6 @@ class Bar:
 
 def describe(row: dict[str, float]) -> str:
     """An epoch's terms and validation accuracy, short enough for the end of a bar."""
-    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name not in ("total", "val_loss", "val_accuracy"))
+    others = ("total", "val_loss", "val_accuracy", "test_accuracy")
+    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name not in others)
     return f"{terms} | val {100 * row['val_accuracy']:.1f}%"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 
@@ -18,29 +16,22 @@ def peak(side: str, graph: str, backbone: str, objective: str, data_dir: Any = N
     return found
 
 
-def resident_mb() -> float:
-    """The most memory that this process has had so far, in MB."""
-    if sys.platform == "linux":  # getrusage would start from what the parent had when it started this process
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-
-
 def main(side: str, name: str, backbone: str, objective: str, data_dir: str | None = None) -> None:
     """Measure and print."""
     import torch
 
     from everynode.benchmarks.sides import Ours, Stock, one_fold, settings_for
     from everynode.data import load
+    from everynode.training.memory import peak_mb
 
     torch.set_num_threads(1)
     graph = one_fold(load(name, data_dir=data_dir))
     settings = settings_for(backbone, objective)
-    before = resident_mb()
+    before = peak_mb()
     stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
     for _ in range(3):
         stepper.step()
-    print(json.dumps({"before_mb": before, "peak_mb": resident_mb()}))
+    print(json.dumps({"before_mb": before, "peak_mb": peak_mb()}))
 
 
 if __name__ == "__main__":

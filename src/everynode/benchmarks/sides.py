@@ -16,10 +16,11 @@ from everynode.backbones import network as ours
 from everynode.backbones.network import Backbone
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
+from everynode.metrics import accuracy
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.loop import accuracy, build
+from everynode.training.loop import build
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}

@@ -10,7 +10,7 @@ from typing import Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
-from everynode.errors import UsageError
+from everynode.errors import EverynodeError, UsageError
 
 
 def compare(
@@ -52,8 +52,9 @@ def compare(
     """
     import torch
 
-    from everynode.experiments.compare import BASELINE, conclude, do_runs
-    from everynode.experiments.run import short
+    from everynode.experiments.compare import BASELINE, conclude
+    from everynode.experiments.run import Run, short
+    from everynode.experiments.runner import Graphs, do_runs, store_path
     from everynode.experiments.store import Store
     from everynode.progress import Bar
 
@@ -69,9 +70,13 @@ def compare(
         )
     pairs = [(fold, seed + i) for i in range(seeds)] if folds is None else [(f, seed) for f in range(folds)]
     runs = [
-        model.run(name, graph, split, fold=f, seed=s, objective=objective) for f, s in pairs for objective in (BASELINE, model.objective)
+        model.run(name, graph, split, data, fold=f, seed=s, objective=objective)
+        for f, s in pairs
+        for objective in (BASELINE, model.objective)
     ]
-    path = out / "runs.db"
+    graphs = Graphs(data.data_dir)
+    graphs.add(runs[0], graph)
+    path = store_path(out)
     store = Store(path)
     if not resume:
         for run in runs:
@@ -80,13 +85,15 @@ def compare(
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
 
-            def on_record(record: dict[str, Any], fresh: bool) -> None:
+            def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
                 nonlocal known
                 known += not fresh
+                if "error" in record:
+                    raise EverynodeError(record["error"])
                 where = f"fold {record['fold']}" if folds else f"seed {record['seed']}"
                 bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}")
 
-            records = do_runs(runs, graph, store, workers=workers, on_record=on_record)
+            records = do_runs(runs, graphs, store, workers=workers, on_record=on_record)
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {path}, and the same command goes on from there.", quiet)
         return INTERRUPTED

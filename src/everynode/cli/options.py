@@ -113,8 +113,10 @@ class ModelOptions:
     select: Literal["loss", "accuracy"] | None = None
     "What makes an epoch the best: validation loss, or validation accuracy."
 
-    def run(self, dataset: str, graph: Graph, split: str, *, fold: int, seed: int, objective: str) -> Run:
+    def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""
+        from everynode.data.entries import CATALOGUE
+        from everynode.data.files import Root
         from everynode.experiments.run import Run
         from everynode.settings import Settings
 
@@ -122,7 +124,10 @@ class ModelOptions:
         settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
-        return Run(dataset, graph.digest, split, fold, seed, self.preset, objective, settings.for_objective(objective))
+        per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
+        digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
+        chosen = settings.for_objective(objective)
+        return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
 
 
 def say(text: str, quiet: bool = False) -> None:

@@ -48,6 +48,7 @@ def train(
     """
     import torch
 
+    from everynode.experiments import tasks
     from everynode.experiments.run import short
     from everynode.progress import Bar, describe
     from everynode.training import save_model
@@ -55,7 +56,7 @@ def train(
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     graph, split = data.load(name)
-    run = model.run(name, graph, split, fold=fold, seed=seed, objective=model.objective)
+    run = model.run(name, graph, split, data, fold=fold, seed=seed, objective=model.objective)
     folder = out or Path("runs") / f"{name}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
     finished = _prepare_folder(folder, run, resume)
     if finished:
@@ -66,8 +67,8 @@ def train(
         if state.exists():
             say(f"Going on from {state}.", quiet)
         with Bar(f"{name} {run.settings.backbone} {model.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
-            fitted = run.execute(graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state)
-        record = run.record(fitted, graph)
+            fitted, result = tasks.train(run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state)
+        record = result.to_dict()
         save_model(folder, fitted, {"run": record})
         if fitted.interrupted:
             say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.", quiet)

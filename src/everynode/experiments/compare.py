@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from everynode.experiments.run import Run
 from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
-from everynode.experiments.store import Store
-from everynode.graph import Graph
-from everynode.training.many import run_many
 
 BASELINE = "ce"
 
@@ -37,41 +33,6 @@ class Comparison:
                 "gain": self.gain.to_dict(),
             },
         }
-
-
-def do_runs(
-    runs: Sequence[Run],
-    graph: Graph,
-    store: Store,
-    *,
-    workers: int | None = None,
-    on_record: Callable[[dict[str, Any], bool], None] = lambda record, fresh: None,
-) -> list[dict[str, Any]]:
-    """The records of the runs, in their order: from the store where they are, else carried out and stored one by one.
-
-    ``on_record`` hears of every record, and whether it is fresh.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    missing = []
-    for run in runs:
-        record = store.get(run.key)
-        if record is None:
-            missing.append(run)
-        else:
-            found[run.key] = record
-            on_record(record, False)
-    for run, record in run_many(_work, missing, graph, workers=workers):
-        store.put(run.key, record)
-        found[run.key] = record
-        on_record(record, True)
-    return [found[run.key] for run in runs]
-
-
-def _work(run: Run, graph: Graph) -> dict[str, Any]:
-    fitted = run.execute(graph)
-    if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
-        raise KeyboardInterrupt
-    return run.record(fitted, graph)
 
 
 def conclude(records: Sequence[dict[str, Any]], objective: str, *, test_share: float | None = None) -> Comparison:

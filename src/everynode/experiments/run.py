@@ -1,4 +1,4 @@
-"""A run: a frozen specification with a content hash, and the record it leaves."""
+"""A run: a frozen specification with a content hash. Nothing here needs PyTorch, so that a thousand runs are listed at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import dataclasses
 import hashlib
 import json
 import math
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version as installed
+from typing import Any, Literal
 
-from everynode import __version__
-from everynode.graph import Graph
 from everynode.settings import Settings
-from everynode.training import Fitted, evaluate, fit
-from everynode.training.loop import Report
+
+#: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
+PROTOCOL = 1
+Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What, besides a run's own choices, decides its numbers."""
+    return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class Run:
     """Everything that decides a run's result: two runs with the same ``key`` are the same run."""
 
     dataset: str
+    #: Of the graph's content, however it was loaded.
     graph_digest: str
     split: str
     fold: int
@@ -29,38 +37,38 @@ class Run:
     preset: str
     objective: str
     settings: Settings
-    version: str = __version__
+    #: Training nodes per class and the seed of a random split; None for every other split.
+    per_class: int | None = None
+    split_seed: int | None = None
+    directed: bool = False
+    #: ``train``; ``time`` its steps; ``describe`` the graph; a 2-D map of what it predicts (``tsne``), or of the input (``tsne-input``).
+    task: Task = "train"
+    versions: dict[str, str] = field(default_factory=versions, hash=False)
+
+    @property
+    def specification(self) -> str:
+        """The run as canonical JSON: what is hashed, and kept beside the record."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
 
     @property
     def key(self) -> str:
         """The content hash of the specification."""
-        return hashlib.sha256(json.dumps(dataclasses.asdict(self), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(self.specification.encode()).hexdigest()
 
-    def execute(self, graph: Graph, *, report: Report | None = None, checkpoint: Path | None = None) -> Fitted:
-        """Train; the test nodes are not looked at."""
-        return fit(graph, self.settings, fold=self.fold, seed=self.seed, report=report, checkpoint=checkpoint)
-
-    def record(self, fitted: Fitted, graph: Graph) -> dict[str, Any]:
-        """What the run got: the validation-selected epoch's scores, the test nodes being looked at here, once."""
+    def describe(self) -> dict[str, Any]:
+        """The fields by which people look for a run, at the head of its record."""
         return {
             "dataset": self.dataset,
             "backbone": self.settings.backbone,
+            "layers": self.settings.layers,
             "objective": self.objective,
             "preset": self.preset,
             "split": self.split,
+            "per_class": self.per_class,
+            "split_seed": self.split_seed,
             "fold": self.fold,
             "seed": self.seed,
-            "epochs": fitted.epochs,
-            "best_epoch": fitted.best_epoch,
-            "val_loss": fitted.metrics["val_loss"],
-            "val_accuracy": fitted.metrics["val_accuracy"],
-            "test_accuracy": evaluate(fitted.network, graph, "test", self.fold),
-            "seconds": round(fitted.seconds, 4),
-            "seconds_per_epoch": round(fitted.seconds / fitted.epochs, 6),
-            "interrupted": fitted.interrupted,
-            "settings": dataclasses.asdict(self.settings),
-            "key": self.key,
-            "version": self.version,
+            "task": self.task,
         }
 
 

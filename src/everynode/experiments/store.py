@@ -2,33 +2,69 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sqlite3
+import uuid
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from everynode.errors import DataError
 
-#: Marks a file as ours, so that somebody else's database is never written into ("ENC1").
-APPLICATION_ID = 0x454E4331
+try:
+    import fcntl
+except ImportError:  # not on Windows: there two processes on one store may do the same run
+    fcntl = None  # type: ignore[assignment]
+
+#: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
+APPLICATION_ID, SCHEMA = 0x454E4331, 2
+
+_TABLES = """
+CREATE TABLE runs (
+    key TEXT PRIMARY KEY,
+    specification TEXT NOT NULL,  -- the canonical JSON that the key is the SHA-256 of
+    record TEXT NOT NULL,         -- what the run got: the same whenever it is done
+    cost TEXT NOT NULL,           -- what it took: seconds, memory
+    curve BLOB NOT NULL           -- every epoch's terms and metrics: JSON, zlib
+) STRICT;
+CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
+"""
 
 
 class Store:
-    """Records by run key. Opening creates the file; a file that is not a store is refused and left untouched."""
+    """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched.
 
-    def __init__(self, path: Path | str):
+    A process that is about to do a run claims it, so that another process on the same store does not do it too. A claim ends with its
+    owner: each owner holds the lock of a file beside the store, and the system lets go of it however the process ends.
+    """
+
+    def __init__(self, path: Path | str, *, must_exist: bool = False):
         self.path = Path(path)
+        self._owner = ""
+        self._lock: IO[str] | None = None
+        if must_exist and not self.path.is_file():
+            raise DataError(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
         with self._connect() as connection:
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            owner = connection.execute("PRAGMA application_id").fetchone()[0]
-            if owner != APPLICATION_ID and tables:
-                raise DataError(f"{self.path} is a database of something else: give another --out.")
-            if owner != APPLICATION_ID:
+            owner, schema = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+            if tables and owner != APPLICATION_ID:
+                raise DataError(f"{self.path} is a database of something else: name another file.")
+            if tables and schema != SCHEMA:
+                raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
+            if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise DataError(f"{self.path} is damaged ({damage}): restore it from a copy, or move it away and run again.")
+            if not tables:
                 connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT")
+                # One transaction: a process that is killed here leaves an empty database, not half a store.
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
+                    + _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
+                    + "COMMIT;"
+                )
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -37,12 +73,18 @@ class Store:
             with closing(sqlite3.connect(self.path, timeout=60.0)) as connection, connection:
                 yield connection
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or give another --out.") from error
+            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
 
-    def put(self, key: str, record: dict[str, Any]) -> None:
-        """Keep a record; the first one of a run stays."""
+    # ------------------------------------------------------------------ records
+
+    def put(self, specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> None:
+        """Keep what a run got; the first record of a run stays."""
+        key = hashlib.sha256(specification.encode()).hexdigest()
+        packed = zlib.compress(_json(curve).encode(), 6)
+        row = (key, specification, _json(record), _json(cost), packed)
         with self._connect() as connection:
-            connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (key, json.dumps(record)))
+            connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", row)
+            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
 
     def forget(self, key: str) -> None:
         """Drop a record, so that its run is done again."""
@@ -50,7 +92,95 @@ class Store:
             connection.execute("DELETE FROM runs WHERE key = ?", (key,))
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The record of a run, or None."""
+        """Record and cost of a run, or None."""
         with self._connect() as connection:
-            row = connection.execute("SELECT record FROM runs WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+            row = connection.execute("SELECT record, cost FROM runs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0]) | json.loads(row[1])
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Record and cost of every run, by key, in the order of the keys."""
+        with self._connect() as connection:
+            rows = connection.execute("SELECT key, record, cost FROM runs ORDER BY key").fetchall()
+        return {key: json.loads(record) | json.loads(cost) for key, record, cost in rows}
+
+    def keys(self) -> set[str]:
+        """The keys of all runs."""
+        with self._connect() as connection:
+            return {key for (key,) in connection.execute("SELECT key FROM runs")}
+
+    def curve(self, key: str) -> dict[str, list[float]]:
+        """Every epoch's terms and metrics of a run; empty if it has none."""
+        with self._connect() as connection:
+            row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
+        found: dict[str, list[float]] = {} if row is None else json.loads(zlib.decompress(row[0]))
+        return found
+
+    def specification(self, key: str) -> str | None:
+        """The canonical JSON of a run's specification."""
+        with self._connect() as connection:
+            row = connection.execute("SELECT specification FROM runs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def merge(self, other: Store) -> tuple[int, int]:
+        """Take over the runs of another store; how many were new, and how many were here already (this store's stay)."""
+        with other._connect() as source:
+            rows = source.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
+        for key, specification, *_ in rows:
+            if hashlib.sha256(specification.encode()).hexdigest() != key:
+                raise DataError(f"Run {key[:12]} in {other.path} does not belong to its specification: the file was changed by hand.")
+        with self._connect() as connection:
+            before = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+            connection.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", rows)
+            added = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - before
+        return added, len(rows) - added
+
+    # ------------------------------------------------------------------ claims
+
+    def claim(self, key: str) -> bool:
+        """Whether the run is this process's to do: nobody has done it, and nobody who still lives is doing it."""
+        self._make_owner()
+        with self._connect() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
+                return False
+            row = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
+            if row and row[0] != self._owner and self._lives(row[0]):
+                return False
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner))
+        return True
+
+    def close(self) -> None:
+        """Give up what this process has claimed and not done."""
+        if self._lock is not None:
+            with self._connect() as connection:
+                connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
+            self._lock.close()
+            self._lock_file(self._owner).unlink(missing_ok=True)
+            self._lock = None
+
+    def _make_owner(self) -> None:
+        if self._lock is None:
+            self._owner = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+            self._lock = self._lock_file(self._owner).open("w")
+            if fcntl:
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def _lock_file(self, owner: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.{owner}.lock")
+
+    def _lives(self, owner: str) -> bool:
+        path = self._lock_file(owner)
+        try:
+            with path.open("r+") as file:
+                if fcntl:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        path.unlink(missing_ok=True)
+        return False
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from everynode.backbones import Network
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph
+from everynode.metrics import accuracy
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
@@ -42,9 +43,9 @@ class Fitted:
     seed: int
     #: The epoch (from 0) whose weights these are.
     best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``.
+    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy`` (and ``test_accuracy``, if the test nodes were watched).
     history: dict[str, list[float]] = field(repr=False)
-    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. Nothing here has seen a test node: that is for :func:`evaluate`.
+    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
     metrics: dict[str, float]
     seconds: float
     #: Whether Ctrl-C ended the training early.
@@ -83,12 +84,14 @@ def fit(
     report: Report | None = None,
     checkpoint: Path | str | None = None,
     checkpoint_every: float = 1.0,
+    watch: Tensor | None = None,
 ) -> Fitted:
     """Train on one fold of a graph and return the network with the weights of its best validation epoch.
 
     With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, and when
     interrupted) and training goes on from it if it is there; it then ends bit for bit where it would have ended undisturbed.
-    Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once.
+    Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
+    whose accuracy after each epoch is kept in the history and decides nothing.
     """
     settings = settings or Settings()
     checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -96,6 +99,7 @@ def fit(
     if not len(val):
         raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
     val_labels = graph.labels[val]
+    looked_at = val if watch is None else torch.cat([val, watch])
     network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
     identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
     history: dict[str, list[float]] = {}
@@ -130,9 +134,11 @@ def fit(
                 raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
             network.eval()
             with torch.no_grad():
-                logits = network(graph, val)
+                logits, watched = network(graph, looked_at).tensor_split([len(val)])
                 row["val_loss"] = nn.functional.cross_entropy(logits, val_labels).item()
                 row["val_accuracy"] = accuracy(logits, val_labels)
+                if watch is not None and len(watch):
+                    row["test_accuracy"] = accuracy(watched, graph.labels[watch])
             for name, value in row.items():
                 history.setdefault(name, []).append(value)
             # Higher is better, ties by loss; with select="loss" the loss alone counts.
@@ -156,11 +162,6 @@ def fit(
     metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
     stopped = interrupt.is_set()
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
-
-
-def accuracy(logits: Tensor, labels: Tensor) -> float:
-    """The share of rows whose largest logit is their label's."""
-    return (logits.argmax(1) == labels).sum().item() / len(labels)
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:

@@ -8,9 +8,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, TypeVar
 
 import torch
@@ -28,14 +29,18 @@ def cores() -> int:
 
 
 def run_many(
-    work: Callable[[Job, Any], Result], jobs: Sequence[Job], shared: Any, *, workers: int | None = None
+    work: Callable[[Job, Any], Result], jobs: Iterable[Job], shared: Any, *, workers: int | None = None, at_most: int | None = None
 ) -> Iterator[tuple[Job, Result]]:
     """``work(job, shared)`` for every job; (job, result) in the order in which they end.
+
+    A job is taken from ``jobs`` only when a worker is about to be free for it. ``at_most``: how many there will be, if that is known.
 
     Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
     forked and ``shared``, the graph, is not copied; elsewhere it is sent once to each worker.
     """
-    workers = min(workers or cores(), len(jobs))
+    known = len(jobs) if isinstance(jobs, Sized) else at_most
+    workers = workers or cores()
+    workers = workers if known is None else min(workers, known)
     if workers <= 1:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
@@ -48,8 +53,13 @@ def run_many(
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid()))
     try:
-        waiting = {pool.submit(_call, work, job): job for job in jobs}
-        while waiting:
+        waiting: dict[Future[Result], Job] = {}
+        coming = iter(jobs)
+        while True:
+            for job in islice(coming, workers + 1 - len(waiting)):  # one waits in line, so that no worker does
+                waiting[pool.submit(_call, work, job)] = job
+            if not waiting:
+                return
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
                 job = waiting.pop(future)

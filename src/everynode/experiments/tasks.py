@@ -1,0 +1,187 @@
+"""Carrying a run out: what each task does, and the record it leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from everynode import __version__
+from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.experiments.run import Run, Task
+from everynode.graph import Graph
+from everynode.metrics import confusion, scores
+from everynode.training import Fitted, fit
+from everynode.training.loop import Report, build
+from everynode.training.memory import forget_peak, peak_mb, reused_memory
+
+#: Significant digits of the numbers in a curve.
+CURVE_DIGITS = 6
+#: Steps that are timed, after some that are not.
+TIMED, WARM_UP = 40, 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run got."""
+
+    #: The same whenever and wherever the run is done with the same versions.
+    record: dict[str, Any]
+    #: What it took: seconds and memory, which differ from time to time.
+    cost: dict[str, float]
+    #: By term or metric: its value after each epoch.
+    curve: dict[str, list[float]] = field(default_factory=dict, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Record and cost in one, as ``--json`` prints it."""
+        return {**self.record, **self.cost}
+
+
+def carry_out(run: Run, graph: Graph) -> Result:
+    """Do the run. A training that diverges is a result too: its record has ``error`` instead of scores."""
+    try:
+        return TASKS[run.task](run, graph)
+    except (UsageError, DataError):
+        raise
+    except EverynodeError as error:
+        return Result({**run.describe(), "error": str(error), **_provenance(run)}, {})
+
+
+def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: Path | None = None) -> tuple[Fitted, Result]:
+    """Train, select the epoch on validation, and only then look at the test nodes.
+
+    The one exception is the curve ``test_accuracy``, from which nothing is selected: it is kept to show, as a diagnostic that says so,
+    how much a choice of the epoch by test accuracy would have embellished the result.
+    """
+    forget_peak()
+    test = graph.nodes("test", run.fold)
+    fitted = fit(graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, watch=test)
+    with torch.no_grad():
+        logits = fitted.network(graph)
+    found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
+    for part in ("val", "test"):
+        nodes = graph.nodes(part, run.fold)
+        measured = scores(logits[nodes], graph.labels[nodes]) if len(nodes) else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
+        found |= {f"{part}_{name}": value for name, value in measured.items()}
+    found["val_accuracy"] = fitted.metrics["val_accuracy"]
+    watched = fitted.history.get("test_accuracy", [])
+    record = {
+        **run.describe(),
+        "epochs": fitted.epochs,
+        "best_epoch": fitted.best_epoch,
+        **found,
+        "test_oracle_accuracy": max(watched) if watched else None,
+        "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*graph_terms(run), "total")},
+        "confusion": confusion(logits[test], graph.labels[test]) if len(test) else None,
+        "interrupted": fitted.interrupted,
+        "settings": dataclasses.asdict(run.settings),
+        **_provenance(run),
+    }
+    cost = {
+        "seconds": round(fitted.seconds, 4),
+        "seconds_per_epoch": round(fitted.seconds / fitted.epochs, 6),
+        "peak_mb": round(peak_mb(), 1),
+    }
+    curve = {name: [float(f"{value:.{CURVE_DIGITS}g}") for value in values] for name, values in fitted.history.items()}
+    return fitted, Result(record, cost, curve)
+
+
+def graph_terms(run: Run) -> tuple[str, ...]:
+    """The terms of a run's objective, cross-entropy first."""
+    return ("ce", *(term for term in ("mi", "tv", "cvg", "preg") if getattr(run.settings, term)))
+
+
+def _train(run: Run, graph: Graph) -> Result:
+    fitted, result = train(run, graph)
+    if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
+        raise KeyboardInterrupt
+    return result
+
+
+def _time(run: Run, graph: Graph) -> Result:
+    """Medians of a training step and of a prediction for every node, in milliseconds. Only meaningful while nothing else runs."""
+    network, objective, optimiser = build(graph, run.settings, fold=run.fold, seed=run.seed)
+
+    def step() -> None:
+        network.train()
+        loss = objective(network(graph), network)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    def infer() -> None:
+        network.eval()
+        with torch.no_grad():
+            network(graph)
+
+    with reused_memory():
+        cost = {"training_ms": _median_ms(step), "inference_ms": _median_ms(infer)}
+    return Result({**run.describe(), "settings": dataclasses.asdict(run.settings), **_provenance(run)}, cost)
+
+
+def _median_ms(work: Callable[[], None]) -> float:
+    taken = []
+    for turn in range(WARM_UP + TIMED):
+        start = time.perf_counter()
+        work()
+        if turn >= WARM_UP:
+            taken.append(1000 * (time.perf_counter() - start))
+    return round(statistics.median(taken), 4)
+
+
+def _describe(run: Run, graph: Graph) -> Result:
+    """The graph's statistics."""
+    statistics = {
+        "nodes": graph.num_nodes,
+        "edges": graph.undirected_edges[0].shape[1],
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "edge_homophily": graph.edge_homophily,
+        "node_homophily": graph.node_homophily,
+        "isolated": int((graph.degree == 0).sum()),
+        "unlabelled": int((graph.labels < 0).sum()),
+    }
+    return Result({**run.describe(), "statistics": statistics, **_provenance(run)}, {})
+
+
+def _tsne(run: Run, graph: Graph) -> Result:
+    """Train, then lay the nodes out in the plane by their predicted probabilities."""
+    fitted, result = train(run, graph)
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    with torch.no_grad():
+        probabilities = torch.softmax(fitted.network(graph), dim=1)
+    return dataclasses.replace(result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)})
+
+
+def _tsne_input(run: Run, graph: Graph) -> Result:
+    """Lay the nodes out in the plane by their input features."""
+    return Result({**run.describe(), **_map_of(graph.dense_features.numpy(), graph, run.seed), **_provenance(run)}, {})
+
+
+def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
+    from sklearn.manifold import TSNE
+
+    positions = TSNE(2, init="pca", random_state=seed, n_jobs=1).fit_transform(x)
+    return {"positions": [[round(float(v), 2) for v in row] for row in positions], "labels": graph.labels.tolist()}
+
+
+def _provenance(run: Run) -> dict[str, Any]:
+    return {"key": run.key, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
+
+
+TASKS: dict[Task, Callable[[Run, Graph], Result]] = {
+    "train": _train,
+    "time": _time,
+    "describe": _describe,
+    "tsne": _tsne,
+    "tsne-input": _tsne_input,
+}
