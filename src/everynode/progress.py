@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
@@ -17,19 +17,20 @@ PLAIN_EVERY = 5.0
 class Bar:
     """One bar over ``total`` steps, each with a short note.
 
-    ``unit`` names a step. ``show`` None means: only in a terminal. Use it as a context manager and call ``advance``.
+    ``unit`` names a step. ``show`` None means: only in a terminal. ``work``: how much work all steps are, if some are more than others;
+    the time left is then reckoned by it. Use it as a context manager and call ``advance``.
     """
 
-    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True):
+    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True, work: float | None = None):
         console = Console(stderr=True)
         self.title, self.total, self.unit, self.done = title, total, unit, 0
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
         self.said = time.monotonic()
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn(unit))
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[count]} " + unit))
         clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
         self.progress = Progress(*columns, *clocks, console=console, transient=True, disable=not self.live)
-        self.task = self.progress.add_task(title, total=total, note="")
+        self.task = self.progress.add_task(title, total=total if work is None else work, note="", count=f"0/{total}")
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -38,11 +39,12 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.progress.stop()
 
-    def advance(self, note: str = "", *, to: int | None = None) -> None:
-        """One step further (or to step ``to``)."""
-        self.done = self.done + 1 if to is None else to
+    def advance(self, note: str = "", *, to: int | None = None, work: float | None = None) -> None:
+        """One step further (or to step ``to``), which was so much work."""
+        before, self.done = self.done, self.done + 1 if to is None else to
         if self.live:
-            self.progress.update(self.task, completed=self.done, note=note)
+            count = f"{self.done}/{self.total}"
+            self.progress.update(self.task, advance=self.done - before if work is None else work, note=note, count=count)
         elif self.plain and time.monotonic() - self.said >= PLAIN_EVERY:
             print(f"{self.title}: {self.done}/{self.total} {self.unit} {note}", file=sys.stderr, flush=True)
             self.said = time.monotonic()

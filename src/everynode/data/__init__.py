@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from everynode._lazy import lazy
 
 if TYPE_CHECKING:
-    from everynode.data.catalogue import check_named, is_present, load
+    from everynode.data.catalogue import check_named, load
     from everynode.data.defects import Finding, Report, check
-    from everynode.data.entries import CATALOGUE, Entry
+    from everynode.data.entries import CATALOGUE, Entry, is_present
     from everynode.data.splits import hold_out, random_split, stratified_split
     from everynode.data.synthetic import generate
 
@@ -20,7 +20,7 @@ _HOME = {
     "check_named": "catalogue",
     "generate": "synthetic",
     "hold_out": "splits",
-    "is_present": "catalogue",
+    "is_present": "entries",
     "load": "catalogue",
     "random_split": "splits",
     "stratified_split": "splits",

@@ -8,7 +8,7 @@ import torch
 
 from everynode.data import bundle, geom_gcn, ogb, planetoid
 from everynode.data.defects import Report, check
-from everynode.data.entries import CATALOGUE, OGB_FILES, PLANETOID_PARTS, Entry, choose
+from everynode.data.entries import CATALOGUE, OGB_FILES, PLANETOID_PARTS, Entry, choose, is_bundled, is_present
 from everynode.data.files import Root, digests
 from everynode.data.raw import Raw
 from everynode.data.splits import random_split
@@ -49,14 +49,6 @@ def load(
     return Graph.from_arrays(raw.features, raw.arcs, raw.labels, splits=splits, classes=classes, directed=directed, name=name)
 
 
-def is_present(name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
-    """Whether :func:`load` can do without a download."""
-    entry, split = choose(name, split)
-    root = Root.find(data_dir)
-    wanted = entry.folds() if _is_bundled(entry, root) and split == "geom-gcn" else entry.files(split)
-    return (_is_bundled(entry, root) and split != "geom-gcn") or all(root.has(path) for path in wanted)
-
-
 def check_named(name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None) -> Report:
     """:func:`check` of a named graph, also of its direction, and against the other present graphs that share files with it."""
     entry, split = choose(name, split)
@@ -73,13 +65,8 @@ def _content(entry: Entry) -> set[str]:
     return {digests()[path] for path in entry.files("random") if path in digests()}
 
 
-def _is_bundled(entry: Entry, root: Root) -> bool:
-    """Whether the package's own copy is to be used: it is, unless the folder has the original files."""
-    return entry.name == "citeseer" and not any(root.has(path) for path in entry.files("public"))
-
-
 def _read(entry: Entry, root: Root) -> Raw:
-    if _is_bundled(entry, root):
+    if is_bundled(entry, root):
         return bundle.read()
     files = {path: root.read(path, url, entry.no_download) for path, url in entry.files("random").items()}
     where = str(root.folder / entry.folder)

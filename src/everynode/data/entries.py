@@ -6,6 +6,7 @@ Nothing here needs PyTorch, so that commands which only list or count answer at 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -145,3 +146,16 @@ def choose(name: str, split: str | None) -> tuple[Entry, str]:
     if split is not None and split not in entry.splits:
         raise UsageError(f"Graph {name!r} has no split {split!r}. Choose from: {', '.join(entry.splits)}.")
     return entry, split or entry.splits[0]
+
+
+def is_present(name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
+    """Whether :func:`everynode.load` can do without a download."""
+    entry, split = choose(name, split)
+    root = Root.find(data_dir)
+    wanted = entry.folds() if is_bundled(entry, root) and split == "geom-gcn" else entry.files(split)
+    return (is_bundled(entry, root) and split != "geom-gcn") or all(root.has(path) for path in wanted)
+
+
+def is_bundled(entry: Entry, root: Root) -> bool:
+    """Whether the package's own copy is to be used: it is, unless the folder has the original files."""
+    return entry.name == "citeseer" and not any(root.has(path) for path in entry.files("public"))

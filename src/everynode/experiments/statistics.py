@@ -66,6 +66,21 @@ def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float 
     return Paired(len(difference), mean, std, mean - half, mean + half, p_value)
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for being the smallest of many (Holm 1979): with them, false claims in a whole table are as rare as in one cell.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda i: (math.isnan(p_values[i]), p_values[i]))
+    corrected, largest = [math.nan] * len(p_values), 0.0
+    tests = sum(not math.isnan(p) for p in p_values)
+    for rank, index in enumerate(order[:tests]):
+        largest = max(largest, min(1.0, (tests - rank) * p_values[index]))
+        corrected[index] = largest
+    return corrected
+
+
 def _interval(values: Sequence[float], factor: float) -> tuple[float, float, float]:
     """Mean, standard deviation, and half the width of the 95% interval when the mean's variance is ``factor`` s^2."""
     mean = float(np.mean(values))

@@ -75,11 +75,12 @@ def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: P
     watched = fitted.history.get("test_accuracy", [])
     record = {
         **run.describe(),
+        "nodes": {part: len(graph.nodes(part, run.fold)) for part in ("train", "val", "test")},
         "epochs": fitted.epochs,
         "best_epoch": fitted.best_epoch,
         **found,
         "test_oracle_accuracy": max(watched) if watched else None,
-        "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*graph_terms(run), "total")},
+        "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*terms_of(run), "total")},
         "confusion": confusion(logits[test], graph.labels[test]) if len(test) else None,
         "interrupted": fitted.interrupted,
         "settings": dataclasses.asdict(run.settings),
@@ -94,7 +95,7 @@ def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: P
     return fitted, Result(record, cost, curve)
 
 
-def graph_terms(run: Run) -> tuple[str, ...]:
+def terms_of(run: Run) -> tuple[str, ...]:
     """The terms of a run's objective, cross-entropy first."""
     return ("ce", *(term for term in ("mi", "tv", "cvg", "preg") if getattr(run.settings, term)))
 

@@ -1,0 +1,241 @@
+"""``everynode reproduce``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
+from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from everynode.experiments.declare import Experiment
+    from everynode.experiments.outcome import Outcome
+    from everynode.experiments.run import Run
+
+
+def reproduce(
+    name: str = "list",
+    /,
+    *,
+    seeds: int | None = None,
+    folds: int | None = None,
+    preset: Literal["paper", "default"] = "paper",
+    workers: int | None = None,
+    max_minutes: float | None = None,
+    dry_run: bool = False,
+    out: Path = Path("runs"),
+    data_dir: Path | None = None,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Do the runs of a table or figure of the paper, and show it beside the paper's numbers.
+
+    Runs that are in the store are not done again: interrupted, or killed, the same command goes on.
+
+    Parameters
+    ----------
+    name
+        An experiment of `everynode reproduce list`; or all.
+    seeds
+        How many seeds (or random splits) a cell has.
+    folds
+        How many of the ten folds, where an experiment goes over folds.
+    preset
+        The paper's settings, or everynode's own.
+    workers
+        How many processes; default: one per core.
+    max_minutes
+        Leave out runs that will probably take longer than this.
+    dry_run
+        Only list the runs.
+    out
+        The folder of the run store.
+    data_dir
+        Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded.
+    """
+    from everynode.data.files import Root
+    from everynode.experiments.declare import experiments, find, fitting_count
+
+    for flag, value in (("seeds", seeds), ("folds", folds), ("workers", workers)):
+        if value is not None and value < 1:
+            raise UsageError(f"--{flag} must be at least 1.")
+    if folds is not None and folds > 10:
+        raise UsageError("--folds can be at most 10: there are ten folds.")
+    root = Root.find(data_dir)
+    if name == "list":
+        return _list(preset, root, out, json_output)
+    chosen = list(experiments().values()) if name == "all" else [find(name)]
+    plans = {}
+    for experiment in chosen:
+        plan, missing = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
+        for graph, reason in missing.items():
+            if len({cell.dataset for cell in plan}) == len(missing) and name != "all":
+                raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.")
+            say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
+        plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
+    wanted = list({run.key: run for plan in plans.values() for runs in plan.values() for run in runs}.values())
+    if dry_run:
+        return _dry_run(wanted, out, json_output)
+    code = _do(name, wanted, out, data_dir, workers, max_minutes, quiet)
+    from everynode.experiments.outcome import conclude
+    from everynode.experiments.runner import store_path
+    from everynode.experiments.store import Store
+
+    records = Store(store_path(out)).records()
+    outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
+    if json_output:
+        from everynode.report.export import to_json
+
+        print(json.dumps([to_json(outcome) for outcome in outcomes]))
+    else:
+        for outcome in outcomes:
+            show(outcome)
+    return code
+
+
+def _do(name: str, wanted: list[Run], out: Path, data_dir: Path | None, workers: int | None, max_minutes: float | None, quiet: bool) -> int:
+    """Do the runs, cheapest first; those that measure time come last and alone."""
+    import torch
+
+    from everynode.experiments.estimate import Speed
+    from everynode.experiments.run import short
+    from everynode.experiments.runner import Graphs, do_runs, store_path
+    from everynode.experiments.store import Store
+    from everynode.progress import Bar
+
+    torch.set_num_threads(1)
+    store = Store(store_path(out))
+    speed = Speed(store.records().values())
+    seconds = {run.key: speed.seconds(run) for run in wanted}
+    known = store.keys()
+    if max_minutes is not None:
+        long = [run for run in wanted if seconds[run.key] > 60 * max_minutes and run.key not in known]
+        if long:
+            say(f"Left out {len(long)} runs of more than {max_minutes:g} minutes.", quiet)
+        wanted = [run for run in wanted if run not in long]
+    wanted.sort(key=lambda run: seconds[run.key])
+    fresh = sum(run.key not in known for run in wanted)
+    say(f"{len(wanted)} runs, {len(wanted) - fresh} of them in {store.path} already.", quiet)
+    graphs = Graphs(data_dir)
+    work = sum(seconds[run.key] for run in wanted if run.key not in known)
+    try:
+        with ctrl_c_raises(), Bar(name, len(wanted), unit="runs", show=not quiet, work=work) as bar:
+
+            def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
+                what = f"{run.dataset} {run.settings.backbone}-{run.settings.layers} {run.objective}"
+                score = f": test {short(record['test_accuracy'])}" if "test_accuracy" in record else ""
+                bar.advance(f"{what}{score}", work=seconds[run.key] if fresh else 0.0)
+
+            do_runs([run for run in wanted if run.task != "time"], graphs, store, workers=workers, on_record=on_record)
+            do_runs([run for run in wanted if run.task == "time"], graphs, store, workers=1, on_record=on_record)
+    except KeyboardInterrupt:
+        say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.", quiet)
+        return INTERRUPTED
+    return 0
+
+
+def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
+    """Every experiment: how many runs, how many of them are done, and how long the rest will take."""
+    from everynode.experiments.declare import experiments
+    from everynode.experiments.estimate import Speed
+    from everynode.experiments.runner import store_path
+    from everynode.experiments.store import Store
+    from everynode.training.many import cores
+
+    path = store_path(out)
+    records = Store(path).records() if path.exists() else {}
+    speed = Speed(records.values())
+    rows: list[dict[str, Any]] = []
+    for experiment in experiments().values():
+        plan, missing = experiment.plan(preset, None, root)
+        runs = {run.key: run for cell, made in plan.items() if cell.dataset not in missing for run in made}
+        left = sum(speed.seconds(run) for key, run in runs.items() if key not in records)
+        row: dict[str, Any] = {"id": experiment.id, "title": experiment.title, "reference": experiment.reference, "runs": len(runs)}
+        rows.append(row | {"done": sum(key in records for key in runs), "seconds_left": round(left / cores()), "missing": sorted(missing)})
+    if json_output:
+        print(json.dumps(rows))
+        return 0
+    for row in rows:
+        without = f"  (without {', '.join(row['missing'])}: not here)" if row["missing"] else ""
+        count = f"{row['runs']:5} runs, {row['done']:5} done, about {duration(row['seconds_left']):>8} left"
+        print(f"{row['id']:17} {count}  {row['title']}{without}")
+    source = f"{len(records)} runs in {path}" if records else "a model that runs on this machine will refine"
+    print(f"Times: for {cores()} core(s), from {source}.")
+    return 0
+
+
+def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
+    from everynode.experiments.estimate import Speed
+    from everynode.experiments.store import Store
+
+    path = out / "runs.db"
+    records = Store(path).records() if path.exists() else {}
+    speed = Speed(records.values())
+    if json_output:
+        print(json.dumps([run.describe() | {"key": run.key, "done": run.key in records} for run in wanted]))
+        return 0
+    for run in wanted:
+        s = run.settings
+        where = run.split if run.per_class is None else f"{run.split} {run.per_class} a class #{run.split_seed}"
+        what = f"{run.dataset:14} {where:22} fold {run.fold} {s.backbone:5} {s.layers:2} layers  {run.objective:6} seed {run.seed}"
+        state = "done" if run.key in records else f"about {duration(speed.seconds(run))}"
+        print(f"{run.key[:12]}  {what}  {run.task:8} {state}")
+    left = sum(speed.seconds(run) for run in wanted if run.key not in records)
+    print(f"{len(wanted)} runs, {sum(run.key in records for run in wanted)} done; about {duration(left)} of one core left.")
+    return 0
+
+
+def show(outcome: Outcome) -> None:
+    """The tables of an experiment on the terminal, the paper's numbers beside ours."""
+    from rich.console import Console
+    from rich.table import Table
+
+    experiment = outcome.experiment
+    console = Console()
+    for panel, cells in outcome.panels().items():
+        title = (
+            f"{experiment.title}{f', {panel}' if panel else ''} ({experiment.reference}, preset {outcome.preset}, over {experiment.over})"
+        )
+        table = Table(title=title, title_justify="left")
+        columns = list(dict.fromkeys(cell.cell.column for cell in cells))
+        table.add_column("")
+        for column in columns:
+            table.add_column(column, justify="right")
+        by_place = {(cell.cell.row, cell.cell.column): cell for cell in cells}
+        for row in dict.fromkeys(cell.cell.row for cell in cells):
+            table.add_row(row, *(_cell_text(experiment, by_place.get((row, column))) for column in columns))
+        console.print(table)
+
+
+def _cell_text(experiment: Experiment, cell: Any) -> str:
+    if cell is None or (cell.summary is None and not cell.keys):
+        return "-"
+    if cell.summary is None:
+        return "diverged" if cell.diverged else "there"
+    digits = 0 if cell.cell.task == "describe" and float(cell.summary.mean).is_integer() else experiment.digits
+    text = f"{cell.summary.mean:.{digits}f}"
+    if cell.summary.count > 1:
+        text += f" ± {cell.summary.std:.{digits}f}"
+    if cell.cell.published is not None:
+        text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict}" if cell.verdict else "")
+    if cell.gain is not None and cell.gain.count > 1:
+        text += f"\ngain {cell.gain.mean:+.{digits}f}{' *' if cell.p_holm is not None and cell.p_holm < 0.05 else ''}"
+    if not cell.complete:
+        text += f"\n{len(cell.keys)} of {cell.planned} runs"
+    if cell.diverged:
+        text += f"\n{cell.diverged} diverged"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

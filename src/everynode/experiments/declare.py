@@ -1,0 +1,184 @@
+"""What an experiment is: cells of a table or figure, each with its runs and the paper's number. Nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, cast
+
+from everynode.data.entries import CATALOGUE, is_present
+from everynode.data.files import Root
+from everynode.errors import DataError, UsageError
+from everynode.experiments.run import Run, Task
+from everynode.settings import Settings, read_preset
+
+#: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
+Over = Literal["seeds", "folds", "splits", "once"]
+#: How the cells are shown: rows by columns; a line for every row over the columns; bars; maps of the nodes.
+View = Literal["table", "lines", "bars", "maps"]
+BACKBONES = ("gcn", "gat", "gcnii")
+#: How the paper writes the backbones.
+NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
+#: For ablations in which the paper does not say how deep GCNII is: 64 layers, its best, would take days on a laptop.
+SHALLOW: dict[str, tuple[tuple[str, Any], ...]] = {"gcn": (), "gat": (), "gcnii": (("layers", 8),)}
+#: The file that papers before 2022 called Cornell.
+PAPERS_CORNELL = "cornell-legacy"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number: a setting, run over seeds, folds or splits, and what the paper printed for it."""
+
+    row: str
+    column: str
+    dataset: str
+    split: str
+    backbone: str = "gcn"
+    objective: str = "ce"
+    #: The table or plot of the experiment that the cell is in, where there are several.
+    panel: str = ""
+    #: Changes to the preset's settings.
+    changes: tuple[tuple[str, Any], ...] = ()
+    per_class: int | None = None
+    task: Task = "train"
+    #: Which entry of the runs' records is the number; dots reach into it.
+    metric: str = "test_accuracy"
+    #: In the paper's unit (percent for accuracies).
+    published: float | None = None
+    #: The row, same panel and column, with which this cell is compared, run by run.
+    against: str | None = None
+
+    def runs(self, preset: str, over: Over, count: int, root: Root) -> list[Run]:
+        """The cell's runs."""
+        digest = _digest(self.dataset, self.split, root)
+        settings = Settings.preset(preset, graph=self.dataset, split=self.split, backbone=self.backbone, **dict(self.changes))
+        chosen = settings.for_objective(self.objective)
+        made = []
+        for i in range(1 if over == "once" else count):
+            per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
+            fold, seed = (i, 0) if over == "folds" else (0, i)
+            drawn = (per_class, split_seed, False)
+            made.append(Run(self.dataset, digest, self.split, fold, seed, preset, self.objective, chosen, *drawn, self.task))
+        return made
+
+
+@cache
+def _digest(dataset: str, split: str, root: Root) -> str:
+    return CATALOGUE[dataset].digest(split, root)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper."""
+
+    id: str
+    title: str
+    #: Its label in the paper.
+    reference: str
+    #: One or two sentences: what it shows, and what to know when comparing.
+    about: str
+    over: Over
+    view: View
+    cells: Callable[[], Sequence[Cell]]
+    #: How many seeds, folds or splits by default.
+    count: int = 10
+    #: What the columns are, for the axis of a figure.
+    x: str = ""
+    #: The unit of the numbers: ``%`` (accuracies), ``ms``, or none.
+    unit: str = "%"
+    #: Decimals that are shown.
+    digits: int = 1
+
+    def plan(self, preset: str, count: int | None, root: Root) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
+        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason."""
+        plan: dict[Cell, list[Run]] = {}
+        missing: dict[str, str] = {}
+        for cell in self.cells():
+            entry = CATALOGUE[cell.dataset]
+            if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
+                missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
+            try:
+                plan[cell] = cell.runs(preset, self.over, count or self.count, root)
+            except DataError:  # a digest that is not known beforehand, of files that are missing
+                plan[cell] = []
+        return plan, missing
+
+
+def published(*path: str) -> float | None:
+    """A number of the paper by its place in ``presets/published.toml``; None where the paper has none.
+
+    >>> published("semi-supervised", "ENC-GCN", "cora")
+    85.3
+    """
+    found: Any = read_preset("published")
+    for name in path:
+        if name not in found:
+            return None
+        found = found[name]
+    return float(found)
+
+
+def paper_name(dataset: str) -> str:
+    """What the paper calls a graph."""
+    return "cornell" if dataset == PAPERS_CORNELL else dataset
+
+
+def method(backbone: str, objective: str) -> str:
+    """What the paper calls a backbone trained with an objective.
+
+    >>> method("gcn", "enc"), method("gat", "ce")
+    ('ENC-GCN', 'GAT')
+    """
+    return f"ENC-{NAMES[backbone]}" if objective == "enc" else NAMES[backbone]
+
+
+def with_and_without(table: str, graphs: Sequence[str], split: str, backbones: Sequence[str] = BACKBONES) -> list[Cell]:
+    """Cross-entropy and ENC for every backbone and graph, as most of the paper's tables have them."""
+    return [
+        Cell(
+            method(backbone, objective), graph, graph, split, backbone, objective,
+            published=published(table, method(backbone, objective), paper_name(graph)),
+            against=method(backbone, "ce") if objective == "enc" else None,
+        )
+        for backbone in backbones
+        for objective in ("ce", "enc")
+        for graph in graphs
+    ]  # fmt: skip
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """All declarations by id: every file of ``experiments/paper`` holds one."""
+    from importlib import import_module
+
+    files = [file.name for file in resources.files("everynode.experiments.paper").iterdir()]
+    names = sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and not name.startswith("_"))
+    found = [cast(Experiment, import_module(f"everynode.experiments.paper.{name}").EXPERIMENT) for name in names]
+    return {experiment.id: experiment for experiment in sorted(found, key=lambda e: ORDER.index(e.id))}
+
+
+#: As in the paper.
+ORDER = (
+    "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv", "labels-per-class", "mi-vs-tv", "halves",
+    "tv-vs-preg", "weights", "run-times", "tsne",
+)  # fmt: skip
+
+
+def find(name: str) -> Experiment:
+    """An experiment by its id."""
+    from everynode.errors import unknown
+
+    if name not in experiments():
+        unknown("experiment", name, [*experiments(), "all", "list"])
+    return experiments()[name]
+
+
+def fitting_count(experiment: Experiment, seeds: int | None, folds: int | None, *, strict: bool = True) -> int | None:
+    """How many runs a cell has, from the flags; with ``strict`` a flag that does not fit the experiment is refused."""
+    if strict and folds is not None and experiment.over != "folds":
+        raise UsageError(f"{experiment.id} goes over {experiment.over}, not over folds: give --seeds.")
+    if strict and seeds is not None and experiment.over == "folds":
+        raise UsageError(f"{experiment.id} goes over the ten folds with one seed each: give --folds.")
+    return folds if experiment.over == "folds" else seeds

@@ -1,0 +1,14 @@
+"""Table: ogbn-arxiv, official split."""
+
+from everynode.experiments.declare import Experiment, with_and_without
+
+EXPERIMENT = Experiment(
+    id="arxiv",
+    title="ogbn-arxiv",
+    reference="table:ogbn_arxiv",
+    about="OGB's split by year. The files are not downloaded: `everynode data list` says where they go.",
+    over="seeds",
+    view="table",
+    cells=lambda: with_and_without("ogbn-arxiv", ("ogbn-arxiv",), "official"),
+    digits=2,
+)

@@ -1,0 +1,30 @@
+"""Table: accuracy over the number of layers, public split."""
+
+from everynode.experiments.declare import BACKBONES, Cell, Experiment, method, published
+
+
+def cells() -> list[Cell]:
+    """Three graphs, three backbones, 2 to 64 layers, with and without ENC."""
+    return [
+        Cell(
+            method(backbone, objective), str(layers), graph, "public", backbone, objective, panel=graph, changes=(("layers", layers),),
+            published=published("depth", graph, method(backbone, objective), str(layers)),
+            against=method(backbone, "ce") if objective == "enc" else None,
+        )
+        for graph in ("cora", "citeseer", "pubmed")
+        for backbone in BACKBONES
+        for objective in ("ce", "enc")
+        for layers in (2, 4, 8, 16, 32, 64)
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    id="depth",
+    title="Accuracy over the number of layers",
+    reference="table:semisupervised",
+    about="Public split. GCN and GAT lose accuracy with depth (over-smoothing); the paper finds that ENC slows this down.",
+    over="seeds",
+    view="table",
+    cells=cells,
+    x="layers",
+)

@@ -1,0 +1,26 @@
+"""Figure: accuracy over the number of labelled nodes, each term alone and all together."""
+
+from everynode.experiments.declare import BACKBONES, NAMES, SHALLOW, Cell, Experiment
+
+#: Row to objective.
+LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv", "CE + CVG": "cvg", "ENC": "enc"}
+
+EXPERIMENT = Experiment(
+    id="labels-per-class",
+    title="Labelled nodes per class",
+    reference="fig:objectivesInfluence",
+    about="Cora, random splits: so many training nodes a class, 500 for validation, 1000 for testing (the smallest class has 180 nodes). "
+    "GCNII has 8 layers. The paper shows 100 splits, and prints neither numbers nor GCNII's depth.",
+    over="splits",
+    view="lines",
+    cells=lambda: [
+        Cell(
+            row, str(labels), "cora", "random", backbone, objective, panel=NAMES[backbone], per_class=labels, changes=SHALLOW[backbone],
+            against=None if objective == "ce" else "CE",
+        )
+        for backbone in BACKBONES
+        for row, objective in LINES.items()
+        for labels in range(10, 101, 10)
+    ],
+    x="labelled nodes per class",
+)  # fmt: skip

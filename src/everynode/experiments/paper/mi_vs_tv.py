@@ -1,0 +1,25 @@
+"""Figure: MI against TV over depth."""
+
+from everynode.experiments.declare import BACKBONES, NAMES, Cell, Experiment
+
+#: Row to objective.
+LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv"}
+
+EXPERIMENT = Experiment(
+    id="mi-vs-tv",
+    title="MI against TV over depth",
+    reference="fig:TVvsMI",
+    about="Cora, public split, 2 to 64 layers. The paper finds that TV keeps deep networks best, and prints no numbers.",
+    over="seeds",
+    view="lines",
+    cells=lambda: [
+        Cell(
+            row, str(layers), "cora", "public", backbone, objective, panel=NAMES[backbone], changes=(("layers", layers),),
+            against=None if objective == "ce" else "CE",
+        )
+        for backbone in BACKBONES
+        for row, objective in LINES.items()
+        for layers in (2, 4, 8, 16, 32, 64)
+    ],
+    x="layers",
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""Table: what the terms cost in time."""
+
+from dataclasses import replace
+
+from everynode.experiments.declare import BACKBONES, NAMES, Cell, Experiment, method, published
+
+
+def cells() -> list[Cell]:
+    """Milliseconds of a training step and of a prediction, and the accuracy; Cora, public split, two layers."""
+    made = []
+    for objective in ("ce", "mi+tv", "enc"):
+        for backbone in BACKBONES:
+            row = f"{NAMES[backbone]} + MI + TV" if objective == "mi+tv" else method(backbone, objective)
+            accuracy = Cell(row, "accuracy", "cora", "public", backbone, objective, changes=(("layers", 2),))
+            timed = replace(accuracy, task="time")
+            made += [
+                replace(timed, column="training", metric="training_ms"),
+                replace(timed, column="inference", metric="inference_ms"),
+                replace(accuracy, against=None if objective == "ce" else NAMES[backbone]),
+            ]
+    return [replace(cell, published=published("run-times", cell.row, cell.column)) for cell in made]
+
+
+EXPERIMENT = Experiment(
+    id="run-times",
+    title="Run-times",
+    reference="tab:runtimes",
+    about="Training step and inference in milliseconds, accuracy in percent; Cora, two layers. The paper measured on a GPU, these are one "
+    "thread of a CPU: compare the ratios, not the milliseconds. Timed one run after another, with nothing else running.",
+    over="seeds",
+    view="table",
+    cells=cells,
+    unit="",
+    digits=2,
+)
