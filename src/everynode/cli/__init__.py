@@ -14,6 +14,7 @@ from everynode.cli.data import data_check, data_list
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
 from everynode.cli.options import say
 from everynode.cli.reproduce import reproduce
+from everynode.cli.results import results_export, results_merge, results_show
 from everynode.cli.train import train
 from everynode.errors import EverynodeError
 
@@ -26,6 +27,11 @@ data = App(name="data", help="The graphs that everynode knows by name.")
 data.command(data_list, name="list")
 data.command(data_check, name="check")
 app.command(data)
+results = App(name="results", help="The runs that compare and reproduce have kept.")
+results.command(results_show, name="show")
+results.command(results_export, name="export")
+results.command(results_merge, name="merge")
+app.command(results)
 
 
 def main() -> None:

@@ -1,7 +1,11 @@
-"""Outcomes as plain data."""
+"""Runs and outcomes as plain data."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from everynode.experiments.outcome import CellOutcome, Outcome
@@ -40,3 +44,34 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "runs": [key[:12] for key in outcome.keys],
     }
+
+
+#: What does not fit a table.
+_LARGE = ("confusion", "positions", "labels")
+
+
+def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
+    """One line per run, in the order of the keys; what is nested has a dotted name. Confusion matrices and maps are left out."""
+    flat = {key: _flatten({name: value for name, value in record.items() if name not in _LARGE}) for key, record in records.items()}
+    names = dict.fromkeys(name for row in flat.values() for name in row)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ["key", *(name for name in names if name != "key")], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat[key] for key in sorted(flat))
+    return out.getvalue()
+
+
+def runs_json(records: Mapping[str, dict[str, Any]]) -> str:
+    """Every record with its cost, one line each."""
+    lines = ",\n".join(json.dumps(records[key], sort_keys=True) for key in sorted(records))
+    return f"[\n{lines}\n]\n"
+
+
+def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,0 +1,104 @@
+"""``everynode results``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.errors import UsageError
+
+#: Where `compare` and `reproduce` keep runs unless told otherwise.
+STORE = Path("runs/runs.db")
+
+
+def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool = False, json_output: JsonFlag = False) -> int:
+    """Show what is in a store; or everything about one run.
+
+    Parameters
+    ----------
+    key
+        The first characters of a run's key; without it, the runs are counted by kind.
+    store
+        The store of runs.
+    curve
+        The terms and metrics after every epoch too.
+    """
+    from everynode.experiments.store import Store
+
+    opened = Store(store, must_exist=True)
+    records = opened.records()
+    if key is None:
+        rows = _kinds(records)
+        if json_output:
+            print(json.dumps(rows))
+            return 0
+        for row in rows:
+            network = f"{row['backbone']}-{row['layers']}"
+            print(
+                f"{row['preset']:8} {row['task']:10} {row['dataset']:14} {row['split']:9} {network:8} {row['objective']:8} {row['runs']:5} runs"
+            )
+        print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
+        return 0
+    found = [full for full in records if full.startswith(key.lower())]
+    if len(found) != 1:
+        raise UsageError(f"{len(found) or 'No'} runs in {store} have a key that starts with {key!r}: `everynode results export` lists all.")
+    whole = {"specification": json.loads(opened.specification(found[0]) or "{}"), "record": records[found[0]]}
+    if curve:
+        whole["curve"] = opened.curve(found[0])
+    print(json.dumps(whole, indent=None if json_output else 2))
+    return 0
+
+
+def results_export(file: Path, /, *, store: Path = STORE, quiet: QuietFlag = False) -> int:
+    """Write all runs of a store as a table (.csv) or as a list with everything but the curves (.json).
+
+    Parameters
+    ----------
+    file
+        Ends in .csv or .json.
+    store
+        The store of runs.
+    """
+    from everynode.experiments.store import Store
+    from everynode.report.export import runs_csv, runs_json
+    from everynode.training.checkpoint import write_atomically
+
+    writers = {".csv": runs_csv, ".json": runs_json}
+    if file.suffix not in writers:
+        raise UsageError(f"{file} must end in .csv or .json: that decides the format.")
+    records = Store(store, must_exist=True).records()
+    write_atomically(file, writers[file.suffix](records).encode())
+    say(f"{len(records)} runs in {file}.", quiet)
+    return 0
+
+
+def results_merge(*sources: Path, into: Path = STORE, quiet: QuietFlag = False) -> int:
+    """Take the runs of other stores over; those that are known stay as they are.
+
+    Parameters
+    ----------
+    sources
+        Stores of runs.
+    into
+        The store that gets them; made if it is not there.
+    """
+    from everynode.experiments.store import Store
+
+    if not sources:
+        raise UsageError("Name at least one store to merge.")
+    opened = [Store(source, must_exist=True) for source in sources]  # all are looked at before anything is written
+    target = Store(into)
+    for source in opened:
+        added, known = target.merge(source)
+        say(f"{source.path}: {added} new runs, {known} known ones.", quiet)
+    return 0
+
+
+def _kinds(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """How many runs there are of each kind."""
+    names = ("preset", "task", "dataset", "split", "backbone", "layers", "objective")
+    counts = Counter(tuple(record[name] for name in names) for record in records.values())
+    return [{**dict(zip(names, kind, strict=True)), "runs": count} for kind, count in sorted(counts.items())]
