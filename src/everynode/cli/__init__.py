@@ -14,7 +14,7 @@ from everynode.cli.data import data_check, data_list
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
 from everynode.cli.options import say
 from everynode.cli.reproduce import reproduce
-from everynode.cli.results import results_export, results_merge, results_show
+from everynode.cli.results import results_export, results_merge, results_show, results_tables
 from everynode.cli.train import train
 from everynode.errors import EverynodeError
 
@@ -31,6 +31,7 @@ results = App(name="results", help="The runs that compare and reproduce have kep
 results.command(results_show, name="show")
 results.command(results_export, name="export")
 results.command(results_merge, name="merge")
+results.command(results_tables, name="tables")
 app.command(results)
 
 

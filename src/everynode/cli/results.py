@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
@@ -37,9 +37,8 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
             return 0
         for row in rows:
             network = f"{row['backbone']}-{row['layers']}"
-            print(
-                f"{row['preset']:8} {row['task']:10} {row['dataset']:14} {row['split']:9} {network:8} {row['objective']:8} {row['runs']:5} runs"
-            )
+            where = f"{row['preset']:8} {row['task']:10} {row['dataset']:14} {row['split']:9}"
+            print(f"{where} {network:8} {row['objective']:8} {row['runs']:5} runs")
         print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
         return 0
     found = [full for full in records if full.startswith(key.lower())]
@@ -72,6 +71,43 @@ def results_export(file: Path, /, *, store: Path = STORE, quiet: QuietFlag = Fal
     records = Store(store, must_exist=True).records()
     write_atomically(file, writers[file.suffix](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
+    return 0
+
+
+def results_tables(
+    file: Path,
+    /,
+    *,
+    preset: Literal["paper", "default"] = "paper",
+    store: Path = STORE,
+    data_dir: Path | None = None,
+    quiet: QuietFlag = False,
+) -> int:
+    """Write what the runs of a store say about every table and figure of the paper, as JSON. Nothing is run.
+
+    Parameters
+    ----------
+    file
+        Where to.
+    preset
+        Whose settings the runs had.
+    store
+        The store of runs.
+    data_dir
+        Only for ogbn-arxiv, whose files are not known beforehand.
+    """
+    from everynode.data.files import Root
+    from everynode.experiments.declare import experiments
+    from everynode.experiments.outcome import conclude
+    from everynode.experiments.store import Store
+    from everynode.report.export import tables_json
+    from everynode.training.checkpoint import write_atomically
+
+    records = Store(store, must_exist=True).records()
+    root = Root.find(data_dir)
+    outcomes = [conclude(experiment, preset, experiment.plan(preset, None, root)[0], records) for experiment in experiments().values()]
+    write_atomically(file, tables_json(outcomes).encode())
+    say(f"{sum(outcome.done > 0 for outcome in outcomes)} of {len(outcomes)} experiments have runs; written to {file}.", quiet)
     return 0
 
 

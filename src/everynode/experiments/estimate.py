@@ -7,6 +7,7 @@ many epochs a run needs until its patience ends is known only afterwards.
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +29,8 @@ SIZES = {
 }
 #: Seconds per multiplication and addition, and per small operation, on the machine on which the model was made (one thread).
 PER_FLOP, PER_OPERATION = 4e-11, 1.2e-5
+#: How long :func:`machine_factor`'s loop took there.
+LOOP = 2.3e-3
 #: Epochs until patience ends, where no run of the kind has been seen.
 EPOCHS = 350
 
@@ -49,12 +52,23 @@ def seconds_per_epoch(run: Run) -> float:
     return PER_FLOP * forward * sweeps + PER_OPERATION * operations
 
 
+def machine_factor() -> float:
+    """How much slower than that machine this one is, by a moment of counting in Python."""
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        sum(i * i for i in range(50_000))
+        taken.append(time.perf_counter() - start)
+    return min(taken) / LOOP
+
+
 class Speed:
-    """What the records of a store say about this machine."""
+    """What the records of a store say about this machine; where they say nothing, the model and a measured factor."""
 
     def __init__(self, records: Iterable[dict[str, Any]] = ()):
         self._taken: dict[tuple[Any, ...], list[float]] = {}
         self._epochs: dict[tuple[Any, ...], list[float]] = {}
+        self._factor = machine_factor()
         for record in records:
             if "seconds_per_epoch" in record:
                 for kind in _kinds(record, record["settings"]):
@@ -69,7 +83,7 @@ class Speed:
             if kind in self._taken and len(kind) > 2:  # the same kind of run was done here
                 return statistics.median(self._taken[kind]) * statistics.mean(self._epochs[kind])
         epochs = min(run.settings.epochs, statistics.mean(self._epochs.get(("any", run.settings.epochs), [EPOCHS])))
-        return seconds_per_epoch(run) * epochs
+        return self._factor * seconds_per_epoch(run) * epochs
 
 
 def _kinds(what: dict[str, Any], settings: dict[str, Any]) -> list[tuple[Any, ...]]:

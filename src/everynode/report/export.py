@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from everynode.experiments.outcome import CellOutcome, Outcome
@@ -22,6 +22,16 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "over": experiment.over,
         "cells": [_cell(cell) for cell in outcome.cells],
     }
+
+
+def tables_json(outcomes: Sequence[Outcome]) -> str:
+    """All experiments, one line per cell."""
+    blocks = []
+    for outcome in outcomes:
+        table = to_json(outcome)
+        cells = ",\n".join(json.dumps(cell) for cell in table.pop("cells"))
+        blocks.append(f'{json.dumps(table)[:-1]}, "cells": [\n{cells}\n]}}')
+    return "[\n" + ",\n".join(blocks) + "\n]\n"
 
 
 def _cell(outcome: CellOutcome) -> dict[str, Any]:
