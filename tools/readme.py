@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +157,60 @@ def numbers() -> str:
     )
 
 
-TABLES = {
-    "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table},
+def paper_table(experiment: str) -> str:
+    """An experiment of ``everynode reproduce`` with the paper's numbers, one table a panel."""
+    found = next(table for table in result("tables-paper") if table["id"] == experiment)
+    blocks = []
+    for panel in dict.fromkeys(cell["panel"] for cell in found["cells"]):
+        cells = [cell for cell in found["cells"] if cell["panel"] == panel]
+        columns = list(dict.fromkeys(cell["column"] for cell in cells))
+        lines = [f"| {panel} | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
+        for row in dict.fromkeys(cell["row"] for cell in cells):
+            by_column = {cell["column"]: paper_cell(cell) for cell in cells if cell["row"] == row}
+            lines.append(f"| {row} | " + " | ".join(by_column.get(column, "") for column in columns) + " |")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def paper_cell(cell: dict[str, Any]) -> str:
+    found = cell["summary"]
+    if found is None:
+        return f"all {cell['diverged']} runs diverged" if cell["diverged"] else "not run"
+    digits = 0 if float(found["mean"]).is_integer() and cell["metric"].startswith("statistics") else 2 if found["count"] == 1 else 1
+    text = f"{found['mean']:.{digits}f}" + (f" ± {found['std']:.{digits}f}" if found["std"] is not None else "")
+    if cell["published"] is not None:
+        text += f" (paper {cell['published']:g}{', ' + cell['verdict'] if cell['verdict'] else ''})"
+    gain = cell["gain"]
+    if gain and gain["p_holm"] is not None:
+        text += f"<br>gain {gain['mean']:+.1f}{' *' if gain['p_holm'] < 0.05 else ''}"
+    notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
+    notes += [f"{cell['diverged']} diverged"] if cell["diverged"] else []
+    return text + (f"<br>{', '.join(notes)}" if notes else "")
+
+
+def verdicts() -> str:
+    """How many of the paper's numbers were reproduced."""
+    cells = [cell for table in result("tables-paper") for cell in table["cells"] if cell["metric"] == "test_accuracy" and cell["verdict"]]
+    complete = [cell for cell in cells if len(cell["runs"]) == cell["planned"]]
+    lines = ["| | cells | reproduced | better | short |", "|---|---|---|---|---|"]
+    for label, chosen in (
+        ("cross-entropy", [cell for cell in complete if cell["objective"] == "ce"]),
+        ("with the paper's terms", [cell for cell in complete if cell["objective"] != "ce"]),
+    ):
+        counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
+        lines.append(f"| {label} | {len(chosen)} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines)
+
+
+#: The experiments that docs/reproduction.md shows.
+REPRODUCED = (
+    "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "tv-vs-preg", "labels-per-class", "mi-vs-tv", "halves", "weights",
+    "run-times",
+)  # fmt: skip
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table, "verdicts": verdicts},
+    "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,
