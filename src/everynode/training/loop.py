@@ -139,6 +139,9 @@ def fit(
                 row["val_accuracy"] = accuracy(logits, val_labels)
                 if watch is not None and len(watch):
                     row["test_accuracy"] = accuracy(watched, graph.labels[watch])
+            if not math.isfinite(row["val_loss"]):
+                why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
+                raise EverynodeError(why)
             for name, value in row.items():
                 history.setdefault(name, []).append(value)
             # Higher is better, ties by loss; with select="loss" the loss alone counts.
