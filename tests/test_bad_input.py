@@ -230,7 +230,7 @@ def test_out_is_a_file(call):
     Path("file").write_text("precious")
     assert_one_sentence(call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder")
     assert_one_sentence(call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "another --out")
-    assert_one_sentence(call(*COMPARE.split(), "--out", "file"), DATA, "file", "another --out")
+    assert_one_sentence(call(*COMPARE.split(), "--out", "file"), DATA, "file", "another file")
     assert content() == {"file": b"precious"}
 
 
@@ -238,7 +238,7 @@ def test_out_is_a_file(call):
 def test_a_store_that_is_garbage(call, garbage):
     Path("runs").mkdir()
     Path("runs/runs.db").write_bytes(garbage)
-    assert_one_sentence(call(*COMPARE.split()), DATA, "runs/runs.db", "another --out")
+    assert_one_sentence(call(*COMPARE.split()), DATA, "runs/runs.db", "another file")
     assert content() == {"runs": None, "runs/runs.db": garbage}
 
 
@@ -251,7 +251,7 @@ def test_a_store_of_something_else(call):
     connection.commit()
     connection.close()
     before = content()
-    assert_one_sentence(call(*COMPARE.split()), DATA, "runs/runs.db", "something else", "another --out")
+    assert_one_sentence(call(*COMPARE.split()), DATA, "runs/runs.db", "something else", "another file")
     assert content() == before
 
 
@@ -294,7 +294,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
 @unix
 def test_a_disk_that_is_full_for_the_store():
     done = spawn_with_limit(2_000, *COMPARE.split(), "--workers", "1", "--quiet")
-    assert_one_sentence(done, DATA, "runs/runs.db", "another --out")
+    assert_one_sentence(done, DATA, "runs/runs.db", "another file")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -2,41 +2,99 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
+import os
+import shutil
+import signal
 import sqlite3
+import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from everynode.errors import DataError
-from everynode.experiments.store import APPLICATION_ID, Store
+from everynode.experiments.store import APPLICATION_ID, SCHEMA, Store
 
-RECORD = {"test_accuracy": 0.7000000000000001, "seconds": 1.5, "settings": {"tv": 5.0}, "name": "Größe", "none": None}
+RECORD = {"test_accuracy": 0.7000000000000001, "settings": {"tv": 5.0}, "name": "Größe", "none": None}
+COST = {"seconds": 1.5}
+CURVE = {"ce": [1.0, 0.1], "val_accuracy": [0.25, 1e-300]}
+
+
+def key_of(specification: str) -> str:
+    return hashlib.sha256(specification.encode()).hexdigest()
+
+
+def rows_of(path: Path) -> list[tuple]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM runs ORDER BY key").fetchall()
+
+
+def lock_files(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob("*.lock")]
 
 
 def test_what_is_put_can_be_got(tmp_path):
     store = Store(tmp_path / "deep" / "runs.db")
-    assert store.get("a") is None
-    store.put("a", RECORD)
-    assert store.get("a") == RECORD
-    assert Store(tmp_path / "deep" / "runs.db").get("a") == RECORD
-    assert store.get("b") is None
+    assert store.get(key_of("a")) is None
+    store.put("a", RECORD, COST, CURVE)
+    for found in (store, Store(tmp_path / "deep" / "runs.db")):
+        assert found.get(key_of("a")) == RECORD | COST
+        assert found.records() == {key_of("a"): RECORD | COST}
+        assert found.curve(key_of("a")) == CURVE
+        assert found.specification(key_of("a")) == "a"
+        assert found.keys() == {key_of("a")}
+    assert store.get(key_of("b")) is None
+    assert store.specification(key_of("b")) is None
+    assert store.curve(key_of("b")) == {}
 
 
 def test_the_first_record_of_a_run_stays(tmp_path):
     store = Store(tmp_path / "runs.db")
-    store.put("a", RECORD)
-    store.put("a", {"other": 1})
-    assert store.get("a") == RECORD
+    store.put("a", RECORD, COST, CURVE)
+    store.put("a", {"other": 1}, {"seconds": 0.0}, {})
+    assert store.get(key_of("a")) == RECORD | COST
+    assert store.curve(key_of("a")) == CURVE
+
+
+def test_what_is_forgotten_can_be_put_again(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    for specification in "ab":
+        store.put(specification, RECORD, COST, CURVE)
+    store.forget(key_of("a"))
+    assert store.keys() == {key_of("b")}
+    store.put("a", {"other": 1}, {}, {})
+    assert store.get(key_of("a")) == {"other": 1}
+
+
+def test_records_come_in_the_order_of_the_keys(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    for i in range(20):
+        store.put(str(i), {"i": i}, {}, {})
+    assert list(store.records()) == sorted(key_of(str(i)) for i in range(20))
 
 
 def test_the_file_carries_our_mark(tmp_path):
     Store(tmp_path / "runs.db")
     with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_store_that_must_exist_is_not_made(tmp_path):
+    with pytest.raises(DataError, match="There is no store of runs at"):
+        Store(tmp_path / "deep" / "runs.db", must_exist=True)
+    assert list(tmp_path.iterdir()) == []
+    Store(tmp_path / "runs.db")
+    Store(tmp_path / "runs.db", must_exist=True)
+
+
+# ---------------------------------------------------------------------- what is not a store, or no longer
 
 
 def foreign_database(path: Path) -> None:
@@ -45,27 +103,50 @@ def foreign_database(path: Path) -> None:
         connection.execute("INSERT INTO runs VALUES ('precious', 'data')")
 
 
+def full_store(path: Path) -> bytearray:
+    store = Store(path)
+    for i in range(8):
+        store.put(str(i), {"padding": "x" * 3000}, COST, CURVE)
+    return bytearray(path.read_bytes())
+
+
 def truncated_store(size: int):
     def make(path: Path) -> None:
-        store = Store(path)
-        for i in range(8):
-            store.put(str(i), {"padding": "x" * 3000})
-        content = path.read_bytes()
+        content = full_store(path)
         assert len(content) > size
         path.write_bytes(content[:size])
 
     return make
 
 
+def store_with_a_wrong_page(number: int):
+    def make(path: Path) -> None:
+        content = full_store(path)
+        content[4096 * number : 4096 * (number + 1)] = hashlib.shake_256(b"noise").digest(4096)
+        path.write_bytes(content)
+
+    return make
+
+
+def store_of_another_schema(path: Path) -> None:
+    full_store(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+
+
 FOREIGN = {
     "a foreign database": foreign_database,
     "text": lambda path: path.write_text("These are my notes, not a database, and they must stay.\n" * 40),
+    "a word": lambda path: path.write_text("notes"),
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 40),
     "half a header": truncated_store(50),
     "a header alone": truncated_store(100),
     "a part of the first page": truncated_store(3000),
     "the first page": truncated_store(4096),
     "all but the end": truncated_store(9000),
+    "noise in the page of the runs": store_with_a_wrong_page(1),
+    "noise in the page of the index": store_with_a_wrong_page(2),
+    "another schema": store_of_another_schema,
 }
 
 
@@ -75,17 +156,62 @@ def test_a_file_that_is_not_a_store_is_refused_and_left_alone(tmp_path, kind):
     FOREIGN[kind](path)
     before = path.read_bytes()
     with pytest.raises(DataError) as caught:
-        Store(path).put("new", RECORD)
+        Store(path).put("new", RECORD, COST, CURVE)
     assert str(path) in str(caught.value)
-    assert "give another --out" in str(caught.value)
+    assert "another file" in str(caught.value) or "restore it" in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["runs.db"]
+
+
+@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+@pytest.mark.parametrize("kind", ["text", "all but the end", "noise in the page of the runs", "another schema"])
+def test_the_command_line_refuses_it_with_one_sentence(tmp_path, call, kind):
+    FOREIGN[kind](tmp_path / "runs.db")
+    before = (tmp_path / "runs.db").read_bytes()
+    for arguments in (["tsne"], ["tsne", "--dry-run"], ["list"]):
+        done = call("reproduce", *arguments, "--out", tmp_path, "--quiet")
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith(f"everynode: {tmp_path / 'runs.db'} ")
+        assert done.stderr.count("\n") == 1
+    assert (tmp_path / "runs.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("column", ["record", "cost", "curve"])
+def test_a_row_that_is_damaged_is_one_sentence(tmp_path, column):
+    """Bytes within a row are no concern of SQLite's own check."""
+    path = tmp_path / "runs.db"
+    store = Store(path)
+    store.put("a", RECORD, COST, CURVE)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE runs SET {column} = ?", (b"noise" if column == "curve" else '{"noi',))
+    with pytest.raises(DataError, match="damaged") as caught:
+        store.curve(key_of("a")) if column == "curve" else store.records()
+    assert str(path) in str(caught.value)
+    if column != "curve":
+        with pytest.raises(DataError, match="damaged"):
+            store.get(key_of("a"))
 
 
 def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
     (tmp_path / "runs.db").mkdir()
     with pytest.raises(DataError, match="cannot serve as a store of runs"):
         Store(tmp_path / "runs.db")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    folder = tmp_path / "sealed"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(DataError, match="cannot serve as a store of runs"):
+        Store(folder / "runs.db")
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    """It is what a process leaves that is killed while it makes one."""
+    (tmp_path / "runs.db").touch()
+    Store(tmp_path / "runs.db").put("a", RECORD, COST, CURVE)
+    assert Store(tmp_path / "runs.db").keys() == {key_of("a")}
 
 
 def test_a_store_whose_making_was_cut_off_can_still_be_used(tmp_path, monkeypatch):
@@ -119,20 +245,23 @@ def test_a_store_whose_making_was_cut_off_can_still_be_used(tmp_path, monkeypatc
             else:
                 finished = True
         store = Store(path)
-        store.put("a", RECORD)
-        assert store.get("a") == RECORD
+        store.put("a", RECORD, COST, CURVE)
+        assert store.get(key_of("a")) == RECORD | COST
         if finished:
             break
     assert finished
     assert statements > 3
 
 
+# ---------------------------------------------------------------------- several processes
+
+
 def write(path: str, who: int, start) -> None:
     start.wait()
     store = Store(path)
     for i in range(15):
-        store.put(f"shared-{i}", {"who": who})
-        store.put(f"own-{who}-{i}", {"who": who})
+        store.put(f"shared-{i}", {"who": who}, {}, {})
+        store.put(f"own-{who}-{i}", {"who": who}, {}, {})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forked processes")
@@ -148,5 +277,168 @@ def test_several_processes_make_one_store_and_write_at_once(tmp_path):
         writer.join(60)
     assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
     store = Store(path)
-    assert all(store.get(f"own-{who}-{i}") == {"who": who} for who in range(4) for i in range(15))
-    assert all(store.get(f"shared-{i}")["who"] in range(4) for i in range(15))
+    assert all(store.get(key_of(f"own-{who}-{i}")) == {"who": who} for who in range(4) for i in range(15))
+    assert all(store.get(key_of(f"shared-{i}"))["who"] in range(4) for i in range(15))
+
+
+HOLDER = """
+import sys
+from everynode.experiments.store import Store
+store = Store(sys.argv[1])
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "claim":
+        print(store.claim(rest[0]), flush=True)
+    elif word == "put":
+        store.put(rest[0], {"by": "holder"}, {}, {})
+        print("put", flush=True)
+    elif word == "close":
+        store.close()
+        print("closed", flush=True)
+"""
+
+
+@contextmanager
+def holder(path: Path) -> Iterator:
+    """Another process with the same store; ask(words) has it do something and tells its answer."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(words: str) -> str:
+        process.stdin.write(words + "\n")
+        process.stdin.flush()
+        return process.stdout.readline().strip()
+
+    ask.process = process
+    try:
+        yield ask
+    finally:
+        process.kill()
+        process.communicate()
+
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="locks of Unix")
+
+
+@unix
+def test_what_a_living_process_has_claimed_cannot_be_claimed_until_it_is_killed(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    with holder(store.path) as ask:
+        assert [ask(f"claim {key}") for key in ("a", "b")] == ["True", "True"]
+        assert [store.claim(key) for key in ("a", "b", "c")] == [False, False, True]
+        assert ask("claim c") == "False"
+        assert ask("claim a") == "True"  # its own
+        ask.process.send_signal(signal.SIGKILL)
+        ask.process.wait()
+        assert [store.claim(key) for key in ("a", "b")] == [True, True]
+    assert len(lock_files(tmp_path)) == 1, "the lock file of the dead one stays"
+    store.close()
+    assert lock_files(tmp_path) == []
+
+
+@unix
+def test_closing_gives_up_the_claims(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    with holder(store.path) as ask:
+        ask("claim a")
+        assert not store.claim("a")
+        ask("close")
+        assert store.claim("a")
+        assert ask("claim a") == "False"
+        store.close()
+        assert ask("claim a") == "True"
+        ask("close")
+    assert lock_files(tmp_path) == []
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+
+
+@unix
+def test_two_stores_in_one_process_respect_each_other(tmp_path):
+    one, two = Store(tmp_path / "runs.db"), Store(tmp_path / "runs.db")
+    assert one.claim("a")
+    assert not two.claim("a")
+    one.close()
+    assert two.claim("a")
+    two.close()
+
+
+def test_what_is_done_cannot_be_claimed(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    assert store.claim(key_of("a"))
+    store.put("a", RECORD, COST, CURVE)
+    assert not store.claim(key_of("a"))
+    store.forget(key_of("a"))
+    assert store.claim(key_of("a"))
+    store.close()
+    store.close()
+
+
+@unix
+def test_what_a_killed_process_has_put_is_there(tmp_path):
+    """Its rows are still in the write-ahead log."""
+    path = tmp_path / "runs.db"
+    Store(path)
+    reader = sqlite3.connect(path)  # as long as somebody reads, the log is not folded into the file
+    reader.execute("SELECT count(*) FROM runs").fetchone()
+    with holder(path) as ask:
+        for i in range(5):
+            ask(f"put {i}")
+        ask.process.send_signal(signal.SIGKILL)
+        ask.process.wait()
+    assert (tmp_path / "runs.db-wal").stat().st_size > 0
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for end in ("", "-wal"):  # as the disk looks after a power cut
+        shutil.copy(tmp_path / f"runs.db{end}", crashed)
+    reader.close()
+    for found in (Store(crashed / "runs.db"), Store(path)):
+        assert found.keys() == {key_of(str(i)) for i in range(5)}
+
+
+@unix
+def test_a_log_that_was_cut_off_loses_only_its_end(tmp_path):
+    path = tmp_path / "runs.db"
+    Store(path)
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("SELECT count(*) FROM runs").fetchone()
+        for i in range(5):
+            Store(path).put(str(i), RECORD, COST, CURVE)
+        cut = tmp_path / "cut"
+        cut.mkdir()
+        shutil.copy(path, cut)
+        log = (tmp_path / "runs.db-wal").read_bytes()
+        (cut / "runs.db-wal").write_bytes(log[: len(log) - 2000])
+    found = Store(cut / "runs.db")
+    assert found.keys() == {key_of(str(i)) for i in range(4)}
+    assert all(record == RECORD | COST for record in found.records().values())
+
+
+# ---------------------------------------------------------------------- merging
+
+
+def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
+    ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
+    for specification in "abc":
+        ours.put(specification, {"whose": "ours"}, COST, CURVE)
+    for specification in "bcdef":
+        theirs.put(specification, {"whose": "theirs"}, COST, CURVE)
+    before = rows_of(theirs.path)
+    assert ours.merge(theirs) == (3, 2)
+    assert ours.merge(theirs) == (0, 5)
+    assert ours.merge(ours) == (0, 6)
+    whose = {specification: ours.get(key_of(specification))["whose"] for specification in "abcdef"}
+    assert whose == dict.fromkeys("abc", "ours") | dict.fromkeys("def", "theirs")
+    assert ours.curve(key_of("f")) == CURVE
+    assert ours.specification(key_of("f")) == "f"
+    assert rows_of(theirs.path) == before
+
+
+def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):
+    ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
+    for specification in "ab":
+        theirs.put(json.dumps({"seed": specification}), RECORD, COST, CURVE)
+    with closing(sqlite3.connect(theirs.path)) as connection, connection:
+        connection.execute("UPDATE runs SET specification = ? WHERE key = ?", ('{"seed": "c"}', key_of('{"seed": "b"}')))
+    with pytest.raises(DataError, match="does not belong to its specification"):
+        ours.merge(theirs)
+    assert ours.keys() == set()

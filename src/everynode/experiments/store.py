@@ -56,7 +56,7 @@ class Store:
             if tables and schema != SCHEMA:
                 raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
             if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise DataError(f"{self.path} is damaged ({damage}): restore it from a copy, or move it away and run again.")
+                raise self._damaged(damage.splitlines()[-1])
             if not tables:
                 connection.execute("PRAGMA journal_mode = WAL")
                 # One transaction: a process that is killed here leaves an empty database, not half a store.
@@ -74,6 +74,17 @@ class Store:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
+
+    def _parse(self, value: str | bytes) -> dict[str, Any]:
+        """A column's JSON, packed or not: within a row SQLite's own check sees nothing."""
+        try:
+            found: dict[str, Any] = json.loads(value if isinstance(value, str) else zlib.decompress(value))
+        except (ValueError, zlib.error) as error:
+            raise self._damaged(str(error)) from error
+        return found
+
+    def _damaged(self, how: str) -> DataError:
+        return DataError(f"{self.path} is damaged ({how}): restore it from a copy, or move it away and run again.")
 
     # ------------------------------------------------------------------ records
 
@@ -95,13 +106,13 @@ class Store:
         """Record and cost of a run, or None."""
         with self._connect() as connection:
             row = connection.execute("SELECT record, cost FROM runs WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0]) | json.loads(row[1])
+        return None if row is None else self._parse(row[0]) | self._parse(row[1])
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Record and cost of every run, by key, in the order of the keys."""
         with self._connect() as connection:
             rows = connection.execute("SELECT key, record, cost FROM runs ORDER BY key").fetchall()
-        return {key: json.loads(record) | json.loads(cost) for key, record, cost in rows}
+        return {key: self._parse(record) | self._parse(cost) for key, record, cost in rows}
 
     def keys(self) -> set[str]:
         """The keys of all runs."""
@@ -112,8 +123,7 @@ class Store:
         """Every epoch's terms and metrics of a run; empty if it has none."""
         with self._connect() as connection:
             row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
-        found: dict[str, list[float]] = {} if row is None else json.loads(zlib.decompress(row[0]))
-        return found
+        return {} if row is None else self._parse(row[0])
 
     def specification(self, key: str) -> str | None:
         """The canonical JSON of a run's specification."""
