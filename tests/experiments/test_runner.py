@@ -1,0 +1,265 @@
+"""Doing runs: each once, however many processes work on a store and however they end."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sklearn.metrics  # noqa: F401 - before processes are forked, or each of them would import it
+
+import everynode.experiments.runner as module
+from everynode.experiments.compare import BASELINE
+from everynode.experiments.run import Run
+from everynode.experiments.runner import Graphs, do_runs
+from everynode.experiments.store import Store
+from everynode.graph import Graph
+
+forking = pytest.mark.skipif(sys.platform != "linux", reason="forked processes")
+
+
+@pytest.fixture
+def graphs(graph, make_run) -> Graphs:
+    found = Graphs()
+    found.add(make_run(), graph)
+    return found
+
+
+@pytest.fixture
+def pairs(make_run):
+    def make(seeds: int, **changes) -> list[Run]:
+        return [make_run(seed, objective, **changes) for seed in range(seeds) for objective in (BASELINE, "enc")]
+
+    return make
+
+
+def rows_of(path: Path) -> list[tuple]:
+    """Everything but what a run took."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT key, specification, record, curve FROM runs ORDER BY key").fetchall()
+
+
+@pytest.fixture
+def executed(monkeypatch, tmp_path):
+    """The keys of the runs that were carried out, in whatever process."""
+    log = tmp_path / "executed.log"
+    work = module._work
+
+    def logged(run, graphs):
+        with log.open("a") as file:
+            file.write(f"{run.key}\n")
+        return work(run, graphs)
+
+    logged.__module__, logged.__qualname__ = module.__name__, "_work"  # as which workers look it up
+    monkeypatch.setattr(module, "_work", logged)
+    return lambda: log.read_text().split() if log.exists() else []
+
+
+# ---------------------------------------------------------------------- one process
+
+
+def test_runs_in_the_store_are_not_done_again(pairs, graphs, tmp_path, executed):
+    heard = []
+
+    def on_record(run, record, fresh):
+        assert record["key"] == run.key
+        heard.append(fresh)
+
+    first = do_runs(pairs(2), graphs, Store(tmp_path / "runs.db"), workers=1, on_record=on_record)
+    assert executed() == [run.key for run in pairs(2)]
+    assert heard == [True] * 4
+    again = do_runs(pairs(3), graphs, Store(tmp_path / "runs.db"), workers=1, on_record=on_record)
+    assert executed()[4:] == [run.key for run in pairs(3)[4:]]
+    assert heard[4:] == [False] * 4 + [True] * 2
+    assert again[:4] == first
+
+
+def test_a_run_that_is_named_twice_is_done_once(make_run, graphs, tmp_path, executed):
+    run = make_run()
+    one, two = do_runs([run, dataclasses.replace(run)], graphs, Store(tmp_path / "runs.db"), workers=1)
+    assert one == two
+    assert executed() == [run.key]
+
+
+def test_records_come_in_the_order_of_the_runs(pairs, graphs, tmp_path):
+    store = Store(tmp_path / "runs.db")
+    runs = pairs(2)
+    do_runs([runs[2]], graphs, store, workers=1)
+    records = do_runs(runs, graphs, store, workers=2)
+    assert [record["key"] for record in records] == [run.key for run in runs]
+
+
+def test_several_workers_find_what_one_finds(pairs, graphs, tmp_path):
+    for n in (1, 2):
+        do_runs(pairs(3), graphs, Store(tmp_path / f"{n}.db"), workers=n)
+    assert len(rows_of(tmp_path / "1.db")) == 6
+    assert rows_of(tmp_path / "1.db") == rows_of(tmp_path / "2.db")
+
+
+def test_no_claim_and_no_lock_stays(pairs, graphs, tmp_path):
+    do_runs(pairs(1), graphs, Store(tmp_path / "runs.db"), workers=2)
+    assert list(tmp_path.glob("*.lock")) == []
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_ended_before_a_failure_is_kept(pairs, graphs, tmp_path, monkeypatch, workers):
+    work = module._work
+
+    def fail(run, graphs):
+        if run.seed == 3:
+            raise RuntimeError("out of luck")
+        return work(run, graphs)
+
+    fail.__module__, fail.__qualname__ = module.__name__, "_work"
+    monkeypatch.setattr(module, "_work", fail)
+    store = Store(tmp_path / "runs.db")
+    runs = pairs(4)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        do_runs(runs, graphs, store, workers=workers)
+    kept = [store.get(run.key) is not None for run in runs]
+    assert kept[:4] == [True] * 4
+    assert kept[6:] == [False] * 2
+    other = Store(tmp_path / "runs.db")
+    assert all(other.claim(run.key) for run in runs[6:]), "a claim outlived the failure"
+    other.close()
+
+
+def test_a_run_that_diverges_does_not_stop_the_others_and_is_not_done_again(make_run, graphs, tmp_path, executed):
+    runs = [make_run(0), make_run(1, lr_oc=1e30, lr_gnn=1e30), make_run(2)]
+    for _ in range(2):
+        records = do_runs(runs, graphs, Store(tmp_path / "runs.db"), workers=1)
+        assert ["error" in record for record in records] == [False, True, False]
+    assert len(executed()) == 3
+
+
+def test_ctrl_c_with_one_worker_ends_the_runs_and_keeps_no_half_run(make_run, graphs, tmp_path):
+    """The run in hand notices Ctrl-C itself: it must not pass for a finished run, nor the others be carried out."""
+    store = Store(tmp_path / "runs.db")
+    long = make_run(epochs=100_000, patience=100_000)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            do_runs([long], graphs, store, workers=1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert store.get(long.key) is None
+    assert store.claim(long.key)
+    store.close()
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+def test_graphs_are_loaded_once_and_random_splits_are_dropped(monkeypatch, make_run, graph):
+    loaded = []
+
+    def load(name, split, **options):
+        loaded.append((name, split, options.get("per_class"), options.get("seed")))
+        return graph
+
+    monkeypatch.setattr(module, "load", load)
+    graphs = Graphs("somewhere")
+    fixed = [make_run(dataset=name) for name in ("a", "b")]
+    drawn = [make_run(dataset="a", split="random", per_class=5, split_seed=i) for i in range(3)]
+    graphs.prepare([*fixed, *fixed, *drawn])
+    assert loaded == [("a", "public", None, None), ("b", "public", None, None)]
+    for run in (drawn[0], drawn[1], drawn[0], drawn[2], drawn[0]):
+        assert graphs.of(run) is graph
+    assert loaded[2:] == [("a", "random", 5, i) for i in (0, 1, 2, 0)]
+
+
+def test_a_random_split_is_drawn_by_its_own_seed(make_run):
+    graphs = Graphs()
+    one, two = (graphs.of(make_run(dataset="citeseer", split="random", per_class=5, split_seed=i)) for i in range(2))
+    assert len(one.nodes("train")) == len(two.nodes("train")) == 30
+    assert one.nodes("train").tolist() != two.nodes("train").tolist()
+
+
+# ---------------------------------------------------------------------- several processes
+
+FORK = multiprocessing.get_context("fork") if sys.platform == "linux" else None
+
+
+def start(runs: list[Run], graph: Graph, path: Path, workers: int = 1):
+    """A process of its own that does the runs; it exits with 0 if it has the records of all of them."""
+
+    def work() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        graphs = Graphs()
+        graphs.add(runs[0], graph)
+        records = do_runs(runs, graphs, Store(path), workers=workers)
+        os._exit(0 if [record["key"] for record in records] == [run.key for run in runs] else 9)
+
+    process = FORK.Process(target=work)
+    process.start()
+    return process
+
+
+@forking
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_processes_do_each_run_once_and_both_have_all(pairs, graph, tmp_path, executed, workers, monkeypatch):
+    monkeypatch.setattr(module, "POLL", 0.02)
+    runs = pairs(5, epochs=20)
+    processes = [start(order, graph, tmp_path / "runs.db", workers) for order in (runs, runs[::-1])]
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert sorted(executed()) == sorted(run.key for run in runs)
+    assert list(tmp_path.glob("*.lock")) == []
+
+
+@forking
+def test_what_a_killed_process_was_doing_is_taken_over(make_run, graph, tmp_path, executed, monkeypatch):
+    monkeypatch.setattr(module, "POLL", 0.02)
+    slow = make_run(epochs=400, patience=400)
+    first = start([slow], graph, tmp_path / "runs.db")
+    while not executed():
+        time.sleep(0.01)
+    second = start([slow], graph, tmp_path / "runs.db")
+    time.sleep(0.2)
+    assert executed() == [slow.key], "it was not waited for"
+    first.kill()
+    first.join()
+    second.join(60)
+    assert second.exitcode == 0
+    assert executed() == [slow.key] * 2
+    assert list(tmp_path.glob("*.lock")) == []
+
+
+@forking
+def test_killed_at_any_moments_it_ends_as_if_undisturbed(pairs, graph, graphs, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "POLL", 0.02)
+    runs = pairs(8, epochs=25)
+    do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
+    moments = random.Random(5)
+    path = tmp_path / "disturbed.db"
+    left = [0]
+    for attempt in range(8):
+        process = start(runs, graph, path, workers=1 + attempt % 2)
+        more = moments.choice([0, 1, 2])
+        end = time.monotonic() + 10
+        while len(Store(path).keys()) < left[-1] + more and process.is_alive() and time.monotonic() < end:
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0.0, 0.15))
+        process.kill()
+        process.join()
+        left.append(len(Store(path).keys()))
+    assert left[-1] > 2
+    assert left[4] < 16, "the kills hit nothing"
+    process = start(runs, graph, path, workers=2)
+    process.join(60)
+    assert process.exitcode == 0
+    assert len(rows_of(path)) == 16
+    assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
