@@ -8,8 +8,8 @@ from pathlib import Path
 
 from common import write
 from everynode.data import load
-from everynode.experiments.compare import do_runs
 from everynode.experiments.run import Run
+from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.settings import Settings
 
@@ -18,12 +18,14 @@ def main() -> None:
     graph = load("citeseer")
     settings = Settings(epochs=100, patience=100)
     runs = [Run("citeseer", graph.digest, "public", 0, seed, "default", "enc", settings) for seed in range(16)]
+    graphs = Graphs()
+    graphs.add(runs[0], graph)
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(3):
         for workers in (1, 2):
             with tempfile.TemporaryDirectory() as folder:
                 start = time.perf_counter()
-                do_runs(runs, graph, Store(Path(folder) / "runs.db"), workers=workers)
+                do_runs(runs, graphs, Store(Path(folder) / "runs.db"), workers=workers)
                 seconds[workers].append(time.perf_counter() - start)
             print(workers, "workers:", f"{seconds[workers][-1]:.1f} s", flush=True)
     ratio = min(seconds[1]) / min(seconds[2])

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies
 from scipy import stats
 
-from everynode.experiments.statistics import compare_paired, summarise
+from everynode.experiments.statistics import compare_paired, holm, summarise
 
 RNG = np.random.default_rng(7)
 SAMPLES = [RNG.normal(0.7, 0.02, size).tolist() for size in (2, 3, 10, 100)]
@@ -97,3 +98,41 @@ def test_the_interval_over_folds_is_wider_than_over_seeds():
     assert folds.mean == seeds.mean
     ratio = (folds.high - folds.low) / (seeds.high - seeds.low)
     assert ratio == pytest.approx(((1 / 5 + 20 / 48) / (1 / 5)) ** 0.5)
+
+
+def slow_holm(p_values: list[float]) -> list[float]:
+    """Holm 1979: the adjusted p of a hypothesis is the largest (m - j) p_(j) over all hypotheses before it in order, capped at 1."""
+    m = len(p_values)
+    return [min(1.0, max(sum(q >= p for q in p_values) * p for p in p_values if p <= own)) if m else own for own in p_values]
+
+
+chances = strategies.lists(strategies.floats(0, 1), max_size=12)
+
+
+@given(chances)
+def test_holm_is_his_definition(p_values):
+    assert holm(p_values) == pytest.approx(slow_holm(p_values))
+
+
+@given(chances)
+def test_corrected_p_values_are_larger_at_most_one_and_in_the_same_order(p_values):
+    corrected = holm(p_values)
+    assert all(raw <= new <= 1 for raw, new in zip(p_values, corrected, strict=True))
+    ordered = [new for _, new in sorted(zip(p_values, corrected, strict=True))]
+    assert ordered == sorted(ordered)
+    assert all(new <= min(1.0, len(p_values) * raw) + 1e-12 for raw, new in zip(p_values, corrected, strict=True))
+
+
+@given(chances, strategies.randoms(use_true_random=False))
+def test_holm_does_not_depend_on_the_order(p_values, rng):
+    order = list(range(len(p_values)))
+    rng.shuffle(order)
+    corrected = holm(p_values)
+    assert holm([p_values[i] for i in order]) == [corrected[i] for i in order]
+
+
+def test_what_has_no_p_value_is_no_test():
+    corrected = holm([0.02, math.nan, 0.03])
+    assert (corrected[0], corrected[2]) == (0.04, 0.04)
+    assert math.isnan(corrected[1])
+    assert holm([]) == []

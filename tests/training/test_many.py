@@ -15,9 +15,10 @@ import torch
 
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph, Split
+from everynode.machine import cores
 from everynode.settings import Settings
 from everynode.training import fit
-from everynode.training.many import cores, run_many
+from everynode.training.many import run_many
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and /proc is there, on Linux only")
 
@@ -101,6 +102,64 @@ def test_one_worker_gives_the_threads_back():
     torch.set_num_threads(2)
     assert [threads for _, threads in run_many(lambda job, shared: torch.get_num_threads(), [0], None, workers=1)] == [1]
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_job_is_taken_only_when_a_worker_is_about_to_be_free(workers):
+    taken = []
+
+    def jobs():
+        for job in range(8):
+            taken.append(job)
+            yield job
+
+    done = 0
+    for _ in run_many(double, jobs(), None, workers=workers):
+        done += 1
+        ahead = 0 if workers == 1 else workers + 1
+        assert len(taken) <= done + ahead, "jobs were taken that nobody was ready for"
+    assert (done, taken) == (8, list(range(8)))
+
+
+def double(job: int, shared) -> int:
+    return 2 * job
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_among_the_jobs_comes_through_and_ends_the_workers(workers):
+    def jobs():
+        yield 0
+        yield 1
+        yield 2
+        yield 3
+        raise DataError("there is no fifth job")
+
+    before = children(os.getpid())
+    found = []
+    with pytest.raises(DataError, match="no fifth job"):
+        for job, result in run_many(double, jobs(), None, workers=workers):
+            assert result == 2 * job
+            found.append(job)
+    assert found[: 4 - workers] != []
+    assert until(lambda: not [pid for pid in children(os.getpid()) if pid not in before and alive(pid)])
+
+
+def who(job: int, shared) -> int:
+    return os.getpid()
+
+
+@linux
+def test_there_are_no_more_workers_than_jobs():
+    assert [pid for _, pid in run_many(who, iter([0]), None, workers=2, at_most=1)] == [os.getpid()]
+    assert [pid for _, pid in run_many(who, [0], None, workers=2)] == [os.getpid()]
+    unknown = [pid for _, pid in run_many(who, iter([0]), None, workers=2)]
+    assert unknown != [os.getpid()]
+    assert len({pid for _, pid in run_many(who, iter(range(12)), None, workers=8, at_most=3)}) <= 3
+
+
+def test_no_jobs_from_an_iterator():
+    assert list(run_many(double, iter([]), None, workers=2)) == []
+    assert list(run_many(double, iter([]), None, workers=2, at_most=0)) == []
 
 
 def refuse(job: int, shared) -> int:

@@ -54,8 +54,8 @@ def compare(
 
     from everynode.experiments.compare import BASELINE, conclude
     from everynode.experiments.run import Run, short
-    from everynode.experiments.runner import Graphs, do_runs, store_path
-    from everynode.experiments.store import Store
+    from everynode.experiments.runner import Graphs, do_runs
+    from everynode.experiments.store import Store, store_path
     from everynode.progress import Bar
 
     torch.set_num_threads(1)

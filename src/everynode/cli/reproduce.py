@@ -81,8 +81,7 @@ def reproduce(
         return _dry_run(wanted, out, json_output)
     code = _do(name, wanted, out, data_dir, workers, max_minutes, quiet)
     from everynode.experiments.outcome import conclude
-    from everynode.experiments.runner import store_path
-    from everynode.experiments.store import Store
+    from everynode.experiments.store import Store, store_path
 
     records = Store(store_path(out)).records()
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
@@ -102,8 +101,8 @@ def _do(name: str, wanted: list[Run], out: Path, data_dir: Path | None, workers:
 
     from everynode.experiments.estimate import Speed
     from everynode.experiments.run import short
-    from everynode.experiments.runner import Graphs, do_runs, store_path
-    from everynode.experiments.store import Store
+    from everynode.experiments.runner import Graphs, do_runs
+    from everynode.experiments.store import Store, store_path
     from everynode.progress import Bar
 
     torch.set_num_threads(1)
@@ -141,9 +140,8 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
     """Every experiment: how many runs, how many of them are done, and how long the rest will take."""
     from everynode.experiments.declare import experiments
     from everynode.experiments.estimate import Speed
-    from everynode.experiments.runner import store_path
-    from everynode.experiments.store import Store
-    from everynode.training.many import cores
+    from everynode.experiments.store import Store, store_path
+    from everynode.machine import cores
 
     path = store_path(out)
     records = Store(path).records() if path.exists() else {}
@@ -169,9 +167,9 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
 
 def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
     from everynode.experiments.estimate import Speed
-    from everynode.experiments.store import Store
+    from everynode.experiments.store import Store, store_path
 
-    path = out / "runs.db"
+    path = store_path(out)
     records = Store(path).records() if path.exists() else {}
     speed = Speed(records.values())
     if json_output:

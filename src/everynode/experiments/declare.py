@@ -177,6 +177,8 @@ def find(name: str) -> Experiment:
 
 def fitting_count(experiment: Experiment, seeds: int | None, folds: int | None, *, strict: bool = True) -> int | None:
     """How many runs a cell has, from the flags; with ``strict`` a flag that does not fit the experiment is refused."""
+    if strict and experiment.over == "once" and (seeds, folds) != (None, None):
+        raise UsageError(f"{experiment.id} does each run once: give neither --seeds nor --folds.")
     if strict and folds is not None and experiment.over != "folds":
         raise UsageError(f"{experiment.id} goes over {experiment.over}, not over folds: give --seeds.")
     if strict and seeds is not None and experiment.over == "folds":

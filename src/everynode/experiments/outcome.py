@@ -10,6 +10,9 @@ from everynode.experiments.declare import Cell, Experiment, Over
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarise
 
+#: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class CellOutcome:
@@ -47,12 +50,12 @@ class CellOutcome:
             return ""
         if self.cell.task == "describe":
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
-            return "same" if abs(found.mean - paper) <= half + 1e-9 else f"differs by {found.mean - paper:+.4g}"
+            return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+.4g}"
         if found.count < 2:
             return ""
-        if found.low > paper:
+        if found.low > paper + ROUNDING:
             return f"better by {found.mean - paper:.1f}"
-        return f"short by {paper - found.mean:.1f}" if found.high < paper else "reproduced"
+        return f"short by {paper - found.mean:.1f}" if found.high < paper - ROUNDING else "reproduced"
 
 
 @dataclass(frozen=True)

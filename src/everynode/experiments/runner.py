@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from everynode.data import load
@@ -111,8 +110,3 @@ def do_runs(
 
 def _work(run: Run, graphs: Graphs) -> Result:
     return carry_out(run, graphs.of(run))
-
-
-def store_path(folder: Path) -> Path:
-    """Where the runs of an output folder are kept."""
-    return folder / "runs.db"

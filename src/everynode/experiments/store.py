@@ -35,6 +35,11 @@ CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
 """
 
 
+def store_path(folder: Path) -> Path:
+    """Where the runs of an output folder are kept."""
+    return folder / "runs.db"
+
+
 class Store:
     """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched.
 

@@ -17,15 +17,11 @@ from typing import Any, TypeVar
 import torch
 
 from everynode.errors import EverynodeError
+from everynode.machine import cores
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 _shared: Any = None
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_many(

@@ -1,0 +1,93 @@
+"""How long runs will take: more for more work, and what was measured here counts more than the model."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from everynode.experiments import estimate
+from everynode.experiments.estimate import Speed, seconds_per_epoch
+from everynode.experiments.run import Run
+from everynode.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def this_machine(monkeypatch):
+    monkeypatch.setattr(estimate, "machine_factor", lambda: 1.0)
+
+
+def make(dataset="cora", objective="ce", split="public", task="train", per_class=None, seed=0, **settings) -> Run:
+    chosen = Settings(**settings).for_objective(objective)
+    return Run(dataset, "digest", split, 0, seed, "default", objective, chosen, per_class, task=task)
+
+
+def record(run: Run, seconds_per_epoch: float, epochs: int) -> dict:
+    settings = {"channels": run.settings.channels, "epochs": run.settings.epochs}
+    return {**run.describe(), "settings": settings, "seconds_per_epoch": seconds_per_epoch, "epochs": epochs}
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
+@pytest.mark.parametrize("objective", ["ce", "enc"])
+@pytest.mark.parametrize(("name", "values"), [("layers", (1, 2, 4, 8, 64)), ("channels", (8, 64, 256)), ("epochs", (1, 10, 100, 300))])
+def test_more_work_takes_longer(backbone, objective, name, values):
+    taken = [Speed().seconds(make(backbone=backbone, objective=objective, **{name: value})) for value in values]
+    assert all(a < b for a, b in pairwise(taken))
+
+
+def test_larger_graphs_and_cvg_take_longer():
+    by_graph = [seconds_per_epoch(make(name)) for name in ("texas", "cora", "pubmed", "ogbn-arxiv")]
+    assert by_graph == sorted(by_graph)
+    assert seconds_per_epoch(make(objective="ce")) < seconds_per_epoch(make(objective="enc", cvg_every=5))
+    assert seconds_per_epoch(make(objective="enc", cvg_every=5)) < seconds_per_epoch(make(objective="enc"))
+    assert seconds_per_epoch(make(objective="enc", split="public")) < seconds_per_epoch(make(objective="enc", split="geom-gcn"))
+
+
+def test_a_slower_machine_takes_longer(monkeypatch):
+    fast = Speed().seconds(make())
+    monkeypatch.setattr(estimate, "machine_factor", lambda: 3.0)
+    assert Speed().seconds(make()) == pytest.approx(3 * fast)
+
+
+def test_records_of_the_same_kind_win_over_the_model():
+    run = make()
+    speed = Speed([record(make(seed=i), per_epoch, epochs) for i, (per_epoch, epochs) in enumerate([(2.0, 10), (3.0, 20), (9.0, 30)])])
+    assert speed.seconds(run) == pytest.approx(3.0 * 20)  # the median of the times, the mean of the epochs
+    for other in (make("pubmed"), make(layers=3), make(channels=32), make(objective="enc"), make(split="geom-gcn"), make(backbone="gat")):
+        assert speed.seconds(other) != pytest.approx(60.0)
+
+
+def test_records_with_as_many_labels_win_over_records_with_others():
+    random = {"split": "random"}
+    few, many, new = (make(per_class=n, **random) for n in (10, 100, 50))
+    speed = Speed([record(few, 1.0, 10), record(many, 5.0, 10)])
+    assert [speed.seconds(run) for run in (few, many, new)] == pytest.approx([10.0, 50.0, 30.0])
+
+
+def test_other_records_tell_how_many_epochs_there_will_be():
+    run = make(epochs=1500)
+    plain = Speed().seconds(run)
+    assert plain == pytest.approx(350 * seconds_per_epoch(run))
+    assert Speed([record(make("texas", epochs=1500), 1.0, 700)]).seconds(run) == pytest.approx(2 * plain)
+    assert Speed([record(make("texas", epochs=100), 1.0, 100)]).seconds(run) == pytest.approx(plain)
+
+
+def test_there_are_never_more_epochs_than_the_settings_allow():
+    run = make(epochs=20)
+    assert Speed().seconds(run) == pytest.approx(20 * seconds_per_epoch(run))
+
+
+def test_records_without_times_are_no_obstacle():
+    failed = {**make().describe(), "error": "diverged"}
+    timed = {**make(task="time").describe(), "training_ms": 3.0}
+    assert Speed([failed, timed]).seconds(make()) == pytest.approx(Speed().seconds(make()))
+
+
+@pytest.mark.parametrize("task", ["time", "describe", "tsne-input"])
+def test_what_does_not_train_is_short(task):
+    assert 0 < Speed().seconds(make("ogbn-arxiv", task=task, layers=64)) < 60
+
+
+def test_the_factor_of_a_machine_is_measured(monkeypatch):
+    monkeypatch.undo()
+    assert 0.05 < estimate.machine_factor() < 50

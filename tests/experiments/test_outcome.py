@@ -1,0 +1,235 @@
+"""What runs say about a table: summaries, pairs, corrections and verdicts, from records made by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from everynode.data.files import Root
+from everynode.experiments.declare import Cell, Experiment, find
+from everynode.experiments.outcome import CellOutcome, conclude, value
+from everynode.experiments.statistics import Summary, compare_paired, holm, summarise
+from everynode.report.export import to_json
+
+ROOT = Root.find("/nowhere")
+CE, ENC = [0.70, 0.71, 0.69, 0.75], [0.72, 0.72, 0.73, 0.76]
+SIZES = {"train": 120, "val": 500, "test": 60}
+
+
+def experiment(over: str = "seeds", columns=("c",), **changes) -> Experiment:
+    split = {"folds": "geom-gcn", "splits": "random"}.get(over, "public")
+    cells = [
+        Cell(row, column, "citeseer", split, objective=objective, changes=(("channels", 8 + i),), against=against, **changes)
+        for i, column in enumerate(columns)
+        for row, objective, against in (("GCN", "ce", None), ("ENC-GCN", "enc", "GCN"))
+    ]
+    return Experiment("e", "E", "tab:e", "", over, "table", lambda: cells)
+
+
+def record(run, accuracy: float | None, oracle: float | None = None) -> dict:
+    found = {**run.describe(), "key": run.key, "nodes": SIZES}
+    if accuracy is None:
+        return found | {"error": "The loss became nan"}
+    return found | {"test_accuracy": accuracy, "test_oracle_accuracy": accuracy + 0.01 if oracle is None else oracle}
+
+
+def outcome(made: Experiment, scores: dict, count: int | None = None):
+    """``scores``: (row, column) to one accuracy per run; None: diverged; "": not done."""
+    plan, _ = made.plan("default", count or max(map(len, scores.values())), ROOT)
+    records = {}
+    for cell, runs in plan.items():
+        for run, accuracy in zip(runs, scores.get((cell.row, cell.column), []), strict=False):
+            if accuracy != "":
+                records[run.key] = record(run, accuracy)
+    return {(c.cell.row, c.cell.column): c for c in conclude(made, "default", plan, records).cells}
+
+
+def percent(values) -> list[float]:
+    return [100 * v for v in values]
+
+
+def test_a_cell_is_the_summary_of_its_runs_in_percent():
+    found = outcome(experiment(), {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC})
+    cell = found["GCN", "c"]
+    assert cell.summary == summarise(percent(CE))
+    assert cell.values == tuple(percent(CE))
+    assert (cell.planned, len(cell.keys), cell.diverged, cell.complete) == (4, 4, 0, True)
+    assert cell.oracle == pytest.approx(100 * np.mean(CE) + 1)
+    assert (cell.gain, cell.p_holm) == (None, None)
+
+
+def test_seeds_are_compared_by_the_plain_paired_t_test():
+    cell = outcome(experiment("seeds"), {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC})["ENC-GCN", "c"]
+    assert cell.gain.p_value == pytest.approx(stats.ttest_rel(ENC, CE).pvalue)
+    assert cell.p_holm == cell.gain.p_value
+    assert cell.gain.mean == pytest.approx(100 * (np.mean(ENC) - np.mean(CE)))
+
+
+def test_folds_are_compared_with_the_correction_for_their_overlap():
+    found = outcome(experiment("folds"), {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC})
+    share = SIZES["test"] / SIZES["train"]
+    difference = np.subtract(percent(ENC), percent(CE))
+    error = math.sqrt((1 / 4 + share) * difference.var(ddof=1))
+    gain = found["ENC-GCN", "c"].gain
+    assert gain.p_value == pytest.approx(2 * stats.t.sf(difference.mean() / error, 3))
+    half = stats.t.ppf(0.975, 3) * math.sqrt((1 / 4 + share) * np.var(percent(CE), ddof=1))
+    assert found["GCN", "c"].summary.high == pytest.approx(100 * np.mean(CE) + half)
+    assert gain.p_value > stats.ttest_rel(ENC, CE).pvalue
+
+
+@pytest.mark.parametrize("name", ["semi-supervised", "homophilic", "labels-per-class"])
+def test_seeds_and_folds_are_never_pooled(name):
+    made = find(name)
+    for runs in made.plan("paper", 5, ROOT)[0].values():
+        folds, seeds = {run.fold for run in runs}, {run.seed for run in runs}
+        assert (len(folds), len(seeds)) == ((5, 1) if made.over == "folds" else (1, 5))
+
+
+def test_only_runs_that_both_have_are_paired():
+    found = outcome(experiment(), {("GCN", "c"): [0.5, 0.6, 0.7, ""], ("ENC-GCN", "c"): [0.9, "", 0.8, 0.1]})
+    cell = found["ENC-GCN", "c"]
+    assert cell.gain == compare_paired(percent([0.9, 0.8]), percent([0.5, 0.7]))
+    assert cell.summary == summarise(percent([0.9, 0.8, 0.1]))
+    assert (cell.planned, len(cell.keys), cell.complete) == (4, 3, False)
+
+
+def test_without_a_common_run_there_is_no_gain():
+    found = outcome(experiment(), {("GCN", "c"): [0.5, ""], ("ENC-GCN", "c"): ["", 0.9]})
+    assert (found["ENC-GCN", "c"].gain, found["ENC-GCN", "c"].p_holm) == (None, None)
+
+
+def test_one_pair_has_a_gain_and_no_p_value():
+    found = outcome(experiment(), {("GCN", "c"): [0.5], ("ENC-GCN", "c"): [0.75]})
+    cell = found["ENC-GCN", "c"]
+    assert cell.gain.mean == pytest.approx(25)
+    assert math.isnan(cell.gain.p_value)
+    assert cell.p_holm is None
+
+
+def test_runs_that_diverged_are_counted_and_have_no_value():
+    found = outcome(experiment(), {("GCN", "c"): [0.5, 0.6, 0.7], ("ENC-GCN", "c"): [0.9, None, 0.8]})
+    cell = found["ENC-GCN", "c"]
+    assert (cell.diverged, len(cell.keys), cell.complete) == (1, 3, True)
+    assert cell.summary == summarise(percent([0.9, 0.8]))
+    assert cell.gain == compare_paired(percent([0.9, 0.8]), percent([0.5, 0.7]))
+    nothing = outcome(experiment(), {("ENC-GCN", "c"): [None, None]})["ENC-GCN", "c"]
+    assert (nothing.diverged, nothing.summary, nothing.gain, nothing.oracle, nothing.verdict) == (2, None, None, None, "")
+
+
+def test_nothing_done_is_an_empty_cell():
+    for cell in outcome(experiment(), {}, count=3).values():
+        assert (cell.planned, cell.keys, cell.values, cell.summary, cell.gain, cell.verdict) == (3, (), (), None, None, "")
+
+
+def test_p_values_are_corrected_over_the_whole_experiment():
+    columns = ("a", "b", "c", "alone", "empty")
+    scores = {("GCN", column): CE for column in columns[:4]}
+    rng = np.random.default_rng(0)
+    scores |= {
+        ("ENC-GCN", column): (np.array(CE) + rng.normal(shift, 0.01, 4)).tolist()
+        for column, shift in zip("abc", (0.05, 0, 0.01), strict=True)
+    }
+    scores["ENC-GCN", "alone"] = [0.9]
+    found = outcome(experiment(columns=columns), scores)
+    raw = [found["ENC-GCN", column].gain.p_value for column in "abc"]
+    assert [found["ENC-GCN", column].p_holm for column in "abc"] == holm(raw)
+    assert max(found["ENC-GCN", column].p_holm / p for column, p in zip("abc", raw, strict=True)) == pytest.approx(3)
+    assert found["ENC-GCN", "alone"].p_holm is found["ENC-GCN", "empty"].p_holm is None
+
+
+# ---------------------------------------------------------------------- verdicts
+
+
+def verdict(paper: float | None, low: float, mean: float, high: float, *, count: int = 10, task: str = "train") -> str:
+    cell = Cell("r", "c", "cora", "public", published=paper, task=task)
+    summary = Summary(count, mean, 1.0, low, high)
+    return CellOutcome(cell, count, (), (), 0, summary, None, None, None).verdict
+
+
+@pytest.mark.parametrize(
+    ("paper", "expected"),
+    [
+        (80.0, "reproduced"),
+        (82.0, "reproduced"),
+        (81.3, "reproduced"),
+        (79.9, "better by 1.1"),
+        (82.1, "short by 1.1"),
+        (None, ""),
+    ],
+)
+def test_the_papers_number_is_reproduced_if_it_lies_in_our_interval(paper, expected):
+    assert verdict(paper, 80.0, 81.0, 82.0) == expected
+
+
+def test_one_run_is_no_verdict():
+    assert verdict(80.0, math.nan, 81.0, math.nan, count=1) == ""
+
+
+def test_rounding_is_no_difference():
+    """Ten runs that all got what the paper printed: 100 * 0.811 is a little more than 81.1."""
+    assert 100 * 0.811 != 81.1
+    same = summarise([100 * 0.811] * 10)
+    assert verdict(81.1, same.low, same.mean, same.high) == "reproduced"
+
+
+def test_milliseconds_are_not_judged():
+    assert verdict(5.0, 1.0, 2.0, 3.0, task="time") == ""
+
+
+@pytest.mark.parametrize(
+    ("paper", "found", "expected"),
+    [
+        (5278.0, 5278.0, "same"),
+        (5429.0, 5278.0, "differs by -151"),
+        (0.81, 0.8052, "same"),
+        (0.81, 0.8148, "same"),
+        (0.81, 0.8049, "differs by -0.0051"),
+        (0.80, 0.74, "differs by -0.06"),
+    ],
+)
+def test_counts_must_be_the_same_and_homophily_as_the_paper_rounds(paper, found, expected):
+    assert verdict(paper, math.nan, found, math.nan, count=1, task="describe") == expected
+
+
+# ---------------------------------------------------------------------- records to numbers
+
+
+def test_a_metric_is_found_by_its_dotted_name():
+    nested = {"test_accuracy": 0.5, "statistics": {"edge_homophily": 0.25, "nodes": 7}, "training_ms": 3.5}
+    assert value(nested, "test_accuracy") == 50.0
+    assert value(nested, "statistics.edge_homophily") == 0.25
+    assert value(nested, "statistics.nodes") == 7.0
+    assert value(nested, "training_ms") == 3.5
+
+
+def test_pictures_have_runs_and_no_numbers():
+    tsne = find("tsne")
+    plan, _ = tsne.plan("paper", None, Root("/nowhere", downloads=True))
+    (run, *_) = next(iter(plan.values()))
+    found = conclude(tsne, "paper", plan, {run.key: {"key": run.key, "positions": [[0.0, 0.0]]}}).cells
+    assert [len(cell.keys) for cell in found] == [1, 0, 0]
+    assert all(cell.summary is None for cell in found)
+
+
+@pytest.mark.parametrize("name", ["semi-supervised", "depth", "datasets", "run-times", "tsne", "labels-per-class"])
+def test_every_experiment_concludes_from_nothing_to_plain_json(name):
+    made = find(name)
+    plan, _ = made.plan("paper", 2, ROOT)
+    result = conclude(made, "paper", plan, {})
+    assert result.done == 0
+    told = json.loads(json.dumps(to_json(result), allow_nan=False))
+    assert len(told["cells"]) == len(made.cells())
+    assert sum(map(len, result.panels().values())) == len(result.cells)
+
+
+def test_a_run_that_two_cells_share_is_counted_once():
+    made = find("run-times")
+    plan, _ = made.plan("paper", 1, Root("/nowhere", downloads=True))
+    timed = {run.key: record(run, 0.5) | {"training_ms": 1.0, "inference_ms": 1.0} for runs in plan.values() for run in runs}
+    result = conclude(made, "paper", plan, timed)
+    assert (len(result.cells), result.done) == (27, 18)
+    json.dumps(to_json(result), allow_nan=False)
