@@ -1,0 +1,262 @@
+"""``everynode reproduce``, with an experiment of two cells that take a second where something has to be run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from everynode.experiments.declare import Cell, Experiment, experiments
+
+pytestmark = [
+    pytest.mark.usefixtures("elsewhere"),
+    pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
+]
+STORE = Path("runs/runs.db")
+
+
+def tiny(epochs: int = 3) -> Experiment:
+    changes = (("epochs", epochs), ("channels", 8), ("layers", 2))
+    cells = [
+        Cell("GCN", "citeseer", "citeseer", "public", "gcn", "ce", changes=changes, published=70.8),
+        Cell("ENC-GCN", "citeseer", "citeseer", "public", "gcn", "enc", changes=changes, published=20.0, against="GCN"),
+    ]
+    return Experiment("tiny", "Tiny", "tab:tiny", "Two cells.", "seeds", "table", lambda: cells, count=2)
+
+
+@pytest.fixture
+def small(monkeypatch) -> Experiment:
+    """The tiny experiment among the others, for calls in this process."""
+    made = tiny()
+    monkeypatch.setitem(experiments(), "tiny", made)
+    return made
+
+
+#: The command with that experiment, for calls in a process of their own; the first word is its number of epochs.
+SCRIPT = f"""
+import importlib.util, sys
+from everynode.experiments.declare import experiments
+spec = importlib.util.spec_from_file_location("these", {__file__!r})
+these = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(these)
+experiments()["tiny"] = these.tiny(int(sys.argv.pop(1)))
+from everynode.cli import main
+main()
+"""
+
+
+def start(epochs: int, *arguments: object) -> subprocess.Popen:
+    command = [sys.executable, "-c", SCRIPT, str(epochs), "reproduce", "tiny", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def rows(path: Path = STORE, columns: str = "key, specification, record, curve") -> list[tuple]:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return connection.execute(f"SELECT {columns} FROM runs ORDER BY key").fetchall()
+    except sqlite3.Error:
+        return []
+
+
+# ---------------------------------------------------------------------- listing
+
+
+@pytest.mark.parametrize("arguments", [["list"], [], ["semi-supervised", "--seeds", "2", "--dry-run"], ["all", "--dry-run", "--json"]])
+def test_listing_imports_nothing_that_computes_and_makes_nothing(arguments):
+    code = f"""
+import sys
+sys.argv = ["everynode", "reproduce", *{arguments!r}]
+from everynode.cli import main
+try:
+    main()
+finally:
+    print("MODULES", *sorted(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    modules = done.stderr.partition("MODULES")[2].split()
+    assert "everynode.experiments.declare" in modules
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric"} & set(modules)
+    assert list(Path().iterdir()) == []
+
+
+def test_a_dry_run_lists_every_run_once_and_at_once(call):
+    started = time.monotonic()
+    done = call("reproduce", "semi-supervised", "--seeds", 2, "--dry-run")
+    assert time.monotonic() - started < 5
+    *lines, last = done.stdout.splitlines()
+    assert len(lines) == len({line.split()[0] for line in lines}) == 36
+    assert last.startswith("36 runs, 0 done; about ")
+    told = json.loads(call("reproduce", "semi-supervised", "--seeds", 2, "--dry-run", "--json").stdout)
+    assert [run["key"][:12] for run in told] == [line.split()[0] for line in lines]
+    assert not any(run["done"] for run in told)
+    assert {run["seed"] for run in told} == {0, 1}
+
+
+def test_the_list_has_every_experiment(call):
+    done = call("reproduce", "list")
+    assert [line.split()[0] for line in done.stdout.splitlines()[:-1]] == list(experiments())
+    told = {row["id"]: row for row in json.loads(call("reproduce", "list", "--json").stdout)}
+    assert told.keys() == experiments().keys()
+    assert (told["semi-supervised"]["runs"], told["semi-supervised"]["done"]) == (180, 0)
+    assert told["arxiv"]["missing"] == ["ogbn-arxiv"]
+    assert told["arxiv"]["runs"] == 0
+
+
+# ---------------------------------------------------------------------- refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["semi-supervized"], 2, "Unknown experiment 'semi-supervized' (did you mean 'semi-supervised'?). Choose from: datasets, "),
+        (["semi-supervised", "--folds", "3"], 2, "semi-supervised goes over seeds, not over folds: give --seeds."),
+        (["homophilic", "--seeds", "3"], 2, "homophilic goes over the ten folds with one seed each: give --folds."),
+        (["datasets", "--seeds", "3"], 2, "datasets does each run once: give neither --seeds nor --folds."),
+        (["semi-supervised", "--seeds", "0"], 2, "--seeds must be at least 1."),
+        (["homophilic", "--folds", "-1"], 2, "--folds must be at least 1."),
+        (["homophilic", "--folds", "11"], 2, "--folds can be at most 10: there are ten folds."),
+        (["tsne", "--workers", "0"], 2, "--workers must be at least 1."),
+        (["tsne", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
+        (["homophilic", "--data-dir", "nowhere", "--dry-run"], 3, "homophilic cannot be run: the files of "),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(call, arguments, code, sentence):
+    done = call("reproduce", *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"everynode: {sentence}")
+    assert done.stderr.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+def test_graphs_that_are_not_here_are_left_out_and_named(call):
+    done = call("reproduce", "semi-supervised", "--seeds", 1, "--data-dir", "nowhere", "--dry-run", "--json")
+    assert done.returncode == 0
+    assert {run["dataset"] for run in json.loads(done.stdout)} == {"citeseer"}
+    for graph in ("cora", "pubmed"):
+        assert f"semi-supervised: left out {graph}: the files of {graph} are not in nowhere." in done.stderr
+
+
+# ---------------------------------------------------------------------- running
+
+
+@pytest.mark.usefixtures("small")
+def test_a_second_call_does_nothing_new_and_says_the_same(call):
+    command = ("reproduce", "tiny", "--workers", 1, "--json")
+    first = call(*command)
+    assert (first.returncode, first.stdout.count("\n")) == (0, 1)
+    assert "4 runs, 0 of them in runs/runs.db already." in first.stderr
+    before = rows(columns="*")
+    second = call(*command)
+    assert (second.returncode, second.stdout) == (0, first.stdout)
+    assert "4 runs, 4 of them in runs/runs.db already." in second.stderr
+    assert rows(columns="*") == before, "cost included: nothing was run again"
+    (table,) = json.loads(first.stdout)
+    assert (table["id"], table["preset"], table["over"]) == ("tiny", "paper", "seeds")
+    ce, enc = table["cells"]
+    assert (ce["row"], ce["planned"], len(ce["runs"]), ce["diverged"]) == ("GCN", 2, 2, 0)
+    records = {key: json.loads(record) for key, record in rows(columns="key, record")}
+    found = [100 * record["test_accuracy"] for record in records.values() if record["objective"] == "enc"]
+    assert enc["summary"]["mean"] == pytest.approx(sum(found) / 2)
+    assert (enc["gain"]["against"], enc["gain"]["count"]) == ("GCN", 2)
+    assert list(Path("runs").glob("*.lock")) == []
+    more = call("reproduce", "tiny", "--seeds", 3, "--dry-run")
+    assert more.stdout.splitlines()[-1].startswith("6 runs, 4 done; ")
+
+
+@pytest.mark.usefixtures("small")
+def test_the_table_has_our_numbers_and_the_papers(call):
+    done = call("reproduce", "tiny", "--workers", 1, "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Tiny (tab:tiny, preset paper, over seeds)" in " ".join(done.stdout.split())
+    assert "paper 70.8" in done.stdout
+    assert "gain " in done.stdout
+
+
+@pytest.mark.usefixtures("small")
+def test_runs_that_would_take_too_long_are_left_out(call):
+    done = call("reproduce", "tiny", "--max-minutes", 0, "--json")
+    assert done.returncode == 0
+    assert "Left out 4 runs of more than 0 minutes." in done.stderr
+    assert [cell["runs"] for cell in json.loads(done.stdout)[0]["cells"]] == [[], []]
+
+
+def test_a_run_that_diverges_is_shown_as_such(call, monkeypatch):
+    made = tiny()
+    ce, enc = made.cells()
+    wild = dataclasses.replace(enc, changes=(*enc.changes, ("lr_gnn", 1e30), ("lr_oc", 1e30)))
+    monkeypatch.setitem(experiments(), "tiny", dataclasses.replace(made, cells=lambda: [ce, wild]))
+    done = call("reproduce", "tiny", "--seeds", 1, "--workers", 1)
+    assert done.returncode == 0
+    assert "diverged" in done.stdout
+    cells = json.loads(call("reproduce", "tiny", "--seeds", 1, "--workers", 1, "--json").stdout)[0]["cells"]
+    assert [cell["diverged"] for cell in cells] == [0, 1]
+    assert cells[1]["gain"] is None
+
+
+def test_killed_or_beside_another_it_ends_as_if_undisturbed(call, monkeypatch):
+    """kill -9 after the first run; then two at once, of which each run is done by one and both show all."""
+    monkeypatch.setitem(experiments(), "tiny", tiny(epochs=15))
+    assert call("reproduce", "tiny", "--workers", 1, "--out", "undisturbed", "--quiet").returncode == 0
+    victim = start(15, "--workers", 2)
+    try:
+        until(lambda: victim.poll() is not None or rows())
+    finally:
+        victim.kill()
+        victim.communicate()
+    kept = rows(columns="*")
+    assert 1 <= len(kept) <= 4
+    two = [start(15, "--workers", 1, "--json") for _ in range(2)]
+    ended = [(process, *process.communicate(timeout=240)) for process in two]
+    assert [process.returncode for process in two] == [0, 0], ended
+    for _, out, _ in ended:
+        assert [len(cell["runs"]) for cell in json.loads(out)[0]["cells"]] == [2, 2]
+    assert rows() == rows(Path("undisturbed/runs.db"))
+    assert len(rows()) == 4
+    assert set(kept) <= set(rows(columns="*")), "what had ended was run again"
+    assert list(Path("runs").glob("*.lock")) == []
+
+
+def test_ctrl_c_keeps_what_has_ended_shows_it_and_the_same_command_goes_on():
+    process = start(15, "--seeds", 400, "--workers", 2, "--json")
+    until(lambda: process.poll() is not None or rows())
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        pytest.fail("Ctrl-C did not end the command")
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "Interrupted: what has ended is in runs/runs.db, and the same command goes on from there." in err
+    done = len(rows())
+    assert sum(len(cell["runs"]) for cell in json.loads(out)[0]["cells"]) == done >= 1
+    assert not any(json.loads(record)["interrupted"] for (record,) in rows(columns="record"))
+    assert list(Path("runs").glob("*.lock")) == [], "a claim was not given up"
+
+
+def test_a_closed_pipe_is_no_error():
+    process = start(3, "--dry-run", "--seeds", 2000)
+    process.stdout.close()
+    process.wait(60)
+    assert process.returncode == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert list(Path().iterdir()) == []
