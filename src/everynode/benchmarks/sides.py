@@ -19,7 +19,7 @@ from everynode.graph import Graph
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.loop import accuracy, build
+from everynode.training.loop import build, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
@@ -49,15 +49,8 @@ class Ours:
 
     def step(self) -> None:
         """What the training loop does in an epoch."""
-        loss = self.loss()
-        self.optimiser.zero_grad()
-        loss.backward()
-        self.optimiser.step()
-        self.network.eval()
-        with torch.no_grad():
-            logits = self.network(self.graph, self.val)
-            torch.nn.functional.cross_entropy(logits, self.val_labels).item()
-            accuracy(logits, self.val_labels)
+        step(self.network, self.objective, self.optimiser, self.graph)
+        validate(self.network, self.graph, self.val, self.val_labels)
 
 
 class Stock:

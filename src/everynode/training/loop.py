@@ -119,20 +119,10 @@ def fit(
             TrainingState.capture(network, objective, optimiser, best, identity, history, best_epoch, best_key, epoch, seconds).save(path)
 
         while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not interrupt.is_set():
-            network.train()
-            terms = objective.breakdown(network(graph), network)
-            optimiser.zero_grad()
-            terms["total"].backward()
-            optimiser.step()
-
-            row = {name: value.item() for name, value in terms.items()}
+            row = step(network, objective, optimiser, graph)
             if not math.isfinite(row["total"]):
                 raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
-            network.eval()
-            with torch.no_grad():
-                logits = network(graph, val)
-                row["val_loss"] = nn.functional.cross_entropy(logits, val_labels).item()
-                row["val_accuracy"] = accuracy(logits, val_labels)
+            row |= validate(network, graph, val, val_labels)
             for name, value in row.items():
                 history.setdefault(name, []).append(value)
             # Higher is better, ties by loss; with select="loss" the loss alone counts.
@@ -156,6 +146,24 @@ def fit(
     metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
     stopped = interrupt.is_set()
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
+
+
+def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
+    """One training step; each term before weighting, and ``total``."""
+    network.train()
+    terms = objective.breakdown(network(graph), network)
+    optimiser.zero_grad()
+    terms["total"].backward()
+    optimiser.step()
+    return {name: value.item() for name, value in terms.items()}
+
+
+def validate(network: Network, graph: Graph, nodes: Tensor, labels: Tensor) -> dict[str, float]:
+    """``val_loss`` and ``val_accuracy``, on these nodes with these labels."""
+    network.eval()
+    with torch.no_grad():
+        logits = network(graph, nodes)
+        return {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
 
 
 def accuracy(logits: Tensor, labels: Tensor) -> float:
