@@ -126,7 +126,8 @@ def test_logits_in_another_layout_and_of_a_model() -> None:
 def test_equal_neighbours_pull_nowhere() -> None:
     """The difference of two equal products is 0, not the rounding of one of them, whose sign would be anything."""
     n, nodes = 40, torch.arange(40)
-    ring = Graph.from_arrays(None, torch.stack([nodes, (nodes + 1) % n]), [i % 7 for i in range(n)], splits=[Split(nodes, nodes, nodes)])
+    split = Split(nodes[:20], nodes[20:30], nodes[30:])
+    ring = Graph.from_arrays(None, torch.stack([nodes, (nodes + 1) % n]), [i % 7 for i in range(n)], splits=[split])
     for dtype in CLOSE:
         logits = torch.randn(1, 7, generator=torch.Generator().manual_seed(0)).to(dtype).repeat(n, 1).requires_grad_()
         both = [at_once(logits, terms_of(ring), 1.0, beta) for beta in (0.0, 1e3)]

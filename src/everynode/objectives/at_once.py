@@ -89,7 +89,7 @@ class _AtOnce(torch.autograd.Function):
         ctx.save_for_backward(logits, gradient)
         ctx.rest = terms, alpha, beta
         ctx.set_materialize_grads(False)
-        return tuple(torch.tensor(value, dtype=logits.dtype) for value in (ce, mi, tv, ce + alpha * mi + beta * tv))
+        return tuple(torch.scalar_tensor(value, dtype=logits.dtype) for value in (ce, mi, tv, ce + alpha * mi + beta * tv))
 
     @staticmethod
     def backward(ctx, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:  # type: ignore[no-untyped-def]

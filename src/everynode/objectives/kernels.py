@@ -59,7 +59,7 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
     .. math:: u_{i,s} = \frac{\alpha}{|V|} \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
               + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
 
-    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``, which becomes :math:`\hat y`. ``ends``: the two nodes
+    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``: the two nodes
     of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``: :math:`V^{lab}`;
     ``labels``: of all nodes. Sums over nodes and edges are taken in float64.
     """
@@ -67,7 +67,7 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
     k = logits.shape[1]
     real = x.dtype.type
     least = real(2.0 * np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)  # above the exponential of what shift cut off
-    u = np.empty((n, width), x.dtype)
+    u = x  # each entry is read for the last time before it is written: one array less to fetch
     log_sum = np.empty(n, x.dtype)
     mass = np.zeros(width)
     is_class = np.zeros(width, x.dtype)  # 1, and 0 in the padding
@@ -79,18 +79,20 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
         total = real(0.0)
         for s in range(width):
             total += y[i, s] * is_class[s]
-        log_sum[i] = np.log(total)
-        scale = real(1.0) / total
+        scale, log_total = real(1.0) / total, np.log(total)
+        log_sum[i] = log_total
         negative_entropy = real(0.0)
         for s in range(width):
-            log_p = x[i, s] - log_sum[i]
+            log_p = x[i, s] - log_total
             p = y[i, s] * scale * is_class[s]
             p = real(0.0) if p < least else p
             y[i, s] = p
             negative_entropy += p * log_p
-            mass[s] += p
             u[i, s] = -share * log_p
-        mi -= negative_entropy / n
+        for s in range(width):  # a loop of its own: with two types of numbers in one, neither is vectorised
+            mass[s] += y[i, s]
+        mi -= negative_entropy
+    mi /= n
 
     of_class = np.zeros(width, x.dtype)
     for s in range(k):
@@ -125,11 +127,11 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
     ce = 0.0
     share = real(1.0 / len(nodes))
     for i in nodes:
-        ce -= (logits[i, labels[i]] - largest[i] - log_sum[i]) / len(nodes)
+        ce -= logits[i, labels[i]] - largest[i] - log_sum[i]
         for s in range(k):
             gradient[i, s] += share * y[i, s]
         gradient[i, labels[i]] -= share
-    return ce, mi, tv
+    return ce / len(nodes), mi, tv
 
 
 @functools.cache
