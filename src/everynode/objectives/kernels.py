@@ -59,9 +59,9 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
     .. math:: u_{i,s} = \frac{\alpha}{|V|} \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
               + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
 
-    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``: the two nodes
-    of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``: :math:`V^{lab}`;
-    ``labels``: of all nodes. Sums over nodes and edges are taken in float64.
+    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
+    the two nodes of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``:
+    :math:`V^{lab}`; ``labels``: of all nodes. Sums over nodes and edges are taken in float64.
     """
     n, width = x.shape
     k = logits.shape[1]
