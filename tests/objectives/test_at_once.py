@@ -202,6 +202,16 @@ def test_the_total_may_be_changed_in_place() -> None:
 # ---------------------------------------------------------------- strange numbers
 
 
+@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+def test_large_logits_that_are_close_to_each_other(dtype: torch.dtype) -> None:
+    """The largest goes first, and what is left is as exact as for small ones."""
+    graph = GRAPHS["larger"]
+    small = (logits_of(graph, torch.float64).detach() * 64).round() / 64  # so that adding 2^16 is exact in float32
+    small, large = small.to(dtype), (small + 2.0**16).to(dtype)
+    for mine, expected in zip(*(at_once(x, terms_of(graph), ALPHA, BETA) for x in (large, small)), strict=True):
+        torch.testing.assert_close(mine, expected, rtol=1e-6, atol=0.0)
+
+
 def test_nan_is_not_hidden() -> None:
     for at in ((0, 0), (8, 2), (4, 1)):
         logits = logits_of(GRAPHS["plain"]).detach().clone()

@@ -127,7 +127,8 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
     ce = 0.0
     share = real(1.0 / len(nodes))
     for i in nodes:
-        ce -= logits[i, labels[i]] - largest[i] - log_sum[i]
+        # In float64: the order is free, and of large logits in float32 "largest + log_sum" would lose all of log_sum.
+        ce -= np.float64(logits[i, labels[i]]) - np.float64(largest[i]) - np.float64(log_sum[i])
         for s in range(k):
             gradient[i, s] += share * y[i, s]
         gradient[i, labels[i]] -= share
