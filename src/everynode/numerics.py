@@ -13,8 +13,12 @@ from torch import Tensor
 
 
 def log_softmax_by_class(logits: Tensor) -> Tensor:
-    """The log-softmax of n x k logits as k x n: over long rows torch's kernels are vectorised, over k columns they are not."""
-    return torch.log_softmax(logits.T.contiguous(), dim=0)
+    """The log-softmax of n x k logits as k x n: over long rows torch's kernels are vectorised, over k columns they are not.
+
+    Logits in half precision give single: a sum over all nodes needs it, and there are no sparse products in less.
+    """
+    half = logits.dtype in (torch.float16, torch.bfloat16)
+    return torch.log_softmax(logits.T.contiguous(), dim=0, dtype=torch.float32 if half else None)
 
 
 def mean_prediction(y: Tensor) -> tuple[Tensor, Tensor]:
