@@ -199,6 +199,18 @@ class SparseMatrix:
         other.__dict__["transpose"] = self
         return other
 
+    @cached_property
+    def by_row(self) -> SparseMatrix:
+        """The matrix that adds up numbers, one for each entry of this one, by row."""
+        entries = torch.arange(self.pattern.nnz, device=self.values.device)
+        return SparseMatrix(Pattern(self.pattern.crow, entries, (self.shape[0], self.pattern.nnz)), torch.ones_like(self.values))
+
+    @cached_property
+    def by_column(self) -> SparseMatrix:
+        """The same, by column."""
+        pattern = Pattern(self.pattern.transpose.crow, self.pattern.order, (self.shape[1], self.pattern.nnz))
+        return SparseMatrix(pattern, torch.ones_like(self.values))
+
     def with_values(self, values: Tensor) -> SparseMatrix:
         """A matrix with other values (on which gradients do not depend) in the same places."""
         return self if values is self.values else SparseMatrix(self.pattern, values)
@@ -216,9 +228,18 @@ class SparseMatrix:
         """``factor * matrix @ x`` in one pass; differentiable in ``x``."""
         return _Operator.apply(x, self, factor)
 
-    def add_product(self, out: Tensor, x: Tensor, factor: float) -> Tensor:
-        """Add ``factor * matrix @ x`` to ``out`` in place; not differentiable."""
-        return out.addmm_(self.csr, x, alpha=factor)
+    def add_products(self, out: Tensor, xs: Tensor, factor: float = 1.0, keep: float = 1.0) -> Tensor:
+        """Make ``out[p]`` ``keep * out[p] + factor * matrix @ xs[p]``, in place, for every p; not differentiable.
+
+        One product after the other: over twice as many columns MKL takes up to five times as long.
+        """
+        for y, x in zip(out.unbind(), xs.unbind(), strict=True):
+            y.addmm_(self.csr, x, beta=keep, alpha=factor)
+        return out
+
+    def products(self, xs: Tensor, factor: float = 1.0) -> Tensor:
+        """``factor * matrix @ xs[p]`` for every p; not differentiable."""
+        return self.add_products(xs.new_empty(len(xs), self.shape[0], xs.shape[2]), xs, factor, keep=0.0)
 
     def blend(self, x: Tensor, base: Tensor, weight: float) -> Tensor:
         """``(1 - weight) * matrix @ x + weight * base`` without a pass over the nodes for each operation; differentiable in both."""
