@@ -69,6 +69,13 @@ class Pattern:
         other.__dict__["transpose"], other.__dict__["order"] = self, back
         return other
 
+    def sums(self, dtype: torch.dtype) -> tuple[SparseMatrix, SparseMatrix]:
+        """The matrices that add up numbers, one for each entry of this pattern: by row, and by column."""
+        ones = torch.ones(self.nnz, dtype=dtype, device=self.col.device)
+        by_row = Pattern(self.crow, torch.arange(self.nnz, device=self.col.device), (self.shape[0], self.nnz))
+        by_column = Pattern(self.transpose.crow, self.order, (self.shape[1], self.nnz))
+        return SparseMatrix(by_row, ones), SparseMatrix(by_column, ones)
+
     def to(self, device: torch.device | str) -> Pattern:
         """The same pattern on another device."""
         return Pattern(self.crow.to(device), self.col.to(device), self.shape)
@@ -198,18 +205,6 @@ class SparseMatrix:
         other = SparseMatrix(self.pattern.transpose, self.values.index_select(0, self.pattern.order))
         other.__dict__["transpose"] = self
         return other
-
-    @cached_property
-    def by_row(self) -> SparseMatrix:
-        """The matrix that adds up numbers, one for each entry of this one, by row."""
-        entries = torch.arange(self.pattern.nnz, device=self.values.device)
-        return SparseMatrix(Pattern(self.pattern.crow, entries, (self.shape[0], self.pattern.nnz)), torch.ones_like(self.values))
-
-    @cached_property
-    def by_column(self) -> SparseMatrix:
-        """The same, by column."""
-        pattern = Pattern(self.pattern.transpose.crow, self.pattern.order, (self.shape[1], self.pattern.nnz))
-        return SparseMatrix(pattern, torch.ones_like(self.values))
 
     def with_values(self, values: Tensor) -> SparseMatrix:
         """A matrix with other values (on which gradients do not depend) in the same places."""

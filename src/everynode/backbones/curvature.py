@@ -18,11 +18,12 @@ the way back together with the rest of the objective, for nothing. How S is made
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from everynode.backbones.field import Field, Level
 from everynode.backbones.known import Known
@@ -62,13 +63,17 @@ class Curvature:
     """The sweeps through a network, along the values of its last training pass, over a receptive field."""
 
     @torch.no_grad()
-    def __init__(self, network: Network, trace: Trace, field: Field, features: SparseMatrix | Tensor):
-        """``features``: those of the field's first level, after their dropout."""
+    def __init__(self, network: Network, parameters: list[nn.Parameter], trace: Trace, field: Field, features: SparseMatrix | Tensor):
+        """``parameters``: all of the network's; ``features``: those of the field's first level, after their dropout."""
         self.opening, self.layers, self.closing = network.opening, network.stack, network.closing
-        self.parameters = list(network.parameters())
+        # The opening weights are by far the most parameters. They come first, so that the rest can be written to without them.
+        self.parameters = list(dict.fromkeys([self.opening.weight, *parameters]))
         self.trace, self.levels, self.features = trace, field.levels, features
         steps = trace.steps
-        self.mixings = [mixing(*parts, step.made_of) for *parts, step in zip(self.layers, field.hops, field.levels, steps, strict=False)]
+        self.mixings = [
+            mixing(layer, hop, level, step.made_of)
+            for layer, hop, level, step in zip(self.layers, field.hops, field.levels[:-1], steps, strict=True)
+        ]
         self.mixed = [level.pick(step.mixed) for level, step in zip(field.levels[1:], steps, strict=True)]
         results = [trace.opened, *(step.result for step in steps)]
         self.factors = [trace.factor(f, place, level) for place, (f, level) in enumerate(zip(results, field.levels, strict=True), start=1)]
@@ -100,15 +105,13 @@ class Curvature:
         downs = self._back(top, gradients)
 
         # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1, and the same with 1 and 2 exchanged.
-        products = both @ both.T
-        norm_1, norm_2 = products.diagonal().sqrt()
-        if not meaningful(norm_1, norm_2):
+        (square_1, dot), (_, square_2) = (both @ both.T).tolist()
+        if not meaningful(square_1, square_2, both.dtype):
             known.add(self.trace.logits, torch.zeros_like(self.trace.logits))
-            return norm_1.new_zeros(())
-        a = 1.0 / (norm_1 * norm_2)
-        value = products[0, 1] * a
-        own = -value / products.diagonal()
-        directions = self._by_parameter(torch.stack([torch.stack([own[0], a]), torch.stack([a, own[1]])]) @ both)
+            return y.new_zeros(())
+        a = 1.0 / (math.sqrt(square_1) * math.sqrt(square_2))  # not the root of a product, which might overflow
+        value = a * dot
+        directions = self._by_parameter(y.new_tensor([[-value / square_1, a], [a, -value / square_2]]) @ both)
         moved = self._forth(downs, directions, known)
 
         # D, at the closing layer. The softmax turns the movement of the logits into that of the gradient there.
@@ -119,7 +122,7 @@ class Curvature:
         known.add(self.trace.logits, turned, self.levels[-1].spread)
         known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
         known.add(w, moved.view(2 * n, -1).T @ top.view(2 * n, k))
-        return value
+        return y.new_tensor(value)
 
     def _back(self, top: Tensor, gradients: ByParameter) -> list[Tensor]:
         """A. Fill in the gradients of both halves, and return, for each layer, those at its u (2 x n x c)."""
@@ -138,10 +141,11 @@ class Curvature:
             down = self.mixings[index].back(at_s, at_f_0, gradients).mul_(self.factors[index])
         if at_f_0 is not None and self.active is not None:
             down += at_f_0.mul_(self.active)
+        w = gradients[self.opening.weight]
         if isinstance(self.features, Tensor):
-            gradients[self.opening.weight].baddbmm_(self.features.T.expand(2, -1, -1), down)
+            w.baddbmm_(self.features.T.expand(2, -1, -1), down, beta=0.0)
         else:
-            self.features.transpose.add_products(gradients[self.opening.weight], down)
+            self.features.transpose.add_products(w, down, keep=0.0)
         gradients[self.opening.bias] += down.sum(1)
         return downs
 
@@ -163,8 +167,9 @@ class Curvature:
         return moved
 
     def _nothing(self) -> tuple[Tensor, ByParameter]:
-        """A zero for each half and parameter: as two long vectors, and as views of these by parameter."""
-        both = self.last.new_zeros(2, sum(parameter.numel() for parameter in self.parameters))
+        """For each half a zero for each parameter (but the opening weights): as two long vectors, and as views of these by parameter."""
+        both = self.last.new_empty(2, sum(parameter.numel() for parameter in self.parameters))
+        both[:, self.opening.weight.numel() :] = 0.0
         return both, self._by_parameter(both)
 
     def _by_parameter(self, both: Tensor) -> ByParameter:

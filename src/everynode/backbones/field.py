@@ -52,6 +52,11 @@ class Hop:
         return self._restrict(self.graph.looped_adjacency)
 
     @cached_property
+    def sums(self) -> tuple[SparseMatrix, SparseMatrix]:
+        """What adds up numbers, one for each entry of :math:`\\tilde A`, by target and by source."""
+        return self.looped_adjacency.pattern.sums(self.graph.dtype)
+
+    @cached_property
     def choice(self) -> SparseMatrix:
         """The matrix that picks the targets out of the opening layer's nodes, where they are not the same."""
         assert self.origins is not None

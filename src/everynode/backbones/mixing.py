@@ -71,8 +71,8 @@ class Attention:
     def __init__(self, layer: GATLayer, hop: Hop, inputs: Level, x: Tensor, direction: Tensor, scores: Tensor, attention: Tensor):
         self.layer, self.hop, self.inputs = layer, hop, inputs
         self.made_of = x, direction, scores, attention  # of the whole graph
-        adjacency = hop.looped_adjacency
-        self.pattern, self.by_row, self.by_column = adjacency.pattern, adjacency.by_row, adjacency.by_column
+        self.pattern = hop.looped_adjacency.pattern
+        self.by_row, self.by_column = hop.sums
         self.x, self.direction = inputs.pick(x), direction
         self.matrix = SparseMatrix(self.pattern, hop.pick(attention))
         # LeakyReLU's factor, at the edges

@@ -125,10 +125,7 @@ class Network(nn.Module):
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:
                 return self._run(view.features, view.field.hops)
-        if not self.training:
-            logits = self._run(self._features(graph), [Hop(graph)] * len(self.layers))
-        else:
-            logits = self._train(graph)
+        logits = self._train(graph) if self.training else self._run(self._features(graph), [Hop(graph)] * len(self.layers))
         return logits if nodes is None else logits.index_select(0, nodes)
 
     def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
@@ -171,16 +168,15 @@ class Network(nn.Module):
         gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
         or a parameter is frozen: then there is only the long way.
         """
-        if self._last is None or not all(p.requires_grad for p in self.parameters()):
+        parameters = list(self.parameters())
+        if self._last is None or not all(p.requires_grad for p in parameters):
             return None
         trace, graph, version = self._last
         if logits is not trace.logits or logits._version != version:
             return None
         view = self._view(graph, nodes)
-        features = trace.features
-        if view.entries is not None:
-            features = _like(view.features, features, view.entries)
-        return Curvature(self, trace, view.field, features).cosine(labels, halves)
+        features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
+        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves)
 
     @property
     def stack(self) -> list[Layer]:
@@ -212,13 +208,6 @@ class Network(nn.Module):
         return {"gnn": list(self.layers.parameters()), "oc": [*self.opening.parameters(), *self.closing.parameters()]}
 
 
-def _like(part: SparseMatrix | Tensor, whole: SparseMatrix | Tensor, entries: Tensor) -> SparseMatrix | Tensor:
-    """What :func:`_restrict` would make of the ``whole`` if it were asked for the same ``part`` as before."""
-    if isinstance(part, Tensor) or isinstance(whole, Tensor):
-        return whole.index_select(0, entries)
-    return part.with_values(whole.values.index_select(0, entries))
-
-
 def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[SparseMatrix | Tensor, Tensor | None]:
     """Some rows of the features (None: all), and which of the features' values (or rows, when dense) these are."""
     if rows is None:
@@ -228,3 +217,11 @@ def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[Spa
     entries, crow = rows_of(features.pattern, rows)
     pattern = Pattern(crow, features.pattern.col[entries], (len(rows), features.shape[1]))
     return SparseMatrix(pattern, features.values[entries]), entries
+
+
+def _select(features: SparseMatrix | Tensor, entries: Tensor, like: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
+    """What :func:`_restrict` makes of other values in the same places; ``like`` and ``entries`` are what it made the first time."""
+    if isinstance(features, SparseMatrix) and isinstance(like, SparseMatrix):
+        return like.with_values(features.values.index_select(0, entries))
+    assert isinstance(features, Tensor)  # both are sparse or both dense
+    return features.index_select(0, entries)
