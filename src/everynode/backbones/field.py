@@ -128,8 +128,10 @@ class Field:
 
 
 def _positions(nodes: Tensor | None, among: Tensor | None) -> Tensor | None:
-    """Where some nodes stand among (sorted) others; None if both are all."""
-    return nodes if nodes is None or among is None else torch.searchsorted(among, nodes)
+    """Where some nodes stand among (sorted) others; None if they are the same."""
+    if nodes is None or among is None:
+        return nodes
+    return None if torch.equal(nodes, among) else torch.searchsorted(among, nodes)
 
 
 def choice(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
