@@ -16,7 +16,7 @@ from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, count, interval, number, p_value
 
 #: Points of a training curve that are drawn.
-CURVE_POINTS = 120
+CURVE_POINTS = 100
 #: Digits of a run key that are shown; `everynode results show` takes them.
 KEY_DIGITS = 12
 #: How the terms are called in the paper.
@@ -71,9 +71,10 @@ def command(experiment: Experiment, preset: str) -> str:
     return f"everynode reproduce {experiment.id} --preset {preset}"
 
 
-def place_name(cell: CellOutcome) -> str:
+def place_name(experiment: Experiment, cell: CellOutcome) -> str:
     """A cell by its place."""
-    return " · ".join(part for part in (cell.cell.panel, cell.cell.row, cell.cell.column) if part)
+    column = f"{experiment.x} {cell.cell.column}" if experiment.x else cell.cell.column
+    return " · ".join(part for part in (cell.cell.panel, cell.cell.row, column) if part)
 
 
 def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, source: Source) -> Html:
@@ -81,7 +82,7 @@ def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, so
     records = [source.records[key] for key in cell.keys]
     fine = [record for record in records if "error" not in record]
     close = h("button", "×", popovertarget=ident, popovertargetaction="hide", aria_label="Close", class_="close")
-    head = h("header", h("div", h("p", experiment.title, class_="over"), h("h3", place_name(cell), id=f"{ident}-h")), close)
+    head = h("header", h("div", h("p", experiment.title, class_="over"), h("h3", place_name(experiment, cell), id=f"{ident}-h")), close)
     body = (
         _facts(experiment, cell),
         _diagnostic(experiment, cell),
@@ -146,7 +147,7 @@ def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html |
         terms.pop("total", None)
     word, entry = DIFFER[experiment.over]
     of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
-    plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms, training nodes", mark=best)]
+    plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms of the loss", mark=best)]
     if "val_accuracy" in curve:
         values = {"validation accuracy": [100 * curve["val_accuracy"][e] for e in epochs]}
         plots.append(svg.curves(epochs, values, label=f"Validation accuracy over epochs, {of}", x_label="epoch",
@@ -206,7 +207,7 @@ def _runs(experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[s
     shown = "test_accuracy" if metric == "positions" else metric
     getters: dict[str, Callable[[dict[str, Any]], str]] = {
         word: lambda r: str(r.get(entry, DASH)),
-        metric_name(shown): lambda r: number(_value(r, shown), digits),
+        "test, %" if shown == "test_accuracy" else metric_name(shown): lambda r: number(_value(r, shown), digits),
         "validation, %": lambda r: number(_value(r, "val_accuracy"), 1),
         "best epoch": lambda r: str(r.get("best_epoch", DASH)),
         "epochs": lambda r: str(r.get("epochs", DASH)),
@@ -237,13 +238,13 @@ def _settings(cell: CellOutcome, source: Source) -> Html | None:
     if not cell.keys:
         return None
     run = source.runs[cell.keys[0]]
-    where = {"graph": run.dataset, "split": run.split, "training nodes a class": run.per_class, "objective": run.objective}
-    where |= {"task": run.task, "data": f"SHA-256 {run.graph_digest[:KEY_DIGITS]}"}
+    where = {"dataset": run.dataset, "split": run.split, "per_class": run.per_class, "objective": run.objective, "task": run.task}
+    where |= {"graph_digest": f"{run.graph_digest[:KEY_DIGITS]}…"}
     settings = {} if run.task in ("describe", "tsne-input") else dataclasses.asdict(run.settings)
     both = {**{k: v for k, v in where.items() if v is not None}, **settings}
-    listed = [h("div", h("dt", name.replace("_", " ")), h("dd", _setting(found))) for name, found in both.items()]
+    listed = "\n".join(f"{name} = {_setting(found)}" for name, found in both.items())
     made = [h("p", text, class_="small") for text in source.versions(cell.keys)]
-    return join(h("h4", "Settings"), h("dl", listed, class_="settings"), h("h4", "Versions"), made)
+    return join(h("h4", "Settings"), h("pre", listed, class_="settings"), h("h4", "Versions"), made)
 
 
 def _setting(found: Any) -> str:

@@ -30,7 +30,7 @@ def line_plots(experiment: Experiment, panels: Mapping[str, Sequence[CellOutcome
         plots.append(_figure(plot, panel))
     if not plots:
         return None
-    return h("div", _legend(rows, "line"), h("div", plots, class_="plots"), class_="figure")
+    return h("div", _legend(rows, "line"), h("div", plots, class_="plots few" if len(plots) == 1 else "plots"), class_="figure")
 
 
 def bar_plot(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html | None:
@@ -40,7 +40,7 @@ def bar_plot(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[
     if not any(series.values()):
         return None
     plot = svg.bars(series, columns, label=f"{experiment.title}: {', '.join(rows)}", x_label=experiment.x, y_label="test accuracy, %")
-    return h("div", _legend(rows, "bar"), h("div", _figure(plot, ""), class_="plots"), class_="figure")
+    return h("div", _legend(rows, "bar"), h("div", _figure(plot, ""), class_="plots few"), class_="figure")
 
 
 def maps(cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: Source) -> Html | None:

@@ -9,7 +9,7 @@ from importlib import resources
 #: Elements without content, written ``<x/>`` (right for SVG, tolerated in HTML).
 EMPTY = frozenset(("meta", "link", "br", "path", "line", "rect", "circle"))
 #: Elements whose end HTML infers: in thousands of table rows the end tags would be a tenth of a page.
-INFERRED = frozenset(("td", "th", "tr"))
+INFERRED = frozenset(("td", "th", "tr", "thead", "tbody", "dt", "dd", "li"))
 
 
 class Html(str):

@@ -18,9 +18,9 @@ from everynode.report.text import significant
 COLOURS = 8
 #: The size of a plot in its own units. It is small, so that its text stays readable on a telephone.
 WIDTH, HEIGHT = 420, 264
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 40
-#: Curves and clouds have whole coordinates, this many to a unit: short text, and finer than a screen.
-FINE = 10
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 30, 42
+#: Curves have whole coordinates, so many to a unit: short text, and finer than a screen.
+FINE = 8
 #: Markers around the origin.
 MARKERS = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-4.8l4.6 8h-9.2z", "M0-5l5 5l-5 5l-5-5z",
@@ -88,7 +88,11 @@ def lines(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_
         places = [(x(point.x) + shift[name], y(point.y), point) for point in made]
         path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
         whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
-        marks = [_mark(i, px, py, x(point.x), point, f"{x_label} {significant(point.x)}", name) for px, py, point in places]
+        marks = [
+            h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt",
+              **_said(x(point.x), point, f"{x_label} {significant(point.x)}", name))
+            for px, py, point in places
+        ]  # fmt: skip
         drawn.append(h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
                        class_=f"s{i % COLOURS}", data_series=i))  # fmt: skip
     return _plot(label, _grid(y, y_label), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
@@ -108,13 +112,14 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
         for point in made:
             middle = LEFT + group * (point.x + 0.5)
             at = middle + (i - (len(series) - 1) / 2) * (width + 4)
-            box = h("rect", x=_c(at - width / 2), y=_c(y(point.y)), width=_c(width), height=_c(y.start - y(point.y)), class_="bar")
             whisker = f"M{_c(at)} {_c(y(point.low))}V{_c(y(point.high))}" if _has_interval(point) else ""
-            head = names[int(point.x)]
-            top = y(point.high if whisker else point.y) - 6
-            number = h("text", significant(point.y), x=_c(at), y=_c(top), class_="tick", text_anchor="middle")
-            mark = _mark(i, at, y(point.y), middle, point, head, name)
-            boxes += [box, h("path", d=whisker, class_="whisker") if whisker else None, mark, number]
+            top, place = y(point.high if whisker else point.y) - 6, {"x": _c(at - width / 2), "y": _c(y(point.y))}
+            said = _said(middle, point, names[int(point.x)], name)
+            boxes += [
+                h("rect", **place, width=_c(width), height=_c(y.start - y(point.y)), class_="bar", **said),
+                h("path", d=whisker, class_="whisker") if whisker else None,
+                h("text", significant(point.y), x=_c(at), y=_c(top), class_="xt"),
+            ]
         drawn.append(h("g", boxes, class_=f"s{i % COLOURS} fill{i % 4}", data_series=i))
     marks = [(LEFT + group * (k + 0.5), name) for k, name in enumerate(names)]
     floor = h("path", d=f"M{LEFT} {_c(y.start)}H{WIDTH - RIGHT}", class_="axis")
@@ -128,18 +133,21 @@ def curves(
     finite = [value for values in series.values() for value in values if math.isfinite(value)]
     steps = ticks(min(finite, default=0.0), max(finite, default=1.0), 4)
     x, y = Axis(xs[0], max(xs[-1], xs[0] + 1), LEFT, WIDTH - RIGHT), Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP)
+    # Along x the path counts in epochs, and is stretched: one digit a step instead of two.
+    width = (x.end - x.start) / (x.high - x.low)
+    stretch = f"matrix({width:.6g} 0 0 {1 / FINE:g} {x.start - width * x.low:.6g} 0)"
     drawn: list[Html | None] = []
     if mark is not None:
         at = _c(x(mark))
         drawn.append(h("path", d=f"M{at} {TOP}V{HEIGHT - BOTTOM}", class_="best"))
         side = "end" if x(mark) > WIDTH / 2 else "start"
-        drawn.append(h("text", f"best {mark}", x=_c(x(mark) + (-4 if side == "end" else 4)), y=TOP + 8, class_="tick", text_anchor=side))
+        drawn.append(h("text", f"best {mark}", x=_c(x(mark) + (-4 if side == "end" else 4)), y=TOP + 8, text_anchor=side))
     for i, (name, values) in enumerate(series.items()):
-        path = _fine_path([(FINE * x(a), FINE * y(b)) for a, b in zip(xs, values, strict=True) if math.isfinite(b)])
+        path = _fine_path([(a, FINE * y(b)) for a, b in zip(xs, values, strict=True) if math.isfinite(b)])
         look = f"curve s{i % COLOURS} dash{i}"
-        drawn.append(h("path", d=path, class_=look, data_series=i, data_name=name, transform=f"scale({1 / FINE})"))
+        drawn.append(h("path", d=path, class_=look, data_series=i, data_name=name, transform=stretch))
     marks = [(x(v), significant(v, 4)) for v in ticks(xs[0], xs[-1], 4) if xs[0] <= v <= xs[-1]]
-    scale = " ".join(f"{v:g}" for v in (x.low, x.high, x.start, x.end, y.low, y.high, y.start, y.end))
+    scale = " ".join(f"{v:g}" for v in (x.low, x.high, x.start, x.end, y.low, y.high, y.start, y.end, FINE))
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
 
 
@@ -215,8 +223,8 @@ def _y_axis(points: Sequence[Point]) -> Axis:
 def _grid(y: Axis, label: str, steps: Sequence[float] | None = None) -> Html:
     steps = ticks(y.low, y.high) if steps is None else steps
     rules = "".join(f"M{LEFT} {_c(y(v))}H{WIDTH - RIGHT}" for v in steps)
-    numbers = [h("text", significant(v, 6), x=LEFT - 7, y=_c(y(v) + 4), class_="tick", text_anchor="end") for v in steps]
-    return h("g", h("path", d=rules, class_="grid"), numbers, h("text", label, x=2, y=12, class_="label"))
+    numbers = [h("text", significant(v, 6), x=LEFT - 7, y=_c(y(v) + 4), class_="yt") for v in steps]
+    return h("g", h("path", d=rules, class_="grid"), numbers, h("text", label, x=10, y=16))
 
 
 def _x_ticks(marks: Sequence[tuple[float, str]], label: str) -> Html:
@@ -224,22 +232,21 @@ def _x_ticks(marks: Sequence[tuple[float, str]], label: str) -> Html:
     for at, text in marks:  # on a crowded axis some ticks stay without a number
         half = 3.6 * len(text)
         if at - half > end + 5:
-            texts.append(h("text", text, x=_c(at), y=HEIGHT - BOTTOM + 17, class_="tick", text_anchor="middle"))
+            texts.append(h("text", text, x=_c(at), y=HEIGHT - BOTTOM + 17, class_="xt"))
             end = at + half
     rule = "".join(f"M{_c(at)} {HEIGHT - BOTTOM}v4" for at, _text in marks)
-    name = h("text", label, x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 6, class_="label", text_anchor="middle")
+    name = h("text", label, x=(LEFT + WIDTH - RIGHT) // 2, y=HEIGHT - 7, class_="xt")
     return h("g", h("path", d=rule, class_="axis"), texts, name)
 
 
-def _mark(index: int, px: float, py: float, column: float, point: Point, head: str, name: str) -> Html:
-    """A marker; ``data-x`` says with which others it shares a hover box."""
-    return h("path", d=MARKERS[index % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt", data_x=_c(column),
-             data_head=head, data_name=name, data_tip=point.tip, data_opens=point.opens)  # fmt: skip
+def _said(column: float, point: Point, head: str, name: str) -> dict[str, str | None]:
+    """What the script tells of a mark; ``data-x`` says with which others it shares a hover box."""
+    return {"data_x": _c(column), "data_head": head, "data_name": name, "data_tip": point.tip, "data_opens": point.opens}
 
 
-def _fine_path(places: Sequence[tuple[float, float]]) -> str:
+def _fine_path(places: Sequence[tuple[int, float]]) -> str:
     """A path with whole, relative coordinates: a third of the text that absolute ones take."""
-    whole = [(round(px), round(py)) for px, py in places]
+    whole = [(px, round(py)) for px, py in places]
     if not whole:
         return ""
     steps = (f"{b[0] - a[0]}{'' if b[1] < a[1] else ' '}{b[1] - a[1]}" for a, b in pairwise(whole))

@@ -88,16 +88,16 @@
     };
     for (const mark of all("[data-tip]", plot)) add(Number(mark.dataset.x), mark.dataset.head, `${mark.dataset.name}: ${mark.dataset.tip}`);
     if (plot.dataset.scale) {
-      const [x0, x1, left, right, y0, y1, bottom, top] = plot.dataset.scale.split(" ").map(Number);
+      const [x0, x1, left, right, y0, y1, bottom, top, fine] = plot.dataset.scale.split(" ").map(Number);
       for (const curve of all(".curve", plot)) {
         const steps = (curve.getAttribute("d").match(/-?\d+/g) || []).map(Number);
         let x = 0, y = 0;
         for (let i = 0; i + 1 < steps.length; i += 2) {
           x += steps[i];
           y += steps[i + 1];
-          const at = Math.round(x0 + ((x / 10 - left) / (right - left)) * (x1 - x0));
-          const value = y0 + ((y / 10 - bottom) / (top - bottom)) * (y1 - y0);
-          add(x / 10, `${plot.dataset.x} ${at}`, `${curve.dataset.name}: ${Number(value.toPrecision(3))}`);
+          const at = left + ((x - x0) / (x1 - x0)) * (right - left);
+          const value = y0 + ((y / fine - bottom) / (top - bottom)) * (y1 - y0);
+          add(at, `${plot.dataset.x} ${x}`, `${curve.dataset.name}: ${Number(value.toPrecision(3))}`);
         }
       }
     }
@@ -110,7 +110,7 @@
     const view = plot.viewBox.baseVal;
     const line = plot.querySelector("path").cloneNode();
     line.setAttribute("class", "cross");
-    line.setAttribute("d", `M${place.x} 26V${view.height - 40}`);
+    line.setAttribute("d", `M${place.x} 30V${view.height - 42}`);
     plot.append(line);
     plot.place = place;
     tip.replaceChildren(make("b", place.head), ...place.lines.map((text) => make("div", text)));
