@@ -13,7 +13,7 @@ from everynode.experiments.run import Run
 from everynode.experiments.statistics import summarise
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
-from everynode.report.text import DASH, count, interval, number, p_value
+from everynode.report.text import DASH, as_printed, count, interval, number, p_value
 
 #: Points of a training curve that are drawn.
 CURVE_POINTS = 100
@@ -108,7 +108,7 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
             rows.append(("standard deviation", number(found.std, digits)))
             rows.append(("95% interval of the mean", interval(found.low, found.high, digits)))
     if cell.cell.published is not None:
-        rows.append(("in the paper", f"{cell.cell.published:g}"))
+        rows.append(("in the paper", as_printed(cell.cell.published)))
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:

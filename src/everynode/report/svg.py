@@ -249,8 +249,9 @@ def _fine_path(places: Sequence[tuple[int, float]]) -> str:
     whole = [(px, round(py)) for px, py in places]
     if not whole:
         return ""
+    whole = whole if len(whole) > 1 else whole * 2  # a point alone is drawn as a dot
     steps = (f"{b[0] - a[0]}{'' if b[1] < a[1] else ' '}{b[1] - a[1]}" for a, b in pairwise(whole))
-    return f"M{whole[0][0]} {whole[0][1]}l{' '.join(steps)}" if len(whole) > 1 else f"M{whole[0][0]} {whole[0][1]}h0"
+    return f"M{whole[0][0]} {whole[0][1]}l{' '.join(steps)}"
 
 
 def _plot(label: str, *children: Html | Sequence[Html | None], **data: str) -> Html:

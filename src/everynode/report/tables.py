@@ -9,7 +9,7 @@ from everynode.experiments.declare import Experiment
 from everynode.experiments.outcome import CellOutcome
 from everynode.report.cell import digits_of
 from everynode.report.html import Html, h, scroll
-from everynode.report.text import DASH, interval, number, p_value
+from everynode.report.text import DASH, as_printed, interval, number, p_value
 
 #: Below this, a corrected p-value is called significant.
 SIGNIFICANT = 0.05
@@ -51,7 +51,7 @@ def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[Ce
 def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]) -> Html:
     if cell is None:
         return h("td")
-    paper = h("span", f"paper {cell.cell.published:g}", class_="paper") if cell.cell.published is not None else None
+    paper = h("span", f"paper {as_printed(cell.cell.published)}", class_="paper") if cell.cell.published is not None else None
     if not cell.keys:
         return h("td", h("span", DASH, class_="mean"), paper, h("span", "not run", class_="flag"), class_="none")
     digits, found, gain = digits_of(experiment, cell), cell.summary, cell.gain
@@ -83,7 +83,7 @@ def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[C
         "mean": lambda c: _number(c, None if c.summary is None else c.summary.mean, experiment, opens=ids[c]),
         "std": lambda c: _number(c, None if c.summary is None else c.summary.std, experiment),
         "95% interval": lambda c: _range(c, c.summary, experiment),
-        "paper": lambda c: h("td", "" if c.cell.published is None else f"{c.cell.published:g}"),
+        "paper": lambda c: h("td", "" if c.cell.published is None else as_printed(c.cell.published)),
         "verdict": lambda c: h("td", badge(c.verdict)),
         "gain": lambda c: _number(c, c.gain.mean if c.gain and c.gain.count > 1 else None, experiment, sign=True),
         "gain's 95% interval": lambda c: _range(c, c.gain, experiment),

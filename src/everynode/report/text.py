@@ -19,6 +19,15 @@ def number(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
     return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", "−")
 
 
+def as_printed(value: float) -> str:
+    """A number of the paper, with the digits that it prints.
+
+    >>> as_printed(85.3), as_printed(79.0), as_printed(1166243.0)
+    ('85.3', '79', '1,166,243')
+    """
+    return f"{value:,.12g}".replace("-", "−")
+
+
 def significant(value: float | None, digits: int = 3) -> str:
     """A number with so many significant digits, or a dash.
 
