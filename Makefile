@@ -6,13 +6,14 @@ READY := $(VENV)/ready
 # Many small runs want one thread each: two on two busy cores spin while they wait.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench reproduce clean
 
 help:
 	@echo "make demo    ENC against cross-entropy on the bundled graph, and a saved model (minutes)"
 	@echo "make test    the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
+	@echo "make reproduce   the paper's tables and figures (hours; REPRODUCE='--max-minutes 2' for the short runs only)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +31,12 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+reproduce: $(READY)
+	$(BIN)/everynode reproduce all $(REPRODUCE)
+	$(BIN)/everynode results export results/runs-paper.csv
+	$(BIN)/everynode results tables results/tables-paper.json
+	$(BIN)/python tools/readme.py
 
 bench: $(READY)
 	$(BIN)/everynode bench $(BENCH)

@@ -15,6 +15,7 @@ import torch
 from common import write
 from everynode.benchmarks.sides import Ours, one_fold, settings_for
 from everynode.data import load
+from everynode.training.memory import reused_memory
 
 
 def main() -> None:
@@ -27,13 +28,14 @@ def main() -> None:
             settings["enc, CVG every 4th step"] = dataclasses.replace(settings["enc"], cvg_every=4)
             sides = {name: Ours(graph, choice) for name, choice in settings.items()}
             times: dict[str, list[float]] = {name: [] for name in sides}
-            for turn in range(30):
-                for name, side in sides.items():
-                    start = time.perf_counter()
-                    for _ in range(4):
-                        side.step()
-                    if turn >= 3:
-                        times[name].append((time.perf_counter() - start) / 4)
+            with reused_memory():  # as in the training loop
+                for turn in range(30):
+                    for name, side in sides.items():
+                        start = time.perf_counter()
+                        for _ in range(4):
+                            side.step()
+                        if turn >= 3:
+                            times[name].append((time.perf_counter() - start) / 4)
             ms = {name: 1000 * statistics.median(values) for name, values in times.items()}
             row = {"split": split, "network": f"{backbone}-{layers}", "ms": ms, "price": {name: ms[name] / ms["ce"] for name in ms}}
             print(split, row["network"], *(f"{name}: {row['price'][name]:.2f}x" for name in ms), flush=True)

@@ -75,7 +75,7 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     modules = done.stderr.split()
     assert "everynode.cli" in modules
-    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx"} & set(modules)
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba"} & set(modules)
     assert done.stdout.strip()
 
 

@@ -13,8 +13,12 @@ from torch import Tensor
 
 
 def log_softmax_by_class(logits: Tensor) -> Tensor:
-    """The log-softmax of n x k logits as k x n: over long rows torch's kernels are vectorised, over k columns they are not."""
-    return torch.log_softmax(logits.T.contiguous(), dim=0)
+    """The log-softmax of n x k logits as k x n: over long rows torch's kernels are vectorised, over k columns they are not.
+
+    Logits in half precision give single: a sum over all nodes needs it, and there are no sparse products in less.
+    """
+    half = logits.dtype in (torch.float16, torch.bfloat16)
+    return torch.log_softmax(logits.T.contiguous(), dim=0, dtype=torch.float32 if half else None)
 
 
 def mean_prediction(y: Tensor) -> tuple[Tensor, Tensor]:
@@ -36,36 +40,35 @@ class _Cosine(torch.autograd.Function):
     @staticmethod
     def forward(ctx, *both: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(*both)
-        dot, norm_a, norm_b = dots_and_norms(both[: len(both) // 2], both[len(both) // 2 :])
-        return dot / (norm_a * norm_b) if meaningful(norm_a, norm_b) else dot.new_zeros(())
+        dot, square_a, square_b = dots(both[: len(both) // 2], both[len(both) // 2 :])
+        return dot / (square_a.sqrt() * square_b.sqrt()) if meaningful(square_a.item(), square_b.item(), dot.dtype) else dot.new_zeros(())
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
         both = ctx.saved_tensors
         half = len(both) // 2
-        dot, norm_a, norm_b = dots_and_norms(both[:half], both[half:])
-        if not meaningful(norm_a, norm_b):
+        dot, square_a, square_b = dots(both[:half], both[half:])
+        if not meaningful(square_a.item(), square_b.item(), dot.dtype):
             return tuple(torch.zeros_like(x) for x in both)
-        cross = grad / (norm_a * norm_b)
-        own_a, own_b = -cross * dot / norm_a.square(), -cross * dot / norm_b.square()
+        cross = grad / (square_a.sqrt() * square_b.sqrt())
+        own_a, own_b = -cross * dot / square_a, -cross * dot / square_b
         for_a = [cross * b + own_a * a for a, b in zip(both[:half], both[half:], strict=True)]
         for_b = [cross * a + own_b * b for a, b in zip(both[:half], both[half:], strict=True)]
         return (*for_a, *for_b)
 
 
-def dots_and_norms(a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """The dot product and the norms of two lists of tensors, each taken as one long vector."""
+def dots(a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """The products a . b, a . a and b . b of two lists of tensors, each taken as one long vector."""
     a, b = [x.reshape(-1) for x in a], [x.reshape(-1) for x in b]
-    dots = [torch.dot(x, y) for x, y in zip(a + a + b, b + a + b, strict=True)]
-    dot, squared_a, squared_b = torch.stack(dots).view(3, -1).sum(1)
-    return dot, squared_a.sqrt(), squared_b.sqrt()
+    ab, aa, bb = torch.stack([torch.dot(x, y) for x, y in zip(a + a + b, b + a + b, strict=True)]).view(3, -1).sum(1)
+    return ab, aa, bb
 
 
-def meaningful(norm_a: Tensor, norm_b: Tensor) -> bool:
-    """Whether the squares of the norms are so far from underflow that a quotient of them can be trusted."""
-    info = torch.finfo(norm_a.dtype)
-    low, high = sorted((norm_a.item(), norm_b.item()))
-    return low**2 > info.tiny / info.eps and high**2 < info.max
+def meaningful(square_a: float, square_b: float, dtype: torch.dtype) -> bool:
+    """Whether the squares of two norms are so far from underflow that a quotient of them can be trusted."""
+    info = torch.finfo(dtype)
+    low, high = sorted((square_a, square_b))
+    return low > info.tiny / info.eps and high < info.max
 
 
 def cosine(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:

@@ -69,6 +69,13 @@ class Pattern:
         other.__dict__["transpose"], other.__dict__["order"] = self, back
         return other
 
+    def sums(self, dtype: torch.dtype) -> tuple[SparseMatrix, SparseMatrix]:
+        """The matrices that add up numbers, one for each entry of this pattern: by row, and by column."""
+        ones = torch.ones(self.nnz, dtype=dtype, device=self.col.device)
+        by_row = Pattern(self.crow, torch.arange(self.nnz, device=self.col.device), (self.shape[0], self.nnz))
+        by_column = Pattern(self.transpose.crow, self.order, (self.shape[1], self.nnz))
+        return SparseMatrix(by_row, ones), SparseMatrix(by_column, ones)
+
     def to(self, device: torch.device | str) -> Pattern:
         """The same pattern on another device."""
         return Pattern(self.crow.to(device), self.col.to(device), self.shape)
@@ -216,9 +223,18 @@ class SparseMatrix:
         """``factor * matrix @ x`` in one pass; differentiable in ``x``."""
         return _Operator.apply(x, self, factor)
 
-    def add_product(self, out: Tensor, x: Tensor, factor: float) -> Tensor:
-        """Add ``factor * matrix @ x`` to ``out`` in place; not differentiable."""
-        return out.addmm_(self.csr, x, alpha=factor)
+    def add_products(self, out: Tensor, xs: Tensor, factor: float = 1.0, keep: float = 1.0) -> Tensor:
+        """Make ``out[p]`` ``keep * out[p] + factor * matrix @ xs[p]``, in place, for every p; not differentiable.
+
+        One product after the other: over twice as many columns MKL takes up to five times as long.
+        """
+        for y, x in zip(out.unbind(), xs.unbind(), strict=True):
+            y.addmm_(self.csr, x, beta=keep, alpha=factor)
+        return out
+
+    def products(self, xs: Tensor, factor: float = 1.0) -> Tensor:
+        """``factor * matrix @ xs[p]`` for every p; not differentiable."""
+        return self.add_products(xs.new_empty(len(xs), self.shape[0], xs.shape[2]), xs, factor, keep=0.0)
 
     def blend(self, x: Tensor, base: Tensor, weight: float) -> Tensor:
         """``(1 - weight) * matrix @ x + weight * base`` without a pass over the nodes for each operation; differentiable in both."""

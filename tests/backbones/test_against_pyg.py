@@ -301,7 +301,7 @@ def test_a_field_is_what_can_be_reached_against_the_arcs(directed: bool) -> None
     reached = [set(NODES.tolist())]
     for _ in range(2):
         reached.append({j for i in reached[-1] for j in range(graph.num_nodes) if adjacency[i, j]})
-    assert set(field.sources.tolist()) == reached[-1]
+    assert [set(level.nodes.tolist()) for level in field.levels] == reached[::-1]
     assert [set(hop.sources.tolist()) for hop in field.hops] == [reached[2], reached[1]]
     assert field.cost == pytest.approx(sum(map(len, reached)) / (3 * graph.num_nodes))
     for operator in ("gcn_operator", "looped_adjacency"):

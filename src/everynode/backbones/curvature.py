@@ -1,224 +1,177 @@
-r"""Cross-validating gradients by hand, for networks whose layers are linear between their ReLUs (GCN and GCNII).
+r"""Cross-validating gradients by hand.
 
-Autograd would go through the network once for each half's gradient and then back through all of that again, hundreds of small
-operations. Here both halves travel together, over the receptive field of the labelled nodes only, in four sweeps:
+Autograd would go through the network once for each half's gradient and then back through all of that again, more than a thousand
+operations. Here both halves travel together, over the receptive field of the labelled nodes only and along the values of the training
+pass itself:
 
 A. back: the gradients :math:`g_p` of the two halves' cross-entropies;
 B. their cosine, and its derivatives :math:`v_p = \partial \cos / \partial g_p`;
-C. forward: how every layer's values move when the weights move along :math:`v_p`;
-D. back: how the gradients move then, which is :math:`\sum_p H_p v_p = \partial \cos / \partial \theta`.
+C. forward: the movement of every value when the parameters move along :math:`v_p`, written with a dot;
+D. how the gradients move then, which is :math:`\sum_p H_p v_p = \partial \cos / \partial \theta`.
 
-A layer is :math:`u = S M` with :math:`S = (1 - \alpha) \tilde P x + \alpha f_0` and :math:`M = (1 - \beta) I + \beta W`
-(GCN: :math:`\alpha = 0, \beta = 1`). What exists once per half has shape n x 2 x c: as n x 2c it is one sparse product, as 2n x c one
-product with a weight matrix, without a copy. After sweep C the halves need not be told apart and are summed.
+A layer is :math:`u = S M` with :math:`M = (1 - \beta) I + \beta W`. With :math:`d_p` the gradient at u, those at S and M are
+:math:`d_p M^\top` and :math:`S^\top d_p`. They move because :math:`d_p` does, and by :math:`\sum_p d_p \dot M_p^\top` and
+:math:`\sum_p \dot S_p^\top d_p` of their own. Only the latter are worked out here. Their way back through the network is that of every
+other gradient: so they are handed to autograd (:class:`~everynode.backbones.known.Known`) at the S and M of the training pass, and take
+the way back together with the rest of the objective, for nothing. How S is made is the business of :mod:`everynode.backbones.mixing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
-from everynode.backbones.field import Hop
-from everynode.numerics import dots_and_norms, meaningful
-from everynode.sparse import SparseMatrix
+from everynode.backbones.field import Field, Level
+from everynode.backbones.known import Known
+from everynode.backbones.layer import Step
+from everynode.backbones.mixing import ByParameter, mixing
+from everynode.numerics import meaningful
+from everynode.sparse import SparseMatrix, drop
 
 if TYPE_CHECKING:
-    from everynode.backbones.network import Linear, LinearLayer
+    from everynode.backbones.network import Network
 
 
-#: Something of both halves.
-Pair = tuple[Tensor, Tensor]
+@dataclass(frozen=True)
+class Trace:
+    """The values that a training pass went through, almost all of which autograd keeps anyway."""
 
+    #: By place, counted from the input: the probability and the noise of its dropout, where there is one.
+    dropouts: dict[int, tuple[float, Tensor]]
+    #: The features after their dropout, and what the opening layer made of them, after ReLU.
+    features: SparseMatrix | Tensor
+    opened: Tensor
+    steps: list[Step]
+    #: What went into the closing layer, and what came out.
+    last: Tensor
+    logits: Tensor
 
-class _Known(torch.autograd.Function):
-    """A value whose gradients are known already."""
-
-    @staticmethod
-    def forward(ctx, value: Tensor, gradients: Sequence[Tensor], *parameters: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(*gradients)
-        return value.clone()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
-        return (None, None, *(grad * g for g in ctx.saved_tensors))
-
-
-def known(value: Tensor, gradients: dict[nn.Parameter, Tensor]) -> Tensor:
-    """``value`` as a differentiable function of the parameters (once: these gradients are numbers)."""
-    return _Known.apply(value, list(gradients.values()), *gradients)
+    def factor(self, f: Tensor, place: int, level: Level) -> Tensor:
+        """The factor of ReLU and dropout between a layer and the next, from the result ``f`` of the ReLU."""
+        active = level.pick(f).sign()
+        if place not in self.dropouts:
+            return active
+        p, noise = self.dropouts[place]
+        return drop(active, p, level.pick(noise))
 
 
 class Curvature:
-    """One network's pass over a receptive field, kept so that :meth:`cosine` can go through it again and again."""
+    """The sweeps through a network, along the values of its last training pass, over a receptive field."""
 
     @torch.no_grad()
-    def __init__(
-        self,
-        opening: Linear,
-        layers: Sequence[LinearLayer],
-        closing: Linear,
-        features: SparseMatrix | Tensor,
-        hops: Sequence[Hop],
-        dropout: Callable[[Tensor, int], Tensor],
-        scales: Sequence[float],
-    ):
-        """``features``: after their dropout. ``dropout(x, place)``: x after that place's dropout; ``scales``: its factors, by place."""
-        self.opening, self.layers, self.closing, self.features, self.hops = opening, layers, closing, features, hops
-        f_0 = torch.relu_(opening(features))
-        self.active = _where_positive(f_0, 1.0)  # the opening layer's ReLU
-        x = dropout(f_0, 1)
-        #: By layer: its S; its M; and the factor of ReLU and dropout between its result u and the next layer's input x.
-        self.mixed: list[Tensor] = []
-        self.matrices: list[Tensor] = []
-        self.factors = [self.active if x is f_0 else _where_positive(x, scales[1])]
-        for place, (layer, hop) in enumerate(zip(layers, hops, strict=True), start=2):
-            self.mixed.append(_mix(layer, hop, x, f_0))
-            self.matrices.append(layer.matrix())
-            x = dropout(torch.relu_(self.mixed[-1] @ self.matrices[-1]), place)
-            self.factors.append(_where_positive(x, scales[place]))
-        self.last = x
-        #: The n x k logits of the field's nodes.
-        self.logits = closing(x)
+    def __init__(self, network: Network, parameters: list[nn.Parameter], trace: Trace, field: Field, features: SparseMatrix | Tensor):
+        """``parameters``: all of the network's; ``features``: those of the field's first level, after their dropout."""
+        self.opening, self.layers, self.closing = network.opening, network.stack, network.closing
+        # The opening weights are by far the most parameters. They come first, so that the rest can be written to without them.
+        self.parameters = list(dict.fromkeys([self.opening.weight, *parameters]))
+        self.trace, self.levels, self.features = trace, field.levels, features
+        steps = trace.steps
+        self.mixings = [
+            mixing(layer, hop, level, step.made_of)
+            for layer, hop, level, step in zip(self.layers, field.hops, field.levels[:-1], steps, strict=True)
+        ]
+        self.mixed = [level.pick(step.mixed) for level, step in zip(field.levels[1:], steps, strict=True)]
+        results = [trace.opened, *(step.result for step in steps)]
+        self.factors = [trace.factor(f, place, level) for place, (f, level) in enumerate(zip(results, field.levels, strict=True), start=1)]
+        self.last, self.logits = self.levels[-1].pick(trace.last), self.levels[-1].pick(trace.logits)
+        #: The opening layer's ReLU alone, for GCNII's way back to its result.
+        self.active = None
+        if any(layer.alpha for layer in self.layers):
+            self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    @torch.no_grad()
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor]) -> tuple[Tensor, dict[nn.Parameter, Tensor]]:
-        """The cosine of the two halves' cross-entropy gradients, and its gradient for every parameter."""
-        n = len(self.logits)
+    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor]) -> Tensor:
+        """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
+
+        ``labels``: those of the nodes in question; ``halves``: positions among these.
+        """
+        known = Known()
+        with torch.no_grad():
+            value = self._sweep(labels, halves, known)
+        return known.function(value)
+
+    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], known: Known) -> Tensor:
+        """The value of the cosine; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
-        share = y.new_zeros(n, 2)  # each node's weight in each half's mean
-        for p, half in enumerate(halves):
-            share[half, p] = 1.0 / len(half)
-        residual = y.clone()
-        residual[torch.arange(n, device=labels.device), labels] -= 1.0
-        top = share[:, :, None] * residual[:, None, :]  # n x 2 x k: the gradient at the logits
-        gradients, downs = self._gradients(top)
+        share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
+        for weights, half in zip(share, halves, strict=True):
+            weights.index_fill_(0, half, 1.0 / len(half))
+        residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
+        top = share * residual  # 2 x n x k: the gradient at the logits
+        both, gradients = self._nothing()
+        downs = self._back(top, gradients)
 
         # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1, and the same with 1 and 2 exchanged.
-        dot, norm_1, norm_2 = dots_and_norms([g for g, _ in gradients.values()], [g for _, g in gradients.values()])
-        if not meaningful(norm_1, norm_2):
-            return dot.new_zeros(()), {parameter: torch.zeros_like(parameter) for parameter in gradients}
-        value = dot / (norm_1 * norm_2)
-        a, b_1, b_2 = (x.item() for x in (1.0 / (norm_1 * norm_2), -value / norm_1.square(), -value / norm_2.square()))
-        directions = {
-            parameter: ((g_1 * b_1).add_(g_2, alpha=a), (g_2 * b_2).add_(g_1, alpha=a)) for parameter, (g_1, g_2) in gradients.items()
-        }
-        return value, self._moved_gradients(y, share, top, downs, directions)
+        (square_1, dot), (_, square_2) = (both @ both.T).tolist()
+        if not meaningful(square_1, square_2, both.dtype):
+            known.add(self.trace.logits, torch.zeros_like(self.trace.logits))
+            return y.new_zeros(())
+        a = 1.0 / (math.sqrt(square_1) * math.sqrt(square_2))  # not the root of a product, which might overflow
+        value = a * dot
+        directions = self._by_parameter(y.new_tensor([[-value / square_1, a], [a, -value / square_2]]) @ both)
+        moved = self._forth(downs, directions, known)
 
-    def _gradients(self, top: Tensor) -> tuple[dict[nn.Parameter, Pair], list[Tensor]]:
-        """A. The gradients of both halves, and for each layer the gradient at its u (n x 2 x c)."""
-        n, _, k = top.shape
-        c = self.last.shape[1]
-        found: dict[nn.Parameter, Pair] = {}
-        found[self.closing.weight] = _pair((self.last.T @ top.view(n, 2 * k)).view(c, 2, k))
-        found[self.closing.bias] = _pair(top.sum(0))
-        down = (top.view(2 * n, k) @ self.closing.weight.T).view(n, 2, c).mul_(self.factors[-1][:, None])
-        opened: Tensor | None = None  # what reaches the opening features on the side, in GCNII
+        # D, at the closing layer. The softmax turns the movement of the logits into that of the gradient there.
+        n, k = y.shape
+        w, v = self.closing.weight, directions[self.closing.weight]
+        z = (moved.view(2 * n, -1) @ w).view(2, n, k).baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
+        turned = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
+        known.add(self.trace.logits, turned, self.levels[-1].spread)
+        known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
+        known.add(w, moved.view(2 * n, -1).T @ top.view(2 * n, k))
+        return y.new_tensor(value)
+
+    def _back(self, top: Tensor, gradients: ByParameter) -> list[Tensor]:
+        """A. Fill in the gradients of both halves, and return, for each layer, those at its u (2 x n x c)."""
+        _, n, k = top.shape
+        gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), top)
+        gradients[self.closing.bias] += top.sum(1)
+        down = (top.view(2 * n, k) @ self.closing.weight.T).view(2, n, -1).mul_(self.factors[-1])
+        c = down.shape[2]
+        at_f_0 = None if self.active is None else down.new_zeros(2, len(self.active), c)
         downs: list[Tensor] = []
         for index in reversed(range(len(self.layers))):
-            layer, hop, s, m = self.layers[index], self.hops[index], self.mixed[index], self.matrices[index]
-            n = len(s)
+            layer, s = self.layers[index], self.mixed[index]
             downs.append(down)
-            found[layer.weight] = _pair((s.T @ down.view(n, 2 * c)).mul_(layer.beta).view(c, 2, c))
-            at_s = (down.view(2 * n, c) @ m.T).view(n, 2 * c)
-            opened = _reach_back(layer, hop, at_s, opened, len(self.active))
-            down = _spread_back(layer, hop, at_s).view(-1, 2, c).mul_(self.factors[index][:, None])
-        if opened is not None:
-            down += opened.view_as(down).mul_(self.active[:, None])
-        # The opening weights are by far the most: each half by itself keeps what is worked on in the cache.
-        found[self.opening.weight] = (_transposed_product(self.features, down[:, 0]), _transposed_product(self.features, down[:, 1]))
-        found[self.opening.bias] = _pair(down.sum(0))
-        return found, downs[::-1]
+            gradients[layer.weight].baddbmm_(s.T.expand(2, -1, -1), down, alpha=layer.beta)
+            at_s = (down.view(-1, c) @ self.trace.steps[index].matrix.T).view_as(down)
+            down = self.mixings[index].back(at_s, at_f_0, gradients).mul_(self.factors[index])
+        if at_f_0 is not None and self.active is not None:
+            down += at_f_0.mul_(self.active)
+        w = gradients[self.opening.weight]
+        if isinstance(self.features, Tensor):
+            w.baddbmm_(self.features.T.expand(2, -1, -1), down, beta=0.0)
+        else:
+            self.features.transpose.add_products(w, down, keep=0.0)
+        gradients[self.opening.bias] += down.sum(1)
+        return downs
 
-    def _moved_gradients(
-        self, y: Tensor, share: Tensor, top: Tensor, downs: list[Tensor], directions: dict[nn.Parameter, Pair]
-    ) -> dict[nn.Parameter, Tensor]:
-        """C and D. The derivative, along each half's direction, of that half's gradient, summed over the halves."""
-        n, _, k = top.shape
-        c = self.last.shape[1]
-        # C. Forward along the directions.
-        side = [torch.stack(pair, dim=-2) for pair in (directions[layer.weight] for layer in self.layers)]  # c x 2 x c each
-        last, bias = (torch.stack(directions[parameter], dim=-2) for parameter in (self.closing.weight, self.closing.bias))
-        moved_0 = torch.stack([self.features @ v for v in directions[self.opening.weight]], dim=1)
-        moved_0 += torch.stack(directions[self.opening.bias])
-        moved = moved_0.clone() if self.layers[0].alpha else moved_0  # only GCNII needs the opening features later
-        moved_0 = moved_0.mul_(self.active[:, None]) if self.layers[0].alpha else moved_0
-        moved = moved.mul_(self.factors[0][:, None])
-        crossed: list[Tensor] = []  # what the moved S adds to each weight's result; S itself would be large to keep
-        for index, (layer, hop) in enumerate(zip(self.layers, self.hops, strict=True)):
-            s, m = self.mixed[index], self.matrices[index]
-            rows = len(s)
-            moved_s = _mix(layer, hop, moved.view(-1, 2 * c), moved_0.view(-1, 2 * c)).view(2 * rows, c)
-            crossed.append(moved_s.T @ downs[index].view(2 * rows, c))
-            u = (moved_s @ m).view(rows, 2 * c)
-            u = u.addmm_(s, side[index].view(c, 2 * c), alpha=layer.beta)
-            moved = u.view(rows, 2, c).mul_(self.factors[index + 1][:, None])
-        z = (moved.view(2 * n, c) @ self.closing.weight).view(n, 2 * k)
-        z = z.addmm_(self.last, last.view(c, 2 * k)).view(n, 2, k).add_(bias)
+    def _forth(self, downs: list[Tensor], directions: ByParameter, known: Known) -> Tensor:
+        """C, and D at the layers. The movement of what goes into the closing layer (2 x n x c); the ``downs`` are used up."""
+        v = directions[self.opening.weight]
+        moved_0 = self.features @ v if isinstance(self.features, Tensor) else self.features.products(v)
+        moved_0 += directions[self.opening.bias][:, None]
+        moved = moved_0 * self.factors[0] if self.active is not None else moved_0.mul_(self.factors[0])
+        if self.active is not None:
+            moved_0.mul_(self.active)
+        c = moved.shape[2]
+        for index, (layer, step) in enumerate(zip(self.layers, self.trace.steps, strict=True)):
+            down, s, v = downs.pop(), self.mixed[index], directions[layer.weight]
+            moved_s = self.mixings[index].move(moved, moved_0, directions, known).view(-1, c)
+            known.add(step.mixed, torch.addbmm(s, down, v.mT, beta=0.0, alpha=layer.beta), self.levels[index + 1].spread)
+            known.add(layer.weight, (moved_s.T @ down.view(-1, c)).mul_(layer.beta))
+            moved = (moved_s @ step.matrix).view_as(down).baddbmm_(s.expand(2, -1, -1), v, alpha=layer.beta).mul_(self.factors[index + 1])
+        return moved
 
-        # D. Back: the softmax turns z into the movement of the gradient at the logits. From here on the halves are summed.
-        turned = y[:, None] * (z - (y[:, None] * z).sum(2, keepdim=True))
-        moved_top = (share[:, :, None] * turned).sum(1)
-        found: dict[nn.Parameter, Tensor] = {}
-        found[self.closing.weight] = (self.last.T @ moved_top).addmm_(moved.view(2 * n, c).T, top.view(2 * n, k))
-        found[self.closing.bias] = moved_top.sum(0)
-        back = (moved_top @ self.closing.weight.T).addmm_(top.view(n, 2 * k), _stacked(last))
-        back *= self.factors[-1]
-        opened: Tensor | None = None
-        for index in reversed(range(len(self.layers))):
-            layer, hop, s, m, down = self.layers[index], self.hops[index], self.mixed[index], self.matrices[index], downs[index]
-            rows = len(s)
-            found[layer.weight] = crossed[index].addmm_(s.T, back).mul_(layer.beta)
-            at_s = (back @ m.T).addmm_(down.view(rows, 2 * c), _stacked(side[index]), alpha=layer.beta)
-            opened = _reach_back(layer, hop, at_s, opened, len(self.active))
-            back = _spread_back(layer, hop, at_s).mul_(self.factors[index])
-        if opened is not None:
-            back += opened.mul_(self.active)
-        found[self.opening.weight] = _transposed_product(self.features, back)
-        found[self.opening.bias] = back.sum(0)
-        return found
+    def _nothing(self) -> tuple[Tensor, ByParameter]:
+        """For each half a zero for each parameter (but the opening weights): as two long vectors, and as views of these by parameter."""
+        both = self.last.new_empty(2, sum(parameter.numel() for parameter in self.parameters))
+        both[:, self.opening.weight.numel() :] = 0.0
+        return both, self._by_parameter(both)
 
-
-def _mix(layer: LinearLayer, hop: Hop, x: Tensor, f_0: Tensor) -> Tensor:
-    """S = (1 - alpha) P x + alpha f_0."""
-    if not layer.alpha:
-        return hop.gcn_operator @ x
-    return hop.choice.add_product(hop.gcn_operator.product(x, 1.0 - layer.alpha), f_0, layer.alpha)
-
-
-def _spread_back(layer: LinearLayer, hop: Hop, at_s: Tensor) -> Tensor:
-    """The transpose of S's first part: from the gradient at S to that at x."""
-    return hop.gcn_operator.transpose.product(at_s, 1.0 - layer.alpha)
-
-
-def _reach_back(layer: LinearLayer, hop: Hop, at_s: Tensor, opened: Tensor | None, n: int) -> Tensor | None:
-    """The transpose of S's second part, added to what has reached the opening features before."""
-    if not layer.alpha:
-        return None
-    if opened is None:
-        opened = at_s.new_zeros(n, at_s.shape[1])
-    return hop.choice.transpose.add_product(opened, at_s, layer.alpha)
-
-
-def _transposed_product(features: SparseMatrix | Tensor, g: Tensor) -> Tensor:
-    return features.T @ g if isinstance(features, Tensor) else features.transpose @ g
-
-
-def _where_positive(x: Tensor, factor: float) -> Tensor:
-    """``factor`` where x > 0, else 0, for x that is nowhere negative."""
-    return x.sign() if factor == 1.0 else x.sign().mul_(factor)
-
-
-def _pair(both: Tensor) -> Pair:
-    """... x 2 x out as the two halves."""
-    first, second = both.unbind(-2)
-    return first, second
-
-
-def _stacked(direction: Tensor) -> Tensor:
-    """in x 2 x out to 2 out x in: the two halves' transposes, one below the other."""
-    return direction.permute(1, 2, 0).reshape(-1, direction.shape[0])
+    def _by_parameter(self, both: Tensor) -> ByParameter:
+        parts = both.split([parameter.numel() for parameter in self.parameters], dim=1)
+        return {parameter: part.view(2, *parameter.shape) for parameter, part in zip(self.parameters, parts, strict=True)}

@@ -12,9 +12,12 @@ from torch import Tensor
 from everynode.graph import Graph
 from everynode.sparse import Pattern, SparseMatrix
 
+#: Nodes that make up more than this share of a graph are taken to be all of it: then there is nothing to pick and nothing to spread.
+ALL_ABOVE = 0.8
+
 
 class Hop:
-    """One step of message passing over a graph: from all nodes to all nodes, or from some ``sources`` to some ``targets``.
+    """One step of message passing over a graph: from all nodes (None) or some ``sources`` to all nodes or some ``targets``.
 
     ``sources`` and ``targets`` are node indices, the sources sorted and with all neighbours of the targets among them; ``origins``
     are the nodes that the opening layer was applied to.
@@ -23,21 +26,20 @@ class Hop:
     def __init__(self, graph: Graph, sources: Tensor | None = None, targets: Tensor | None = None, origins: Tensor | None = None):
         self.graph, self.sources, self.nodes = graph, sources, targets
         #: Where the targets stand among the sources, and among the opening layer's nodes; None if they are the same.
-        self.targets: Tensor | None = None
-        self.origins: Tensor | None = None
-        self.total = None if origins is None else len(origins)
-        if sources is not None and targets is not None and origins is not None:
-            self.targets, self.origins = torch.searchsorted(sources, targets), torch.searchsorted(origins, targets)
+        self.targets = _positions(targets, sources)
+        self.origins = _positions(targets, origins)
+        self.total = graph.num_nodes if origins is None else len(origins)
 
     @cached_property
     def _part(self) -> tuple[Pattern, Tensor]:
         """The targets' rows and sources' columns of the adjacency with self-loops, and which of its entries these are."""
-        assert self.sources is not None  # only asked of a part
-        assert self.nodes is not None
+        assert self.nodes is not None  # only asked of a part
         whole = self.graph.looped_adjacency.pattern
         entries, crow = rows_of(whole, self.nodes)
-        column = torch.searchsorted(self.sources, whole.column[entries])
-        return Pattern(crow, column, (len(self.nodes), len(self.sources))), entries
+        column = whole.column[entries]
+        if self.sources is None:
+            return Pattern(crow, column, (len(self.nodes), whole.shape[1])), entries
+        return Pattern(crow, torch.searchsorted(self.sources, column), (len(self.nodes), len(self.sources))), entries
 
     @cached_property
     def gcn_operator(self) -> SparseMatrix:
@@ -50,30 +52,60 @@ class Hop:
         return self._restrict(self.graph.looped_adjacency)
 
     @cached_property
+    def sums(self) -> tuple[SparseMatrix, SparseMatrix]:
+        """What adds up numbers, one for each entry of :math:`\\tilde A`, by target and by source."""
+        return self.looped_adjacency.pattern.sums(self.graph.dtype)
+
+    @cached_property
     def choice(self) -> SparseMatrix:
-        """The matrix that picks the targets out of the opening layer's nodes, of a step between some nodes."""
+        """The matrix that picks the targets out of the opening layer's nodes, where they are not the same."""
         assert self.origins is not None
-        assert self.total is not None
-        count = len(self.origins)
-        pattern = Pattern(torch.arange(count + 1, device=self.origins.device), self.origins, (count, self.total))
-        return SparseMatrix(pattern, torch.ones(count, dtype=self.graph.dtype, device=self.origins.device))
+        return choice(self.origins, self.total, self.graph.dtype)
+
+    def pick(self, values: Tensor) -> Tensor:
+        """Of values for the entries of the graph's adjacency with self-loops, those of this step."""
+        return values if self.nodes is None else values.index_select(0, self._part[1])
+
+    def spread(self, values: Tensor) -> Tensor:
+        """The opposite of :meth:`pick`, zero elsewhere."""
+        if self.nodes is None:
+            return values
+        return values.new_zeros(self.graph.looped_adjacency.pattern.nnz).index_copy_(0, self._part[1], values)
 
     def _restrict(self, matrix: SparseMatrix) -> SparseMatrix:
-        if self.sources is None:
-            return matrix
-        pattern, entries = self._part
-        return SparseMatrix(pattern, matrix.values[entries])
+        return matrix if self.nodes is None else SparseMatrix(self._part[0], self.pick(matrix.values))
+
+
+class Level:
+    """The nodes between two steps of a receptive field: all of the graph's (None) or some."""
+
+    def __init__(self, graph: Graph, nodes: Tensor | None):
+        self.graph, self.nodes = graph, nodes
+
+    def __len__(self) -> int:
+        return self.graph.num_nodes if self.nodes is None else len(self.nodes)
+
+    @cached_property
+    def _choice(self) -> SparseMatrix:
+        assert self.nodes is not None
+        return choice(self.nodes, self.graph.num_nodes, self.graph.dtype)
+
+    def pick(self, x: Tensor) -> Tensor:
+        """Of one row for each node of the graph, those of these nodes."""
+        return x if self.nodes is None else x.index_select(0, self.nodes)
+
+    def spread(self, x: Tensor, factor: Tensor) -> Tensor:
+        """``factor * x`` in the rows of these nodes, and zero in those of the graph's other nodes: the opposite of :meth:`pick`."""
+        return x * factor if self.nodes is None else self._choice.transpose.product(x, factor.item())
 
 
 @dataclass(frozen=True)
 class Field:
     """The receptive field of some nodes: all that their logits depend on after so many layers."""
 
-    #: The nodes whose features are needed.
-    sources: Tensor
-    #: By layer: the nodes whose values go into it.
-    inputs: tuple[Tensor, ...]
-    #: The steps, one per layer, from ``sources`` to the nodes in question.
+    #: What the opening layer is applied to, what comes out of each layer but the last, and the nodes in question.
+    levels: tuple[Level, ...]
+    #: The steps between the levels, one per layer.
     hops: tuple[Hop, ...]
     #: The share of the graph's node updates that this takes, over all layers.
     cost: float
@@ -82,13 +114,30 @@ class Field:
     def of(cls, graph: Graph, nodes: Tensor, layers: int) -> Field:
         """The field of ``nodes`` under ``layers`` layers of message passing."""
         pattern = graph.looped_adjacency.pattern
-        reached = [nodes]
+        reached: list[Tensor | None] = [nodes]
+        last: Tensor | None = nodes
         for _ in range(layers):
-            reached.append(torch.unique(pattern.column[rows_of(pattern, reached[-1])[0]]))
+            if last is not None:
+                last = torch.unique(pattern.column[rows_of(pattern, last)[0]])
+                last = None if len(last) > ALL_ABOVE * graph.num_nodes else last
+            reached.append(last)
         reached.reverse()
+        levels = tuple(Level(graph, part) for part in reached)
         hops = tuple(Hop(graph, a, b, reached[0]) for a, b in pairwise(reached))
-        cost = sum(len(part) for part in reached) / (max(graph.num_nodes, 1) * len(reached))
-        return cls(reached[0], tuple(reached[:-1]), hops, cost)
+        return cls(levels, hops, sum(len(level) for level in levels) / (max(graph.num_nodes, 1) * len(levels)))
+
+
+def _positions(nodes: Tensor | None, among: Tensor | None) -> Tensor | None:
+    """Where some nodes stand among (sorted) others; None if they are the same."""
+    if nodes is None or among is None:
+        return nodes
+    return None if torch.equal(nodes, among) else torch.searchsorted(among, nodes)
+
+
+def choice(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
+    """The matrix that picks some rows out of ``total``."""
+    pattern = Pattern(torch.arange(len(rows) + 1, device=rows.device), rows, (len(rows), total))
+    return SparseMatrix(pattern, torch.ones(len(rows), dtype=dtype, device=rows.device))
 
 
 def rows_of(pattern: Pattern, rows: Tensor) -> tuple[Tensor, Tensor]:

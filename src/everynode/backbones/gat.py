@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from everynode.backbones.field import Hop
+from everynode.backbones.layer import Layer
 from everynode.sparse import Pattern, spmm
 
 
-class GATLayer(nn.Module):
+class GATLayer(Layer):
     r"""One propagation with learned edge weights, one head (after Velickovic et al. 2018).
 
     .. math:: \alpha_{ij} = \frac{\exp(\mathrm{LeakyReLU}(a^\top [\tilde W f_i \| \tilde W f_j]))}
@@ -22,25 +23,26 @@ class GATLayer(nn.Module):
     """
 
     def __init__(self, channels: int, *, negative_slope: float = 0.2, generator: torch.Generator | None = None):
-        super().__init__()
-        self.weight = nn.Parameter(torch.eye(channels))
+        super().__init__(channels)
         self.attention_weight = nn.Parameter(torch.empty(channels, channels))
         self.a = nn.Parameter(torch.empty(2, channels))
         self.negative_slope = negative_slope
         for parameter in (self.attention_weight, self.a):
             nn.init.xavier_uniform_(parameter, generator=generator)
 
-    def forward(self, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
-        """n x c features to n x c features (``f_0``, the opening layer's output, is for GCNII only)."""
+    def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
+        r""":math:`S = \alpha f`, made of f, of :math:`\tilde W a^\top`, and of each edge's score (after LeakyReLU) and its softmax."""
         adjacency = hop.looped_adjacency
         pattern = adjacency.pattern
         # a' [W f_i || W f_j] is a sum of one number per target and one per source: nothing of size edges x channels.
-        target, source = (f @ (self.attention_weight @ self.a.T)).unbind(1)
+        direction = self.attention_weight @ self.a.T
+        target, source = (f @ direction).unbind(1)
         if hop.targets is not None:
             target = target[hop.targets]
         scores = nn.functional.leaky_relu(target[pattern.row] + source[pattern.column], self.negative_slope)
-        scores = scores + adjacency.values.to(scores.dtype).log()  # the logarithm of 1 where edges have no weights
-        return torch.relu_(spmm(pattern, edge_softmax(scores, pattern), f @ self.weight))
+        # Plus the logarithm of the edge's weight, of 1 where edges have none.
+        attention = edge_softmax(scores + adjacency.values.to(scores.dtype).log(), pattern)
+        return spmm(pattern, attention, f), (f, direction, scores, attention)
 
 
 def edge_softmax(scores: Tensor, pattern: Pattern) -> Tensor:

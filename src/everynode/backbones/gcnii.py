@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from everynode.backbones.field import Hop
+from everynode.backbones.layer import Layer
 
 
-class GCNIILayer(nn.Module):
+class GCNIILayer(Layer):
     r"""GCN with a way back to the opening features and a weight close to the identity.
 
     .. math:: S^{(l)} = (1 - \alpha) \tilde P f^{(l)} + \alpha f^{(0)}, \qquad
@@ -20,17 +21,15 @@ class GCNIILayer(nn.Module):
     """
 
     def __init__(self, channels: int, *, position: int, alpha: float, lam: float):
-        super().__init__()
-        self.weight = nn.Parameter(torch.eye(channels))
+        super().__init__(channels)
         self.alpha = alpha
         self.beta = math.log(lam / position + 1.0)
 
-    def forward(self, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
-        """n x c features ``f`` and opening features ``f_0`` to n x c features."""
+    def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
+        r""":math:`S = (1 - \alpha) \tilde P f + \alpha f_0`."""
         if hop.origins is not None:
             f_0 = f_0.index_select(0, hop.origins)
-        s = hop.gcn_operator.blend(f, f_0, self.alpha)
-        return torch.relu_(s @ self.matrix())
+        return hop.gcn_operator.blend(f, f_0, self.alpha), ()
 
     def matrix(self) -> Tensor:
         """:math:`\\beta W + (1 - \\beta) I`, which makes one product of the two terms."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from everynode.backbones.curvature import Curvature, known
+from everynode.backbones.curvature import Curvature, Trace
 from everynode.backbones.field import Field, Hop, rows_of
 from everynode.backbones.gat import GATLayer
 from everynode.backbones.gcn import GCNLayer
 from everynode.backbones.gcnii import GCNIILayer
+from everynode.backbones.layer import Layer, Step
 from everynode.errors import DataError, require, unknown
 from everynode.graph import Graph
-from everynode.numerics import gradient_cosine
 from everynode.sparse import Pattern, SparseMatrix, draw_noise, drop
 
 Backbone = Literal["gcn", "gat", "gcnii"]
@@ -47,13 +46,7 @@ class _View(NamedTuple):
     nodes: Tensor
     field: Field
     features: SparseMatrix | Tensor
-    entries: Tensor
-
-
-#: A layer that is linear between its ReLUs.
-LinearLayer = GCNLayer | GCNIILayer
-#: Dropout at one place of the network: what to drop from, and the place, counted from the input.
-Dropout = Callable[[Tensor, int], Tensor]
+    entries: Tensor | None
 
 
 class Network(nn.Module):
@@ -112,8 +105,8 @@ class Network(nn.Module):
                 self.layers.append(GATLayer(channels, generator=generator))
             else:
                 self.layers.append(GCNIILayer(channels, position=position, alpha=gcnii_alpha, lam=gcnii_lambda))
-        # The last training pass, for replay: its graph and the noise of its dropouts by place.
-        self._last: tuple[Graph, dict[int, Tensor]] | None = None
+        # The last training pass, its graph, and how often its logits had been written to when it ended.
+        self._last: tuple[Trace, Graph, int] | None = None
         self._views: dict[int, _View] = {}
 
     def forward(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
@@ -127,53 +120,68 @@ class Network(nn.Module):
             raise DataError(
                 f"This network is {self.opening.weight.dtype}, graph {graph.name!r} {graph.dtype}: use graph.to(...) of the same."
             )
+        self._last = None  # before there is another: so that two passes are never kept at once
         if nodes is not None and not self.training:
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:
-                return self._run(view.features, view.field.hops, lambda x, place: x)
-        noise: dict[int, Tensor] = {}
+                return self._run(view.features, view.field.hops)
+        logits = self._train(graph) if self.training else self._run(self._features(graph), [Hop(graph)] * len(self.layers))
+        return logits if nodes is None else logits.index_select(0, nodes)
+
+    def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
+        """The logits, without dropout."""
+        f = f_0 = torch.relu_(self.opening(features))
+        for layer, hop in zip(self.layers, hops, strict=True):
+            f = layer(f, f_0, hop)
+        logits: Tensor = self.closing(f)
+        return logits
+
+    def _train(self, graph: Graph) -> Tensor:
+        """The logits, with dropout; keeps what :meth:`gradient_cosine` may ask for."""
+        dropouts: dict[int, tuple[float, Tensor]] = {}
 
         def dropout(x: Tensor, place: int) -> Tensor:
             p = self._probability(place)
-            if not (self.training and p):
+            if not p:
                 return x
-            noise[place] = draw_noise(x.shape, x)
-            return drop(x, p, noise[place])
+            dropouts[place] = p, draw_noise(x.shape, x)
+            return drop(x, *dropouts[place])
 
-        self._last = (graph, noise) if self.training else None
-        logits = self._run(self._features(graph), [Hop(graph)] * len(self.layers), dropout)
-        return logits if nodes is None else logits.index_select(0, nodes)
+        features = self._features(graph)
+        # On sparse features dropout touches the non-zeros only.
+        features = dropout(features, 0) if isinstance(features, Tensor) else features.with_values(dropout(features.values, 0))
+        f = f_0 = torch.relu_(self.opening(features))
+        hop = Hop(graph)
+        steps: list[Step] = []
+        for place, layer in enumerate(self.layers, start=1):
+            f = layer(dropout(f, place), f_0, hop, steps)
+        last = dropout(f, len(steps) + 1)
+        logits: Tensor = self.closing(last)
+        self._last = Trace(dropouts, features, f_0, steps, last, logits), graph, logits._version
+        return logits
 
     def gradient_cosine(self, logits: Tensor, nodes: Tensor, labels: Tensor, halves: tuple[Tensor, Tensor]) -> Tensor | None:
         """The cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
 
         ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them. It goes through the receptive field of
-        the nodes only, and for GCN and GCNII by hand (:mod:`everynode.backbones.curvature`), which spares most of the price of
-        cross-validating gradients. None if the ``logits`` are not those of the last pass, or a parameter is frozen: then there is
-        only the long way.
+        the nodes only, and by hand (:mod:`everynode.backbones.curvature`), which spares most of the price of cross-validating
+        gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
+        or a parameter is frozen: then there is only the long way.
         """
-        if self._last is None or not all(p.requires_grad for p in self.parameters()):
+        parameters = list(self.parameters())
+        if self._last is None or not all(p.requires_grad for p in parameters):
             return None
-        graph, noise = self._last
-        if len(logits) != graph.num_nodes:
+        trace, graph, version = self._last
+        if logits is not trace.logits or logits._version != version:
             return None
         view = self._view(graph, nodes)
-        rows = [view.entries, *view.field.inputs, nodes]
+        features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
+        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves)
 
-        def dropout(x: Tensor, place: int) -> Tensor:
-            return drop(x, self._probability(place), noise[place].index_select(0, rows[place])) if place in noise else x
-
-        given = logits.detach().index_select(0, nodes)
-        linear = [layer for layer in self.layers if isinstance(layer, GCNLayer | GCNIILayer)]
-        if not linear:  # GAT: the same by autograd
-            replayed = self._run(view.features, view.field.hops, dropout)
-            if not _close(replayed.detach(), given):
-                return None
-            return gradient_cosine([cross_entropy(replayed[half], labels[half]) for half in halves], list(self.parameters()))
-        scales = [1.0 / (1.0 - self._probability(place)) if place in noise else 1.0 for place in range(len(rows))]
-        features = _dropped(view.features, dropout)
-        sweep = Curvature(self.opening, linear, self.closing, features, view.field.hops, dropout, scales)
-        return known(*sweep.cosine(labels, halves)) if _close(sweep.logits, given) else None
+    @property
+    def stack(self) -> list[Layer]:
+        """The L layers."""
+        return list(self.layers)  # type: ignore[arg-type]
 
     def _probability(self, place: int) -> float:
         """The dropout of a place: 0 is the input, then each layer's, and the closing layer's last."""
@@ -184,20 +192,13 @@ class Network(nn.Module):
         view = self._views.get(id(nodes))
         if view is None or view.nodes is not nodes or view.graph is not graph:
             field = Field.of(graph, nodes, len(self.layers))
-            view = _View(graph, nodes, field, *_restrict(self._features(graph), field.sources))
+            view = _View(graph, nodes, field, *_restrict(self._features(graph), field.levels[0].nodes))
             self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
         return view
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and pickles: without the graphs that the views hold."""
         return {**super().__getstate__(), "_last": None, "_views": {}}
-
-    def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop], dropout: Dropout) -> Tensor:
-        f = f_0 = torch.relu_(self.opening(_dropped(features, dropout)))
-        for place, (layer, hop) in enumerate(zip(self.layers, hops, strict=True), start=1):
-            f = layer(dropout(f, place), f_0, hop)
-        logits: Tensor = self.closing(dropout(f, len(self.layers) + 1))
-        return logits
 
     def _features(self, graph: Graph) -> SparseMatrix | Tensor:
         return graph.row_normalised_features if self.input == "row" else graph.features
@@ -207,20 +208,20 @@ class Network(nn.Module):
         return {"gnn": list(self.layers.parameters()), "oc": [*self.opening.parameters(), *self.closing.parameters()]}
 
 
-def _dropped(features: SparseMatrix | Tensor, dropout: Dropout) -> SparseMatrix | Tensor:
-    """The features after the dropout of the input; on sparse ones it touches the non-zeros only."""
-    return dropout(features, 0) if isinstance(features, Tensor) else features.with_values(dropout(features.values, 0))
-
-
-def _close(a: Tensor, b: Tensor) -> bool:
-    """Whether two ways to the same logits agree; if somebody changed them on the way (a temperature, say), they do not."""
-    return torch.allclose(a, b, rtol=1e-3, atol=1e-4)
-
-
-def _restrict(features: SparseMatrix | Tensor, rows: Tensor) -> tuple[SparseMatrix | Tensor, Tensor]:
-    """Some rows of the features, and which of the features' values (or rows, when dense) these are."""
+def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[SparseMatrix | Tensor, Tensor | None]:
+    """Some rows of the features (None: all), and which of the features' values (or rows, when dense) these are."""
+    if rows is None:
+        return features, None
     if isinstance(features, Tensor):
         return features[rows], rows
     entries, crow = rows_of(features.pattern, rows)
     pattern = Pattern(crow, features.pattern.col[entries], (len(rows), features.shape[1]))
     return SparseMatrix(pattern, features.values[entries]), entries
+
+
+def _select(features: SparseMatrix | Tensor, entries: Tensor, like: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
+    """What :func:`_restrict` makes of other values in the same places; ``like`` and ``entries`` are what it made the first time."""
+    if isinstance(features, SparseMatrix) and isinstance(like, SparseMatrix):
+        return like.with_values(features.values.index_select(0, entries))
+    assert isinstance(features, Tensor)  # both are sparse or both dense
+    return features.index_select(0, entries)

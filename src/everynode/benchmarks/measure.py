@@ -17,6 +17,7 @@ from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold,
 from everynode.data import load
 from everynode.graph import Graph
 from everynode.sparse import SparseMatrix
+from everynode.training.memory import reused_memory
 
 
 def bench(
@@ -44,7 +45,8 @@ def bench(
                 for limit in limits:
                     count = limit["threads"]
                     torch.set_num_threads(count)
-                    mine, theirs = interleaved(us.step, them.step, seconds)
+                    with reused_memory():  # as in the training loop; stock PyG has the good of it too
+                        mine, theirs = interleaved(us.step, them.step, seconds)
                     yield {
                         "graph": name,
                         "backbone": f"{backbone}-{DEPTH[backbone]}",

@@ -16,11 +16,10 @@ from everynode.backbones import network as ours
 from everynode.backbones.network import Backbone
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
-from everynode.metrics import accuracy
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.loop import build
+from everynode.training.loop import build, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
@@ -50,15 +49,8 @@ class Ours:
 
     def step(self) -> None:
         """What the training loop does in an epoch."""
-        loss = self.loss()
-        self.optimiser.zero_grad()
-        loss.backward()
-        self.optimiser.step()
-        self.network.eval()
-        with torch.no_grad():
-            logits = self.network(self.graph, self.val)
-            torch.nn.functional.cross_entropy(logits, self.val_labels).item()
-            accuracy(logits, self.val_labels)
+        step(self.network, self.objective, self.optimiser, self.graph)
+        validate(self.network, self.graph, self.val, self.val_labels)
 
 
 class Stock:

@@ -13,6 +13,7 @@ from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
 from everynode.cli.options import say
+from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
 from everynode.cli.results import results_export, results_merge, results_show, results_tables
 from everynode.cli.train import train
@@ -23,6 +24,7 @@ app.command(train)
 app.command(compare)
 app.command(bench)
 app.command(reproduce)
+app.command(report)
 data = App(name="data", help="The graphs that everynode knows by name.")
 data.command(data_list, name="list")
 data.command(data_check, name="check")

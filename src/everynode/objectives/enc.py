@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
-from everynode.numerics import log_softmax_by_class
+from everynode.objectives.at_once import Terms, at_once
 from everynode.objectives.cross_entropy import CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
 from everynode.objectives.mutual_information import MutualInformation
@@ -62,11 +62,11 @@ class ENC(nn.Module):
         self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "preg": preg}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
-        self.terms = nn.ModuleDict({"ce": CrossEntropy(graph, fold=fold)})
-        if mi:
-            self.terms["mi"] = MutualInformation(lam=mi_lambda)
-        if tv:
-            self.terms["tv"] = TotalVariation(graph, sigma=tv_sigma, gate=tv_gate)
+        ce = CrossEntropy(graph, fold=fold)
+        self._of_predictions = Terms(
+            ce, MutualInformation(lam=mi_lambda) if mi else None, TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None
+        )
+        self.terms = nn.ModuleDict({name: term for name, term in self._of_predictions._asdict().items() if term})
         if cvg:
             self.terms["cvg"] = CrossValidatingGradients(graph, fold=fold, halves=halves, every=cvg_every, seed=seed)
         if preg:
@@ -78,19 +78,16 @@ class ENC(nn.Module):
             raise UsageError(
                 f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, logits.shape))}."
             )
-        log_y = log_softmax_by_class(logits) if "mi" in self.terms or "tv" in self.terms else logits  # once, for both
         values: dict[str, Tensor] = {}
-        for name, term in self.terms.items():
-            if isinstance(term, MutualInformation | TotalVariation):
-                values[name] = term.by_class(log_y)
-            elif isinstance(term, CrossValidatingGradients):
-                values[name] = term(logits, model)
-            else:
-                values[name] = term(logits)
-        total = values["ce"]
-        for name, value in values.items():
-            if name != "ce":
-                total = total + self.weights[name] * value
+        if self._of_predictions.mi or self._of_predictions.tv:
+            *found, total = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
+            values = {name: value for name, value in zip(Terms._fields, found, strict=True) if name in self.terms}
+        else:
+            values["ce"] = total = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
+        for name in ("cvg", "preg"):
+            if name in self.terms:
+                values[name] = self.terms[name](logits, model) if name == "cvg" else self.terms[name](logits)
+                total = total + self.weights[name] * values[name]
         return {**values, "total": total}
 
     def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> Tensor:

@@ -123,22 +123,10 @@ def fit(
             TrainingState.capture(network, objective, optimiser, best, identity, history, best_epoch, best_key, epoch, seconds).save(path)
 
         while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not interrupt.is_set():
-            network.train()
-            terms = objective.breakdown(network(graph), network)
-            optimiser.zero_grad()
-            terms["total"].backward()
-            optimiser.step()
-
-            row = {name: value.item() for name, value in terms.items()}
+            row = step(network, objective, optimiser, graph)
             if not math.isfinite(row["total"]):
                 raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
-            network.eval()
-            with torch.no_grad():
-                logits, watched = network(graph, looked_at).tensor_split([len(val)])
-                row["val_loss"] = nn.functional.cross_entropy(logits, val_labels).item()
-                row["val_accuracy"] = accuracy(logits, val_labels)
-                if watch is not None and len(watch):
-                    row["test_accuracy"] = accuracy(watched, graph.labels[watch])
+            row |= validate(network, graph, looked_at, val_labels, watch)
             if not math.isfinite(row["val_loss"]):
                 why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
                 raise EverynodeError(why)
@@ -165,6 +153,30 @@ def fit(
     metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
     stopped = interrupt.is_set()
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
+
+
+def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
+    """One training step; each term before weighting, and ``total``."""
+    network.train()
+    terms = objective.breakdown(network(graph), network)
+    optimiser.zero_grad()
+    terms["total"].backward()
+    optimiser.step()
+    return {name: value.item() for name, value in terms.items()}
+
+
+def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None) -> dict[str, float]:
+    """``val_loss`` and ``val_accuracy``; and ``test_accuracy``, where there are test nodes to ``watch``.
+
+    ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
+    """
+    network.eval()
+    with torch.no_grad():
+        logits, watched = network(graph, looked_at).tensor_split([len(labels)])
+        row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
+        if watch is not None and len(watch):
+            row["test_accuracy"] = accuracy(watched, graph.labels[watch])
+    return row
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:

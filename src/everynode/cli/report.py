@@ -1,0 +1,52 @@
+"""``everynode report``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.errors import UsageError
+
+
+def report(
+    store: Path = Path("runs/runs.db"),
+    /,
+    *,
+    out: Path = Path("report.html"),
+    preset: Literal["paper", "default"] = "paper",
+    data_dir: Path | None = None,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Write the runs of a store as one HTML page: tables, figures, curves, and the runs behind every number. It loads nothing.
+
+    Parameters
+    ----------
+    store
+        The run store of `everynode reproduce`, or its folder.
+    out
+        The page.
+    preset
+        Whose runs: those with the paper's settings, or with everynode's own.
+    data_dir
+        Where the public graphs are; only the runs of ogbn-arxiv need it, to be recognised.
+    """
+    from everynode.data.files import Root
+    from everynode.experiments.store import Store
+    from everynode.report.page import page_of_store
+
+    path = store / "runs.db" if store.is_dir() else store
+    if out.resolve() == path.resolve():
+        raise UsageError(f"--out {out} is the store itself: name another file.")
+    text, outcomes = page_of_store(Store(path, must_exist=True), preset, Root.find(data_dir))
+    from everynode.training.checkpoint import write_atomically
+
+    write_atomically(out, text.encode())
+    runs = len({key for outcome in outcomes for cell in outcome.cells for key in cell.keys})
+    if json_output:
+        print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
+    else:
+        say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
+    return 0

@@ -1,0 +1,251 @@
+"""What stands behind one number: its runs by key, their curves, terms and confusion, settings, versions, and the command."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from everynode.experiments.declare import Experiment, Over
+from everynode.experiments.outcome import CellOutcome, value
+from everynode.experiments.run import Run
+from everynode.experiments.statistics import summarise
+from everynode.report import svg
+from everynode.report.html import Html, h, join, scroll
+from everynode.report.text import DASH, as_printed, count, interval, number, p_value
+
+#: Points of a training curve that are drawn.
+CURVE_POINTS = 100
+#: Digits of a run key that are shown; `everynode results show` takes them.
+KEY_DIGITS = 12
+#: How the terms are called in the paper.
+TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", "preg": "P-reg", "total": "total"}
+#: What the runs of a cell differ in: its name, and the entry of their records.
+DIFFER: dict[Over, tuple[str, str]] = {
+    "seeds": ("seed", "seed"),
+    "folds": ("fold", "fold"),
+    "splits": ("split", "split_seed"),
+    "once": ("seed", "seed"),
+}
+SCORES = {"test_accuracy": "test accuracy, %", "val_accuracy": "validation accuracy, %", "test_macro_f1": "test macro F1",
+          "test_nll": "test negative log-likelihood", "test_ece": "test calibration error"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the numbers come from: records by key, the planned runs by key, and the curves of a run."""
+
+    records: Mapping[str, dict[str, Any]]
+    runs: Mapping[str, Run]
+    curve: Callable[[str], dict[str, list[float]]]
+
+    def versions(self, keys: Sequence[str]) -> list[str]:
+        """The versions with which runs were made."""
+        return sorted({_versions(self.records[key]) for key in keys})
+
+
+def _versions(record: Mapping[str, Any]) -> str:
+    inner = record["versions"]
+    ours = f"everynode {record['version']} (protocol {inner['protocol']})"
+    return f"{ours}, torch {inner['torch']}, Python {record['python']}, {record['system']}"
+
+
+def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
+    """How many decimals a cell has: counts have none."""
+    whole = cell.cell.task == "describe" and cell.summary is not None and float(cell.summary.mean).is_integer()
+    return 0 if whole else experiment.digits
+
+
+def metric_name(metric: str) -> str:
+    """What a cell's number is.
+
+    >>> metric_name("test_accuracy"), metric_name("statistics.node_homophily")
+    ('test accuracy, %', 'node homophily')
+    """
+    return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
+
+
+def command(experiment: Experiment, preset: str) -> str:
+    """What makes an experiment's runs, or shows them again."""
+    return f"everynode reproduce {experiment.id} --preset {preset}"
+
+
+def place_name(experiment: Experiment, cell: CellOutcome) -> str:
+    """A cell by its place."""
+    column = f"{experiment.x} {cell.cell.column}" if experiment.x else cell.cell.column
+    return " · ".join(part for part in (cell.cell.panel, cell.cell.row, column) if part)
+
+
+def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, source: Source) -> Html:
+    """The side panel of a cell, which its button opens without any script."""
+    records = [source.records[key] for key in cell.keys]
+    fine = [record for record in records if "error" not in record]
+    close = h("button", "×", popovertarget=ident, popovertargetaction="hide", aria_label="Close", class_="close")
+    head = h("header", h("div", h("p", experiment.title, class_="over"), h("h3", place_name(experiment, cell), id=f"{ident}-h")), close)
+    body = (
+        _facts(experiment, cell),
+        _diagnostic(experiment, cell),
+        _curves(experiment, cell, source),
+        _selected(fine),
+        _confusion(fine),
+        _runs(experiment, cell, records),
+        _settings(cell, source),
+        h("h4", "Make it again"),
+        h("p", h("code", command(experiment, preset), class_="command")),
+        h("p", "One run: ", h("code", f"everynode results show {cell.keys[0][:KEY_DIGITS]}", class_="command")) if cell.keys else None,
+    )
+    return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
+
+
+def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
+    """Everything that is known of a number, in words."""
+    digits, found, gain = digits_of(experiment, cell), cell.summary, cell.gain
+    rows = []
+    if found is not None:
+        rows.append((metric_name(cell.cell.metric), number(found.mean, digits)))
+        if found.count > 1:
+            rows.append(("standard deviation", number(found.std, digits)))
+            rows.append(("95% interval of the mean", interval(found.low, found.high, digits)))
+    if cell.cell.published is not None:
+        rows.append(("in the paper", as_printed(cell.cell.published)))
+    if cell.verdict:
+        rows.append(("verdict", cell.verdict))
+    if gain is not None and gain.count > 1:
+        rows.append((f"gain over {cell.cell.against}, paired", number(gain.mean, digits, sign=True)))
+        rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
+        rows.append(("significance after Holm", p_value(cell.p_holm)))
+    rows.append(("runs", f"{len(cell.keys)} of {cell.planned}"))
+    if cell.diverged:
+        rows.append(("diverged, without a value", str(cell.diverged)))
+    return rows
+
+
+def _facts(experiment: Experiment, cell: CellOutcome) -> Html:
+    return h("dl", [h("div", h("dt", name), h("dd", text)) for name, text in facts(experiment, cell)], class_="facts")
+
+
+def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
+    if cell.oracle is None:
+        return None
+    shown = number(cell.oracle, digits_of(experiment, cell))
+    text = f" had each run's epoch been chosen by its test accuracy, the mean would read {shown}."
+    return h("p", h("b", "Diagnostic, not a result:"), text, class_="diagnostic")
+
+
+def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html | None:
+    """Of one run: the first that did not diverge."""
+    key = next((key for key in cell.keys if "error" not in source.records[key]), None)
+    curve = {} if key is None else source.curve(key)
+    if key is None or not curve:
+        return None
+    record, length = source.records[key], min(map(len, curve.values()))
+    best = int(record["best_epoch"])
+    epochs = svg.thin(length, CURVE_POINTS, keep=[best])
+    terms = {TERMS[name]: [curve[name][e] for e in epochs] for name in TERMS if name in curve}
+    if len(terms) == 2:  # one term with weight 1 is the total
+        terms.pop("total", None)
+    word, entry = DIFFER[experiment.over]
+    of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
+    plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms of the loss", mark=best)]
+    if "val_accuracy" in curve:
+        values = {"validation accuracy": [100 * curve["val_accuracy"][e] for e in epochs]}
+        plots.append(svg.curves(epochs, values, label=f"Validation accuracy over epochs, {of}", x_label="epoch",
+                                y_label="validation accuracy, %", mark=best))  # fmt: skip
+    legend = [h("li", svg.swatch(i, "curve"), name) for i, name in enumerate(terms)]
+    note = f"One run, {of}. Terms before they are weighted; the dashed line is the epoch that validation chose."
+    return join(h("h4", "Training curves"), h("p", note, class_="small"), h("ul", legend, class_="legend"), h("div", plots, class_="plots"))
+
+
+def _selected(records: Sequence[Mapping[str, Any]]) -> Html | None:
+    """Means over the runs of what was measured at the epoch that validation chose."""
+    rows = []
+    for name, title in SCORES.items():
+        found = [value(dict(record), name) for record in records if record.get(name) is not None]
+        if found:
+            rows.append((title, found, name.endswith("accuracy")))
+    for name, title in TERMS.items():
+        found = [float(record["terms"][name]) for record in records if name in record.get("terms", {})]
+        if found:
+            rows.append((f"{title} (term)" if name != "total" else "total of the weighted terms", found, False))
+    if not rows:
+        return None
+    body = []
+    for title, found, percent in rows:
+        made = summarise(found)
+        mean, std = (number(v, 1) if percent else number(v, 3) for v in (made.mean, made.std))
+        body.append(h("tr", h("th", title, scope="row"), h("td", mean), h("td", std)))
+    head = h("thead", h("tr", h("th", "", scope="col"), h("th", "mean", scope="col"), h("th", "std", scope="col")))
+    return join(h("h4", "At the selected epoch"), scroll(h("table", head, h("tbody", body), class_="plain"), "At the selected epoch"))
+
+
+def _confusion(records: Sequence[Mapping[str, Any]]) -> Html | None:
+    found = [record["confusion"] for record in records if record.get("confusion")]
+    if not found:
+        return None
+    size = len(found[0])
+    total = [[sum(matrix[i][j] for matrix in found) for j in range(size)] for i in range(size)]
+    head = h("thead", h("tr", h("th", "true \\ predicted", scope="col"), [h("th", str(j), scope="col") for j in range(size)]))
+    body = []
+    for i, row in enumerate(total):
+        whole = sum(row) or 1
+        body.append(h("tr", h("th", str(i), scope="row"), [_shaded(n, round(100 * n / whole)) for n in row]))
+    note = f"Test nodes, summed over {count(len(found), 'run')}. Rows are true classes, columns predicted ones; shades are shares of a row."
+    table = h("table", head, h("tbody", body), class_="confusion")
+    return join(h("h4", "Confusion matrix"), h("p", note, class_="small"), scroll(table, "Confusion matrix"))
+
+
+def _shaded(n: int, share: int) -> Html:
+    return h("td", str(n), style=f"--s:{share}%" if share else None)
+
+
+def _runs(experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[str, Any]]) -> Html | None:
+    if not records:
+        return None
+    word, entry = DIFFER[experiment.over]
+    metric, digits = cell.cell.metric, digits_of(experiment, cell)
+    shown = "test_accuracy" if metric == "positions" else metric
+    getters: dict[str, Callable[[dict[str, Any]], str]] = {
+        word: lambda r: str(r.get(entry, DASH)),
+        "test, %" if shown == "test_accuracy" else metric_name(shown): lambda r: number(_value(r, shown), digits),
+        "validation, %": lambda r: number(_value(r, "val_accuracy"), 1),
+        "best epoch": lambda r: str(r.get("best_epoch", DASH)),
+        "epochs": lambda r: str(r.get("epochs", DASH)),
+        "seconds": lambda r: number(r.get("seconds"), 1),
+    }
+    fine = [dict(record) for record in records if "error" not in record]
+    used = {name: get for name, get in getters.items() if name == word or any(get(record) != DASH for record in fine)}
+    rows = []
+    for record in map(dict, records):
+        key = h("td", h("code", record["key"][:KEY_DIGITS], class_="key"))
+        if "error" in record:
+            text = f"diverged: {record['error']}"
+            rows.append(h("tr", key, h("td", getters[word](record)), h("td", text, colspan=max(1, len(used) - 1), class_="diverged")))
+        else:
+            rows.append(h("tr", key, [h("td", get(record)) for get in used.values()]))
+    head = h("thead", h("tr", h("th", "run", scope="col"), [h("th", name, scope="col") for name in used]))
+    return join(h("h4", "Runs"), scroll(h("table", head, h("tbody", rows), class_="plain sortable"), "Runs"))
+
+
+def _value(record: dict[str, Any], metric: str) -> float | None:
+    try:
+        return value(record, metric)
+    except (KeyError, TypeError):
+        return None
+
+
+def _settings(cell: CellOutcome, source: Source) -> Html | None:
+    if not cell.keys:
+        return None
+    run = source.runs[cell.keys[0]]
+    where = {"dataset": run.dataset, "split": run.split, "per_class": run.per_class, "objective": run.objective, "task": run.task}
+    where |= {"graph_digest": f"{run.graph_digest[:KEY_DIGITS]}…"}
+    settings = {} if run.task in ("describe", "tsne-input") else dataclasses.asdict(run.settings)
+    both = {**{k: v for k, v in where.items() if v is not None}, **settings}
+    listed = "\n".join(f"{name} = {_setting(found)}" for name, found in both.items())
+    made = [h("p", text, class_="small") for text in source.versions(cell.keys)]
+    return join(h("h4", "Settings"), h("pre", listed, class_="settings"), h("h4", "Versions"), made)
+
+
+def _setting(found: Any) -> str:
+    return f"{found:g}" if isinstance(found, float) else str(found)

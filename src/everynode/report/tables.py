@@ -1,0 +1,121 @@
+"""The tables of the page: rows by columns as the paper has them, and every number as a list that can be sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from everynode.experiments.declare import Experiment
+from everynode.experiments.outcome import CellOutcome
+from everynode.report.cell import digits_of
+from everynode.report.html import Html, h, scroll
+from everynode.report.text import DASH, as_printed, interval, number, p_value
+
+#: Below this, a corrected p-value is called significant.
+SIGNIFICANT = 0.05
+#: Cells of a column that says nothing.
+EMPTY = (h("td"), h("td", data_v=""))
+#: A sign before each verdict, so that colour is not all that tells them apart.
+SIGNS = {"reproduced": "✓", "same": "✓", "better": "▲", "short": "▼", "differs": "≠"}
+
+
+def kind(verdict: str) -> str:
+    """A verdict without its amount.
+
+    >>> kind("better by 1.2"), kind("reproduced")
+    ('better', 'reproduced')
+    """
+    return verdict.partition(" ")[0]
+
+
+def badge(verdict: str) -> Html | None:
+    """A verdict with its sign."""
+    return h("span", f"{SIGNS[kind(verdict)]} {verdict.replace('-', '−')}", class_=f"verdict {kind(verdict)}") if verdict else None
+
+
+def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], caption: str) -> Html:
+    """Rows by columns; every number is a button that opens what stands behind it."""
+    columns = list(dict.fromkeys(cell.cell.column for cell in cells))
+    places = {(cell.cell.row, cell.cell.column): cell for cell in cells}
+    rows = []
+    for row in dict.fromkeys(cell.cell.row for cell in cells):
+        found = (places.get((row, column)) for column in columns)
+        rows.append(h("tr", h("th", row, scope="row"), [_entry(experiment, cell, ids) for cell in found]))
+    corner = h("th", h("span", "method" if experiment.id != "datasets" else "graph", class_="quiet"), scope="col")
+    unit = f" {experiment.x}" if experiment.x else ""
+    heads = [h("th", f"{column}{unit}", scope="col") for column in columns]
+    table = h("table", h("caption", caption), h("thead", h("tr", corner, heads)), h("tbody", rows), class_="matrix sortable")
+    return scroll(table, caption)
+
+
+def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]) -> Html:
+    if cell is None:
+        return h("td")
+    paper = h("span", f"paper {as_printed(cell.cell.published)}", class_="paper") if cell.cell.published is not None else None
+    if not cell.keys:
+        return h("td", h("span", DASH, class_="mean"), paper, h("span", "not run", class_="flag"), class_="none")
+    digits, found, gain = digits_of(experiment, cell), cell.summary, cell.gain
+    lines: list[Html | None] = []
+    if found is None:
+        lines.append(h("span", "diverged", class_="mean"))
+    else:
+        spread = h("span", f" ± {number(found.std, digits)}", class_="std") if found.count > 1 else None
+        lines.append(h("span", number(found.mean, digits), spread, class_="mean"))
+        if found.count > 1:
+            lines.append(h("span", interval(found.low, found.high, digits), class_="ci"))
+    lines += [paper, badge(cell.verdict)]
+    if gain is not None and gain.count > 1:
+        star = "*" if cell.p_holm is not None and cell.p_holm < SIGNIFICANT else ""
+        lines.append(h("span", f"gain {number(gain.mean, digits, sign=True)}{star}", class_="gain"))
+    if not cell.complete:
+        lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
+    if cell.diverged:
+        lines.append(h("span", f"{cell.diverged} diverged", class_="flag bad"))
+    return h("td", h("button", lines, popovertarget=ids[cell], class_="cell"), data_v=None if found is None else _raw(found.mean))
+
+
+def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html:
+    """Every number of an experiment as a row, with what the short tables leave out; columns that would be empty are left out."""
+    columns: dict[str, Callable[[CellOutcome], Html]] = {
+        "panel": lambda c: h("td", c.cell.panel),
+        "row": lambda c: h("td", c.cell.row),
+        experiment.x or "column": lambda c: h("td", c.cell.column),
+        "mean": lambda c: _number(c, None if c.summary is None else c.summary.mean, experiment, opens=ids[c]),
+        "std": lambda c: _number(c, None if c.summary is None else c.summary.std, experiment),
+        "95% interval": lambda c: _range(c, c.summary, experiment),
+        "paper": lambda c: h("td", "" if c.cell.published is None else as_printed(c.cell.published)),
+        "verdict": lambda c: h("td", badge(c.verdict)),
+        "gain": lambda c: _number(c, c.gain.mean if c.gain and c.gain.count > 1 else None, experiment, sign=True),
+        "gain's 95% interval": lambda c: _range(c, c.gain, experiment),
+        "p (Holm)": lambda c: h("td", "", data_v="") if c.p_holm is None else h("td", p_value(c.p_holm), data_v=_raw(c.p_holm)),
+        "runs": lambda c: h("td", f"{len(c.keys)} of {c.planned}", data_v=len(c.keys)),
+        "diverged": lambda c: h("td", str(c.diverged) if c.diverged else ""),
+        "best test epoch (diagnostic)": lambda c: _number(c, c.oracle, experiment),
+    }
+    there = [cell for cell in cells if cell.keys]
+    made = {name: [column(cell) for cell in there] for name, column in columns.items()}
+    shown = {name: column for name, column in made.items() if any(entry not in EMPTY for entry in column)}
+    diagnostic = "diagnostic" if "best test epoch (diagnostic)" in shown else None
+    heads = [h("th", name, scope="col", class_=diagnostic if "diagnostic" in name else None) for name in shown]
+    rows = [h("tr", entries) for entries in zip(*shown.values(), strict=True)]
+    caption = h("caption", f"{experiment.title}: every number")
+    table = h("table", caption, h("thead", h("tr", heads)), h("tbody", rows), class_="plain listing sortable")
+    inside = scroll(table, f"{experiment.title}: every number")
+    return h("details", h("summary", f"Every number as a list ({len(there)})"), inside, class_="numbers")
+
+
+def _number(cell: CellOutcome, found: float | None, experiment: Experiment, *, sign: bool = False, opens: str | None = None) -> Html:
+    if found is None or not math.isfinite(found):
+        return h("td", "diverged" if opens and cell.diverged else "", data_v="")
+    text = number(found, digits_of(experiment, cell), sign=sign)
+    return h("td", h("button", text, popovertarget=opens, class_="open") if opens else text, data_v=_raw(found))
+
+
+def _range(cell: CellOutcome, found: object, experiment: Experiment) -> Html:
+    low, high = getattr(found, "low", math.nan), getattr(found, "high", math.nan)
+    return h("td", interval(low, high, digits_of(experiment, cell)), data_v=_raw(low) if math.isfinite(low) else "")
+
+
+def _raw(found: float) -> str:
+    """A number for sorting."""
+    return f"{found:.6g}"

@@ -1,0 +1,121 @@
+"""A store as `everynode reproduce all` leaves it, made up in a second: seeded numbers, no training, none of the public files."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everynode.data.files import Root
+from everynode.experiments.declare import Cell, Experiment, experiments
+from everynode.experiments.run import Run
+from everynode.experiments.store import Store
+
+Plans = dict[Experiment, dict[Cell, list[Run]]]
+EPOCHS, CLASSES, NODES = 300, 7, 300
+#: A name that must be shown as it is.
+ODD = "<b>x</b>&\"'</script><!--"
+
+
+def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], dict[str, float]]:
+    """Record and cost of a run, as its task would leave them."""
+    draw = random.Random(run.key)
+    made: dict[str, Any] = {**run.describe(), "key": run.key, "version": "0.2.0", "versions": run.versions}
+    made |= {"python": "3.11.7", "system": "linux"}
+    if diverged:
+        return made | {"error": f"The loss became nan at epoch 3. {ODD}"}, {}
+    if run.task == "describe":
+        counts = {"nodes": 2708, "edges": 5278, "features": 1433, "classes": 7, "isolated": 0, "unlabelled": 0}
+        return made | {"statistics": counts | {"edge_homophily": 0.81, "node_homophily": 0.825}}, {}
+    if run.task == "time":
+        return made, {"training_ms": draw.uniform(3, 30), "inference_ms": draw.uniform(1, 5)}
+    if run.task.startswith("tsne"):
+        made |= {"positions": [[round(draw.gauss(0, 30), 2), round(draw.gauss(0, 30), 2)] for _ in range(NODES)]}
+        made |= {"labels": [i % CLASSES for i in range(NODES)]}
+    if run.task == "tsne-input":
+        return made, {}
+    score = draw.gauss(0.8, 0.01) + 0.02 * (run.objective == "enc")
+    for part in ("val", "test"):
+        made |= {f"{part}_accuracy": score, f"{part}_macro_f1": score - 0.01, f"{part}_nll": 0.6, f"{part}_ece": 0.04}
+    made |= {"nodes": {"train": 140, "val": 500, "test": 1000}, "epochs": EPOCHS, "best_epoch": draw.randrange(50, 200), "val_loss": 0.6}
+    made |= {"test_oracle_accuracy": score + 0.01, "terms": {name: draw.random() for name in (*terms(run), "total")}}
+    made |= {"confusion": [[draw.randrange(9) + 90 * (i == j) for j in range(CLASSES)] for i in range(CLASSES)]}
+    made |= {"interrupted": False, "settings": dataclasses.asdict(run.settings)}
+    return made, {"seconds": 2.5, "seconds_per_epoch": 0.01, "peak_mb": 380.0}
+
+
+def made_curve(run: Run, *, diverged: bool = False) -> dict[str, list[float]]:
+    """Every epoch's terms and metrics of a run."""
+    if diverged or run.task not in ("train", "tsne"):
+        return {}
+    draw = random.Random(run.key)
+    falling = [2 * 0.98**epoch + draw.gauss(0, 0.02) for epoch in range(EPOCHS)]
+    curve = {name: [value - i for value in falling] for i, name in enumerate((*terms(run), "total", "val_loss"))}
+    return curve | {name: [0.8 * (1 - 0.95**epoch) for epoch in range(EPOCHS)] for name in ("val_accuracy", "test_accuracy")}
+
+
+def terms(run: Run) -> list[str]:
+    return ["ce", *(term for term in ("mi", "tv", "cvg", "preg") if getattr(run.settings, term))]
+
+
+def never(run: Run) -> bool:
+    return False
+
+
+@dataclasses.dataclass(frozen=True)
+class MadeUp:
+    """What stores hold for runs, without a store."""
+
+    runs: dict[str, Run]
+    diverged: Callable[[Run], bool] = never
+
+    @property
+    def records(self) -> dict[str, dict[str, Any]]:
+        both = ((key, made_record(run, diverged=self.diverged(run))) for key, run in sorted(self.runs.items()))
+        return {key: record | cost for key, (record, cost) in both}
+
+    def curve(self, key: str) -> dict[str, list[float]]:
+        return made_curve(self.runs[key], diverged=self.diverged(self.runs[key]))
+
+    def put_into(self, path: Path) -> Path:
+        store = Store(path)
+        for run in self.runs.values():
+            diverged = self.diverged(run)
+            store.put(run.specification, *made_record(run, diverged=diverged), made_curve(run, diverged=diverged))
+        return path
+
+
+@pytest.fixture(scope="session")
+def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Root:
+    """A data folder without any file: the page needs none."""
+    return Root(tmp_path_factory.mktemp("no-data"), downloads=False)
+
+
+@pytest.fixture(scope="session")
+def plans(nowhere: Root) -> Plans:
+    """What every experiment would run, and one more with names that look like markup."""
+    made = {experiment: experiment.plan("paper", None, nowhere)[0] for experiment in experiments().values()}
+    cells = [Cell(ODD, ODD, "citeseer", "public", panel=ODD)]
+    odd = Experiment("odd", ODD, ODD, ODD, "seeds", "table", lambda: cells)
+    return made | {odd: odd.plan("paper", 2, nowhere)[0]}
+
+
+@pytest.fixture(scope="session")
+def make_up() -> Callable[..., MadeUp]:
+    """Makes up records and curves of runs."""
+
+    def make(runs: Iterable[Run], diverged: Callable[[Run], bool] = never) -> MadeUp:
+        return MadeUp({run.key: run for run in runs}, diverged)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def two_each(plans: Plans, make_up: Callable[..., MadeUp]) -> MadeUp:
+    """Two runs of every cell, of which a few diverged: all cells are there, most are incomplete."""
+    runs = [run for plan in plans.values() for runs in plan.values() for run in runs[:2]]
+    return make_up(runs, lambda run: run.task == "train" and run.key[0] == "0")

@@ -1,0 +1,265 @@
+"""The page in a real browser: silent, alone, readable narrow and wide, light and dark, on paper, and with the keyboard."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everynode.report.page import page
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'")
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.actions.action_builder import ActionBuilder  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver")
+ODD = "<b>x</b>&\"'</script><!--"
+WIDTHS = (380, 1280)
+
+
+class Browser:
+    """Chromium with the page in it."""
+
+    def __init__(self, driver: Any, url: str):
+        self.driver, self.url = driver, url
+
+    def open(self, width: int = 1280, *, dark: bool = False, fragment: str = "") -> None:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.get("about:blank")  # so that a fragment loads the page too
+        self.driver.get(self.url + fragment)
+
+    def one(self, selector: str) -> Any:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def click_middle(self, element: Any) -> None:
+        """Click where an element is; the driver's own way scrolls a small SVG mark out of place first."""
+        middle = "const r = arguments[0].getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]"
+        actions = ActionBuilder(self.driver)
+        actions.pointer_action.move_to_location(*map(round, self.run(middle, element))).click()
+        actions.perform()
+
+    def show(self, element: Any) -> None:
+        """Bring an element to the middle, and wait until scrolling has ended: it hides hover boxes."""
+        script = "arguments[0].scrollIntoView({block: 'center'}); requestAnimationFrame(() => requestAnimationFrame(arguments[1]))"
+        self.driver.execute_async_script(script, element)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def url(plans, two_each, tmp_path_factory) -> str:
+    path: Path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(plans, "paper", two_each.records, two_each.curve)[0])
+    return path.as_uri()
+
+
+@pytest.fixture
+def browser(driver: Any, url: str) -> Iterator[Browser]:
+    """The browser; whatever a test does, the page must not complain and not load anything."""
+    browser = Browser(driver, url)
+    yield browser
+    assert driver.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+    assert {address.partition("#")[0] for address in asked} <= {url, "about:blank", "data:,"}
+    assert url in {address.partition("#")[0] for address in asked}
+
+
+def test_every_table_and_figure_is_shown(browser, plans):
+    browser.open()
+    assert browser.one("h1").text == "Every Node Counts, run again"
+    for experiment, plan in plans.items():
+        if experiment.id == "arxiv":
+            continue
+        tables, plots = (browser.all(f'[id="{experiment.id}"] > {part}') for part in (".scroll > .matrix", ".figure .plot"))
+        panels = len({cell.panel for cell in plan})
+        assert len(tables) == (panels if experiment.view == "table" else 0)
+        assert len(plots) == {"table": panels if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
+        for element in (*tables, *plots):
+            assert element.size["height"] > 80
+    assert len(browser.all("nav a")) == len(plans)  # all but arxiv, and how to read it
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_never_scrolls_sideways(browser, width):
+    browser.open(width)
+    browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.run("return document.documentElement.scrollWidth") == width
+    for cell in ("odd-0", "depth-6", "datasets-0", "run-times-0", "tsne-1"):
+        panel = browser.one(f"#{cell}")
+        browser.run("arguments[0].showPopover()", panel)
+        assert browser.run("return arguments[0].scrollWidth <= arguments[0].clientWidth + 1", panel)
+        assert browser.run("return document.documentElement.scrollWidth") == width
+    if width < 500:  # wide tables scroll inside their box, with the row's name in sight
+        box = browser.one("#depth > .scroll")
+        browser.run("document.querySelectorAll('[popover]').forEach(p => p.matches(':popover-open') && p.hidePopover())")
+        browser.run("arguments[0].scrollLeft = 300", box)
+        assert browser.run("return arguments[0].scrollLeft", box) == 300
+        name = box.find_element(By.CSS_SELECTOR, "tbody th")
+        assert browser.run("return arguments[0].getBoundingClientRect().left", name) < 30
+
+
+def test_a_number_opens_its_runs_without_a_mouse_and_closes_again(browser, plans):
+    browser.open()
+    experiment = next(experiment for experiment in plans if experiment.id == "semi-supervised")
+    button, panel = browser.one('[popovertarget="semi-supervised-3"].cell'), browser.one("#semi-supervised-3")
+    assert not panel.is_displayed()
+    browser.show(button)
+    button.send_keys(Keys.ENTER)
+    assert panel.is_displayed()
+    keys = [code.text for code in panel.find_elements(By.CSS_SELECTOR, ".key")]
+    assert keys == [run.key[:12] for run in list(plans[experiment].values())[3][:2]]
+    assert panel.find_element(By.CSS_SELECTOR, "h3").text == "ENC-GCN · cora"
+    assert "Diagnostic, not a result" in panel.text
+    assert len(panel.find_elements(By.CSS_SELECTOR, ".plot")) == 2
+    browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not panel.is_displayed()
+    browser.open(fragment="#semi-supervised-3")
+    assert browser.one("#semi-supervised-3").is_displayed()
+
+
+def test_tables_sort(browser):
+    browser.open()
+    table = browser.one("#heterophilic .matrix")
+    browser.show(table)
+
+    def means(column: int) -> list[float]:
+        cells = table.find_elements(By.CSS_SELECTOR, f"tbody tr > :nth-child({column})")
+        return [float(value) for cell in cells if (value := cell.get_attribute("data-v"))]
+
+    names = [name.text for name in table.find_elements(By.CSS_SELECTOR, "tbody th")]
+    for order, sign in (("ascending", 1), ("descending", -1)):
+        head = table.find_element(By.CSS_SELECTOR, "thead th:nth-child(3)")
+        head.find_element(By.CSS_SELECTOR, "button").click()
+        assert head.get_attribute("aria-sort") == order
+        assert means(3) == sorted(means(3), key=lambda value, sign=sign: sign * value)
+    table.find_element(By.CSS_SELECTOR, "thead th button").click()
+    assert [name.text for name in table.find_elements(By.CSS_SELECTOR, "tbody th")] == sorted(names)
+
+
+def test_the_list_of_every_number_opens_and_sorts(browser):
+    browser.open()
+    details = browser.one("#weights details")
+    browser.show(details)
+    details.find_element(By.CSS_SELECTOR, "summary").click()
+    heads = details.find_elements(By.CSS_SELECTOR, "thead th")
+    column = 1 + [head.text.strip() for head in heads].index("weight")
+    heads[column - 1].find_element(By.CSS_SELECTOR, "button").click()
+    found = [float(cell.text) for cell in details.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({column})")]
+    assert found == sorted(found)
+    assert found[0] == 0.01
+    assert any("diagnostic" in head.text for head in heads)
+
+
+def test_names_with_markup_are_shown_as_text(browser):
+    browser.open()
+    assert browser.one("#odd h2").text == ODD
+    assert browser.one("#odd tbody th").text == ODD
+    assert browser.one("#odd .cell").text
+    assert not browser.run("return [...document.querySelectorAll('b')].some(b => b.textContent === 'x')")
+
+
+def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
+    browser.open()
+    plot = browser.one("#mi-vs-tv .plot")
+    browser.show(plot)
+    ActionChains(browser.driver).move_to_element(plot).perform()
+    tip = browser.one("#tip")
+    assert tip.is_displayed()
+    assert "layers 8" in tip.text
+    assert all(name in tip.text for name in ("CE:", "CE + MI:", "CE + TV:"))
+    plot.send_keys(Keys.ARROW_RIGHT)
+    assert "layers 16" in tip.text
+    point = plot.find_elements(By.CSS_SELECTOR, ".pt[data-opens]")[-1]  # drawn last: nothing lies over it
+    browser.click_middle(point)
+    panel = browser.one(f"#{point.get_attribute('data-opens')}")
+    assert panel.is_displayed()
+    curve = panel.find_element(By.CSS_SELECTOR, ".plot")
+    browser.show(curve)
+    curve.send_keys(Keys.ARROW_RIGHT)
+    assert tip.text.startswith("epoch 0\nCE: ")
+
+
+def test_a_legend_picks_one_series_out(browser):
+    browser.open()
+    entry = browser.one("#tsne .legend li:nth-child(3) button")
+    browser.show(entry)
+    entry.click()
+    assert entry.get_attribute("aria-pressed") == "true"
+    shown = browser.run("return [...document.querySelectorAll('#tsne .plot .cloud')].map(c => Number(getComputedStyle(c).opacity) > .5)")
+    assert shown == [False, False, True, False, False, False, False] * 3
+    entry.click()
+    assert not browser.all("#tsne .picked")
+
+
+def brightness(browser: Browser) -> float:
+    colour = browser.run("return getComputedStyle(document.body).backgroundColor")
+    red, green, blue = (float(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+    return (red + green + blue) / 3
+
+
+def test_light_and_dark_follow_the_system_and_the_button(browser):
+    browser.open(dark=True)
+    assert brightness(browser) < 60
+    browser.open(dark=False)
+    assert brightness(browser) > 200
+    button = browser.one("#theme")
+    for theme, is_dark in (("light", False), ("dark", True)):
+        button.click()
+        assert button.text == f"Theme: {theme}"
+        assert (brightness(browser) < 60) is is_dark
+    browser.open(dark=False)  # it is remembered
+    assert brightness(browser) < 60
+    browser.one("#theme").click()
+    assert browser.one("#theme").text == "Theme: system"
+
+
+def test_it_prints_in_ink_on_white_paper(browser):
+    browser.open(dark=True)
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert brightness(browser) == 255
+    assert not browser.one("nav").is_displayed()
+    assert browser.one("#depth .matrix").is_displayed()
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_tables_and_figures_are_there_without_a_script(browser):
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.open()
+        assert browser.one("#depth .matrix .mean").text
+        assert browser.one("#weights .plot").size["height"] > 80
+        browser.one('[popovertarget="semi-supervised-3"].cell').click()
+        assert browser.one("#semi-supervised-3").is_displayed()
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

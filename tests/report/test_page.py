@@ -1,0 +1,213 @@
+"""The page: the same bytes from the same runs, every number with its runs, nothing loaded, names as text."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from html.parser import HTMLParser
+
+import pytest
+
+from everynode.experiments.declare import experiments
+from everynode.experiments.outcome import conclude
+from everynode.experiments.store import Store
+from everynode.report.page import page, page_of_store
+
+KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
+ESCAPED = "&lt;b&gt;x&lt;/b&gt;&amp;"
+
+
+@pytest.fixture(scope="module")
+def text(plans, two_each):
+    return page(plans, "paper", two_each.records, two_each.curve)[0]
+
+
+def sections(text):
+    """The page's sections by id."""
+    parts = re.split(r"<section", text)[1:]
+    return {m.group(1): part for part in parts if (m := re.search(r'^[^>]*id="([^"]+)"', part))}
+
+
+def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_were_stored(two_each, make_up, nowhere, tmp_path):
+    few = [run for run in two_each.runs.values() if run.dataset == "texas" or run.task.startswith("tsne")]
+    there = make_up(few).put_into(tmp_path / "a.db")
+    back = make_up(reversed(few)).put_into(tmp_path / "b.db")
+    made, outcomes = page_of_store(Store(there, must_exist=True), "paper", nowhere)
+    assert made == page_of_store(Store(back, must_exist=True), "paper", nowhere)[0]
+    assert [outcome.experiment.id for outcome in outcomes] == ["datasets", "heterophilic", "tv-vs-preg", "tsne"]
+
+
+def test_every_table_and_figure_is_there(text, plans):
+    found = sections(text)
+    for experiment, plan in plans.items():
+        if experiment.id == "arxiv":  # its runs cannot be recognised without its files
+            assert "everynode reproduce arxiv --preset paper" in found["not-run"]
+            continue
+        section, panels = found[experiment.id], len({cell.panel for cell in plan})
+        assert section.count('<table class="matrix') == (panels if experiment.view == "table" else 0)
+        drawn = section.split("<div popover", 1)[0].count('<svg viewBox="0 0 4')
+        assert drawn == {"table": panels if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
+        assert f"everynode reproduce {experiment.id} --preset paper" in section
+        assert f'href="#{experiment.id}"' in text
+
+
+def test_every_planned_run_of_the_store_is_shown_by_its_key_and_no_other(text, two_each):
+    assert set(KEY.findall(text)) == {key[:12] for key in two_each.runs}
+
+
+def test_runs_that_belong_to_no_table_are_counted_and_not_shown(plans, make_up, two_each):
+    strange = make_up([*list(two_each.runs.values())[:3], next(iter(plans[experiments()["homophilic"]].values()))[0]])
+    chosen = {experiment: plan for experiment, plan in plans.items() if experiment.id == "homophilic"}
+    made = page(chosen, "paper", strange.records, strange.curve)[0]
+    assert len(KEY.findall(made)) == 1
+    assert "1 run. 3 further runs of the store" in made
+
+
+def test_the_numbers_are_those_of_the_outcome(text, plans, two_each):
+    found, records = sections(text), two_each.records
+    for experiment, plan in plans.items():
+        if experiment.view != "table" or experiment.id == "arxiv":
+            continue
+        for index, cell in enumerate(conclude(experiment, "paper", plan, records).cells):
+            if not cell.keys:
+                continue
+            button = re.search(rf'<button popovertarget="{experiment.id}-{index}" class="cell">(.*?)</button>', found[experiment.id])
+            assert button
+            if cell.summary is not None:
+                assert f'<span class="mean">{cell.summary.mean:,.{experiment.digits}f}' in button[1] or cell.summary.mean % 1 == 0
+            assert cell.verdict.replace("-", "−") in button[1]
+            assert (f"{len(cell.keys)} of {cell.planned} runs" in button[1]) is (not cell.complete)
+            assert (f"{cell.diverged} diverged" in button[1]) is (cell.diverged > 0)
+            panel = found[experiment.id].split(f'id="{experiment.id}-{index}"')[1].split("<div popover")[0]
+            assert KEY.findall(panel) == [key[:12] for key in cell.keys]
+            assert f"everynode results show {cell.keys[0][:12]}" in panel
+
+
+def test_the_best_test_epoch_is_called_a_diagnostic(text):
+    assert text.count("Diagnostic, not a result:") > 100
+    assert text.count("best test epoch (diagnostic)") >= 8
+    assert "oracle" not in text.lower()
+
+
+def test_curves_confusion_terms_settings_and_versions_stand_behind_a_number(text):
+    panel = text.split('id="depth-6"')[1].split("<div popover")[0]
+    for title in ("Training curves", "At the selected epoch", "Confusion matrix", "Runs", "Settings", "Versions", "Make it again"):
+        assert f"<h4>{title}</h4>" in panel
+    assert re.findall(r'data-name="([^"]+)"', panel) == ["CE", "MI", "TV", "CVG", "total", "validation accuracy"]
+    assert all(d.count(" ") <= 300 for d in re.findall(r' d="([^"]+)"', panel))
+    assert "tv_gate = raw" in panel
+    assert "torch 2." in panel
+
+
+def test_it_loads_nothing(text):
+    assert "default-src 'none'" in text.replace("&#x27;", "'")
+    assert not re.search(r"https?:|url\(|@import|<(?:img|iframe|object|embed|base)\b", text)
+    assert set(re.findall(r'\b(?:src|href)="([^"]{1,5})', text)) <= {"data:", *(link[:5] for link in re.findall(r'href="(#[^"]*)', text))}
+
+
+def test_names_with_markup_are_text(text):
+    assert "<b>x</b>" not in text
+    assert "</script><!--" not in text
+    section = sections(text)["odd"]
+    assert section.count(ESCAPED) > 8
+    assert f"at epoch 3. {ESCAPED}" in text  # the message of a run that diverged
+
+
+class Checker(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.named = Counter(), set()
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if "id" in found:
+            self.ids[found["id"]] += 1
+        self.named |= {found[name].removeprefix("#") for name in ("popovertarget", "aria-labelledby", "data-opens") if found.get(name)}
+        if tag == "a":
+            self.named.add(found["href"].removeprefix("#"))
+
+
+def test_every_reference_has_its_one_target(text):
+    checker = Checker()
+    checker.feed(text)
+    assert checker.named <= set(checker.ids)
+    assert set(checker.ids.values()) == {1}
+
+
+def test_the_page_of_all_runs_is_of_sane_size(plans, make_up):
+    everything = make_up(run for plan in plans.values() for runs in plan.values() for run in runs)
+    made = page(plans, "paper", everything.records, everything.curve)[0]
+    assert len(everything.runs) > 4000
+    assert len(made.encode()) < 5_000_000
+    assert "further run" not in made
+
+
+def test_an_empty_store_says_what_to_run(nowhere, tmp_path):
+    Store(tmp_path / "runs.db")
+    made, outcomes = page_of_store(Store(tmp_path / "runs.db", must_exist=True), "paper", nowhere)
+    assert not outcomes
+    assert "0 runs." in made
+    for name in experiments():
+        assert f"everynode reproduce {name} --preset paper" in made
+
+
+def test_a_cell_whose_runs_all_diverged_has_no_number(plans, make_up):
+    experiment = experiments()["semi-supervised"]
+    first = next(iter(plans[experiment].values()))
+    everything = make_up(first, lambda run: True)
+    made = page({experiment: plans[experiment]}, "paper", everything.records, everything.curve)[0]
+    button = re.search(r'<button popovertarget="semi-supervised-0" class="cell">(.*?)</button>', made)
+    assert button
+    assert '<span class="mean">diverged</span>' in button[1]
+    assert "10 diverged" in button[1]
+
+
+# ------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def store(two_each, make_up, tmp_path, elsewhere):
+    return make_up([run for run in two_each.runs.values() if run.dataset == "texas"]).put_into(tmp_path / "runs" / "runs.db")
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_command_writes_the_page(call, store, tmp_path):
+    said = call("report")
+    assert (said.returncode, said.stdout) == (0, "")
+    assert "in 3 tables and figures" in said.stderr
+    page = (tmp_path / "report.html").read_bytes()
+    said = call("report", tmp_path / "runs", "--out", tmp_path / "deep" / "page.html", "--json")
+    assert json.loads(said.stdout)["experiments"] == ["datasets", "heterophilic", "tv-vs-preg"]
+    assert (tmp_path / "deep" / "page.html").read_bytes() == page
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "report.html", "runs"]
+
+
+def foreign(path):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE precious (data TEXT)")
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("make", [None, foreign, lambda path: path.write_bytes(b"SQLite format 3\0" + b"x" * 900)])
+def test_what_is_no_store_is_refused_and_left_alone(call, tmp_path, make):
+    path, out = tmp_path / "x.db", tmp_path / "report.html"
+    if make:
+        make(path)
+    before = path.read_bytes() if make else None
+    out.write_text("an older page")
+    said = call("report", path, "--out", out)
+    assert said.returncode == 3
+    assert str(path) in said.stderr
+    assert out.read_text() == "an older page"
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_page_never_replaces_the_store(call, store):
+    before = store.read_bytes()
+    said = call("report", store, "--out", store)
+    assert said.returncode == 2
+    assert store.read_bytes() == before
