@@ -47,7 +47,7 @@ class CellOutcome:
             return ""
         if self.cell.task == "describe":
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
-            return "same" if abs(found.mean - paper) <= half + 1e-9 else f"differs by {found.mean - paper:+.4g}"
+            return "same" if abs(found.mean - paper) <= half + 1e-9 else f"differs by {found.mean - paper:+,.{0 if float(paper).is_integer() else 2}f}"
         if found.count < 2:
             return ""
         if found.low > paper:
