@@ -185,9 +185,10 @@ def test_milliseconds_are_not_judged():
     [
         (5278.0, 5278.0, "same"),
         (5429.0, 5278.0, "differs by -151"),
+        (1166243.0, 1157799.0, "differs by -8,444"),
         (0.81, 0.8052, "same"),
         (0.81, 0.8148, "same"),
-        (0.81, 0.8049, "differs by -0.0051"),
+        (0.81, 0.8049, "differs by -0.01"),
         (0.80, 0.74, "differs by -0.06"),
     ],
 )

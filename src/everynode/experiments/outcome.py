@@ -50,7 +50,8 @@ class CellOutcome:
             return ""
         if self.cell.task == "describe":
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
-            return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+.4g}"
+            digits = 0 if float(paper).is_integer() else 2
+            return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+,.{digits}f}"
         if found.count < 2:
             return ""
         if found.low > paper + ROUNDING:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version as installed
 from typing import Any, Literal
 
@@ -45,12 +45,12 @@ class Run:
     task: Task = "train"
     versions: dict[str, str] = field(default_factory=versions, hash=False)
 
-    @property
+    @cached_property
     def specification(self) -> str:
         """The run as canonical JSON: what is hashed, and kept beside the record."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The content hash of the specification."""
         return hashlib.sha256(self.specification.encode()).hexdigest()

@@ -89,7 +89,7 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
             y[i, s] = p
             negative_entropy += p * log_p
             u[i, s] = -share * log_p
-        for s in range(width):  # a loop of its own: with two types of numbers in one, neither is vectorised
+        for s in range(width):  # in float64, so in a loop of its own: in the one above it slowed the float32 down
             mass[s] += y[i, s]
         mi -= negative_entropy
     mi /= n

@@ -21,12 +21,12 @@ def line_plots(experiment: Experiment, panels: Mapping[str, Sequence[CellOutcome
     plots = []
     for panel, cells in panels.items():
         series = {row: _points(experiment, [c for c in cells if c.cell.row == row], ids) for row in rows}
-        xs = [point.x for points in series.values() for point in points]
-        if not xs:
+        if not any(series.values()):
             continue
+        xs = [float(cell.cell.column) for cell in cells]  # of all cells, so that the axis is whole while runs are missing
         title = f"{experiment.title}{f', {panel}' if panel else ''}"
         plot = svg.lines(series, label=f"{title}: {', '.join(rows)}", x_label=experiment.x, y_label="test accuracy, %",
-                         log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM)  # fmt: skip
+                         log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM, xs=xs)  # fmt: skip
         plots.append(_figure(plot, panel))
     if not plots:
         return None

@@ -73,10 +73,12 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def lines(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str, log_x: bool = False) -> Html:
-    """A line for every name, with whiskers from low to high, over a common x that has a tick at every point."""
+def lines(
+    series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str, log_x: bool = False, xs: Sequence[float] = ()
+) -> Html:
+    """A line for every name, with whiskers from low to high, over a common x that has a tick at every point and at all of ``xs``."""
     points = [point for made in series.values() for point in made]
-    xs = sorted({point.x for point in points})
+    xs = sorted({point.x for point in points} | set(xs))
     pad = 0.0 if log_x else 0.03 * (xs[-1] - xs[0])
     factor = (xs[-1] / xs[0]) ** 0.03 if log_x else 1.0
     x = Axis((xs[0] - pad) / factor, (xs[-1] + pad) * factor, LEFT, WIDTH - RIGHT, log_x)
