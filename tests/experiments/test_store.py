@@ -442,3 +442,11 @@ def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):
     with pytest.raises(DataError, match="does not belong to its specification"):
         ours.merge(theirs)
     assert ours.keys() == set()
+
+
+def test_an_empty_file_is_no_store_to_read_from(tmp_path):
+    path = tmp_path / "runs.db"
+    path.touch()
+    with pytest.raises(DataError, match="is empty"):
+        Store(path, must_exist=True)
+    assert path.read_bytes() == b""

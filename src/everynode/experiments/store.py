@@ -62,6 +62,8 @@ class Store:
                 raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
             if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise self._damaged(damage.splitlines()[-1])
+            if not tables and must_exist:
+                raise DataError(f"{self.path} is empty, not a store of runs: name another file.")
             if not tables:
                 connection.execute("PRAGMA journal_mode = WAL")
                 # One transaction: a process that is killed here leaves an empty database, not half a store.
