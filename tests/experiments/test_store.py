@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -279,6 +280,20 @@ def test_several_processes_make_one_store_and_write_at_once(tmp_path):
     store = Store(path)
     assert all(store.get(key_of(f"own-{who}-{i}")) == {"who": who} for who in range(4) for i in range(15))
     assert all(store.get(key_of(f"shared-{i}"))["who"] in range(4) for i in range(15))
+
+
+def test_a_store_that_another_process_is_about_to_make_is_waited_for(tmp_path):
+    """SQLite waits for locks by itself, but not when it is told to keep a log."""
+    path = tmp_path / "runs.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.3, other.close)
+    release.start()
+    try:
+        Store(path).put("a", RECORD, COST, CURVE)
+    finally:
+        release.join()
+    assert Store(path).keys() == {key_of("a")}
 
 
 HOLDER = """

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 import uuid
 import zlib
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ except ImportError:  # not on Windows: there two processes on one store may do t
 
 #: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
+#: Seconds to wait for another process that is writing.
+TIMEOUT = 60.0
 
 _TABLES = """
 CREATE TABLE runs (
@@ -65,7 +68,7 @@ class Store:
             if not tables and must_exist:
                 raise DataError(f"{self.path} is empty, not a store of runs: name another file.")
             if not tables:
-                connection.execute("PRAGMA journal_mode = WAL")
+                _keep_a_log(connection)
                 # One transaction: a process that is killed here leaves an empty database, not half a store.
                 connection.executescript(
                     f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
@@ -77,7 +80,7 @@ class Store:
     def _connect(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=60.0)) as connection, connection:
+            with closing(sqlite3.connect(self.path, timeout=TIMEOUT)) as connection, connection:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
@@ -197,6 +200,19 @@ class Store:
             return True
         path.unlink(missing_ok=True)
         return False
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging: for this SQLite does not wait for another process that is making the store, but refuses at once."""
+    end = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _json(value: Any) -> str:
