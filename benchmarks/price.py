@@ -29,16 +29,18 @@ def main() -> None:
             sides = {name: Ours(graph, choice) for name, choice in settings.items()}
             times: dict[str, list[float]] = {name: [] for name in sides}
             with reused_memory():  # as in the training loop
-                for turn in range(30):
+                for turn in range(100):
                     for name, side in sides.items():
                         start = time.perf_counter()
                         for _ in range(4):
                             side.step()
-                        if turn >= 3:
+                        if turn >= 10:
                             times[name].append((time.perf_counter() - start) / 4)
             ms = {name: 1000 * statistics.median(values) for name, values in times.items()}
-            row = {"split": split, "network": f"{backbone}-{layers}", "ms": ms, "price": {name: ms[name] / ms["ce"] for name in ms}}
-            print(split, row["network"], *(f"{name}: {row['price'][name]:.2f}x" for name in ms), flush=True)
+            # Within a turn both saw the same machine, which over minutes becomes faster and slower.
+            price = {name: statistics.median(a / b for a, b in zip(values, times["ce"], strict=True)) for name, values in times.items()}
+            row = {"split": split, "network": f"{backbone}-{layers}", "ms": ms, "price": price}
+            print(split, row["network"], *(f"{name}: {price[name]:.2f}x" for name in ms), flush=True)
             rows.append(row)
     write("price", {"rows": rows})
 

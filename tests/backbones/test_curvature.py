@@ -110,6 +110,22 @@ def test_another_pass_in_between_takes_the_long_way(backbone: str) -> None:
         assert network.gradient_cosine(logits, term.nodes, term.labels, term._positions()) is None
 
 
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("change", ["hook", "parametrisation"])
+def test_a_network_that_somebody_has_changed_takes_the_long_way(backbone: str, change: str) -> None:
+    graph = make(dense=False, weighted=False)
+    network = network_for(graph, backbone=backbone)
+    layer = network.layers[0]
+    if change == "hook":
+        layer.register_forward_hook(lambda module, inputs, output: 2.0 * output)
+    else:
+        torch.nn.utils.parametrizations.weight_norm(layer, "weight")
+    term = CrossValidatingGradients(graph)
+    logits = network(graph)
+    reference = long_way(term, logits, graph, network)
+    assert term(logits, network).item() == pytest.approx(reference.item(), abs=1e-12)
+
+
 def test_a_frozen_parameter_takes_the_long_way() -> None:
     graph = make(dense=False, weighted=False)
     network = network_for(graph)

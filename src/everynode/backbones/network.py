@@ -166,13 +166,13 @@ class Network(nn.Module):
         ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them. It goes through the receptive field of
         the nodes only, and by hand (:mod:`everynode.backbones.curvature`), which spares most of the price of cross-validating
         gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
-        or a parameter is frozen: then there is only the long way.
+        a parameter is frozen, or a module has hooks or a parametrisation: then there is only the long way.
         """
         parameters = list(self.parameters())
         if self._last is None or not all(p.requires_grad for p in parameters):
             return None
         trace, graph, version = self._last
-        if logits is not trace.logits or logits._version != version:
+        if logits is not trace.logits or logits._version != version or any(_is_changed(module) for module in self.modules()):
             return None
         view = self._view(graph, nodes)
         features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
@@ -217,6 +217,11 @@ def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[Spa
     entries, crow = rows_of(features.pattern, rows)
     pattern = Pattern(crow, features.pattern.col[entries], (len(rows), features.shape[1]))
     return SparseMatrix(pattern, features.values[entries]), entries
+
+
+def _is_changed(module: nn.Module) -> bool:
+    """Whether somebody's hook or parametrisation makes the module another one than its class says."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or "parametrizations" in module._modules)
 
 
 def _select(features: SparseMatrix | Tensor, entries: Tensor, like: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
