@@ -74,12 +74,12 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
-def full_speed_table() -> str:
+def full_speed_table(name: str = "bench") -> str:
     lines = [
         "| graph | network | objective | threads | everynode, ms | stock PyG, ms | ratio | estimate of the limit, ms |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for r in result("bench")["rows"]:
+    for r in result(name)["rows"]:
         spread = "{:.1f} to {:.1f}".format(*r["everynode_quartiles_ms"])
         cells = [r["graph"], r["backbone"], r["objective"], r["threads"], f"{r['everynode_ms']:.1f} ({spread})", f"{r['stock_ms']:.0f}"]
         lines.append("| " + " | ".join(map(str, [*cells, f"{r['ratio']:.1f}x", f"{r['roofline_ms']:.1f}"])) + " |")
@@ -135,6 +135,14 @@ def same_table() -> str:
             f"{r['p_value']:.2f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def same_gat_table() -> str:
+    lines = ["| seeds | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|"]
+    for r in result("same-accuracy-gat")["rows"]:
+        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        lines.append(f"| {r['seeds']} | {100 * r['before']:.2f} | {100 * r['after']:.2f} | {gap} | {r['p_value']:.3f} |")
     return "\n".join(lines)
 
 
@@ -214,11 +222,13 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,
+        "full-before": partial(full_speed_table, "bench-0.2.0"),
         "memory": memory_table,
         "price": price_table,
         "cheaper": cheaper_table,
         "arxiv": arxiv_table,
         "same": same_table,
+        "same-gat": same_gat_table,
         "numbers": numbers,
     },
 }

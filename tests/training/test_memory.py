@@ -17,10 +17,11 @@ from everynode.training.memory import reused_memory
 def resident_mb():
     return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
 
-def faults(times):
+def faults(times, mb=24):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(times):
-        torch.ones(16 * 1024 * 1024)  # 64 MB
+        kept = [torch.ones(mb * 256 * 1024) for _ in range(4)]
+        del kept
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 """
 
@@ -52,6 +53,18 @@ with reused_memory():
     faults(2)
     assert resident_mb() > before + 50
 assert resident_mb() < before + 40
+"""
+    )
+
+
+@linux
+def test_large_arrays_leave_no_holes() -> None:
+    run(
+        """
+before = resident_mb()
+with reused_memory():
+    faults(2, mb=64)
+    assert resident_mb() < before + 40
 """
     )
 

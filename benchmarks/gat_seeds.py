@@ -1,0 +1,30 @@
+"""Cora's GAT with cross-entropy by seed, for a second look at a difference between two versions (see docs/speed.md).
+
+    python benchmarks/gat_seeds.py FIRST LAST > scores.json
+
+in an environment in which the version in question is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import torch
+
+from everynode.data import load
+from everynode.settings import Settings
+from everynode.training import evaluate, fit
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    graph = load("cora", "public")
+    settings = Settings.preset("default", graph="cora", split="public", backbone="gat").for_objective("ce")
+    first, last = map(int, sys.argv[1:])
+    found = {seed: evaluate(fit(graph, settings, seed=seed).network, graph, "test") for seed in range(first, last + 1)}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
