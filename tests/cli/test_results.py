@@ -1,0 +1,124 @@
+"""``everynode results``: showing, exporting, merging and tabling a store that was made without training anything."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from everynode.data.files import Root
+from everynode.experiments.declare import find
+from everynode.experiments.run import Run
+from everynode.experiments.store import Store
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
+
+def planned(seeds: int) -> list[Run]:
+    plan, _ = find("halves").plan("paper", seeds, Root(Path("nowhere"), downloads=False))
+    return [run for runs in plan.values() for run in runs]
+
+
+def record(run: Run) -> dict[str, object]:
+    score = 0.5 + run.seed / 100 + (0.1 if run.settings.halves == "random" else 0.0)
+    return {**run.describe(), "key": run.key, "test_accuracy": score, "settings": {"channels": 64}, "confusion": [[1, 0], [0, 1]]}
+
+
+def make(path: str, runs: list[Run]) -> Store:
+    store = Store(path)
+    for run in runs:
+        store.put(run.specification, record(run), {"seconds": 1.5}, {"total": [2.0, 1.0]})
+    return store
+
+
+def test_show_counts_the_runs_of_each_kind(call):
+    make("runs/runs.db", planned(3))
+    rows = json.loads(call("results", "show", "--json").stdout)
+    assert {(row["backbone"], row["layers"], row["runs"]) for row in rows} == {("gat", 2, 6), ("gcn", 2, 6), ("gcnii", 8, 6)}
+    assert "18 runs in runs/runs.db" in call("results", "show").stdout
+
+
+def test_show_tells_everything_about_one_run(call):
+    run = planned(1)[0]
+    make("runs/runs.db", planned(1))
+    shown = json.loads(call("results", "show", run.key[:10], "--curve", "--json").stdout)
+    assert shown["specification"] == json.loads(run.specification)
+    assert shown["record"] == {**record(run), "seconds": 1.5}
+    assert shown["curve"] == {"total": [2.0, 1.0]}
+
+
+@pytest.mark.parametrize("key", ["zzz", ""])
+def test_a_key_that_fits_no_run_or_several_is_refused(call, key):
+    make("runs/runs.db", planned(1))
+    done = call("results", "show", key)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"starts with {key!r}" in done.stderr
+
+
+def test_exports_have_every_run_once_and_the_same_bytes_again(call):
+    runs = planned(2)
+    make("runs/runs.db", runs)
+    for name in ("out.csv", "out.json"):
+        assert call("results", "export", name).returncode == 0
+        first = Path(name).read_bytes()
+        Path(name).unlink()
+        call("results", "export", name)
+        assert Path(name).read_bytes() == first
+    with Path("out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["key"] for row in rows] == sorted(run.key for run in runs)
+    assert {row["settings.channels"] for row in rows} == {"64"}
+    assert "confusion" not in rows[0]
+    assert json.loads(Path("out.json").read_text()) == [{**record(run), "seconds": 1.5} for run in sorted(runs, key=lambda run: run.key)]
+
+
+def test_export_to_another_ending_is_refused(call):
+    make("runs/runs.db", planned(1))
+    done = call("results", "export", "out.xlsx")
+    assert (done.returncode, Path("out.xlsx").exists()) == (2, False)
+
+
+def test_merge_adds_what_is_new_and_says_how_much(call):
+    make("a.db", planned(2))
+    make("b.db", planned(3))
+    done = call("results", "merge", "a.db", "b.db", "--into", "c.db")
+    assert done.returncode == 0
+    assert "a.db: 12 new runs, 0 known ones." in done.stderr
+    assert "b.db: 6 new runs, 12 known ones." in done.stderr
+    assert Store("c.db").records() == Store("b.db").records()
+
+
+def test_merge_looks_at_all_stores_before_it_writes(call):
+    make("a.db", planned(1))
+    Path("b.db").write_text("not a store")
+    done = call("results", "merge", "a.db", "b.db", "--into", "c.db")
+    assert done.returncode == 3
+    assert not Path("c.db").exists()
+    assert Path("b.db").read_text() == "not a store"
+    assert call("results", "merge", "--into", "c.db").returncode == 2
+
+
+def test_tables_come_from_the_runs_that_are_there(call):
+    make("runs/runs.db", planned(10))
+    assert call("results", "tables", "tables.json").returncode == 0
+    first = Path("tables.json").read_bytes()
+    halves = next(table for table in json.loads(first) if table["id"] == "halves")
+    cell = next(c for c in halves["cells"] if (c["row"], c["column"]) == ("random halves", "GCN"))
+    assert cell["summary"]["mean"] == pytest.approx(64.5)
+    assert cell["gain"]["mean"] == pytest.approx(10.0)
+    assert len(cell["runs"]) == cell["planned"] == 10
+    assert all(not c["runs"] for table in json.loads(first) if table["id"] == "homophilic" for c in table["cells"])
+    Path("tables.json").unlink()
+    call("results", "tables", "tables.json")
+    assert Path("tables.json").read_bytes() == first
+
+
+@pytest.mark.parametrize("words", [("show",), ("export", "x.csv"), ("merge", "runs/runs.db", "--into", "c.db"), ("tables", "t.json")])
+def test_without_a_store_nothing_is_made(call, words):
+    done = call("results", *words)
+    assert done.returncode == 3
+    assert "There is no store of runs" in done.stderr
+    assert not list(Path.cwd().iterdir())
