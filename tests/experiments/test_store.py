@@ -200,7 +200,9 @@ def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
         Store(tmp_path / "runs.db")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a read-only folder, and root can write to any")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a read-only folder, and root can write to any"
+)
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     folder = tmp_path / "sealed"
     folder.mkdir(mode=0o500)
