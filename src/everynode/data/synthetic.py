@@ -82,10 +82,19 @@ def _pairs(labels: Ints, classes: int, edges: int, homophily: float, exponent: f
     ends = np.cumsum(np.bincount(labels, minlength=classes))
     total = np.concatenate([[0.0], np.cumsum(rng.pareto(exponent - 1.0, nodes) + 1.0)])
     below, above = total[np.concatenate([[0], ends[:-1]])], total[ends]
+    # Where in the running total to start looking, for as many steps of equal width as there are nodes: few weights lie within a step,
+    # so that a draw takes a moment whatever the number of nodes, where a binary search waits for memory again and again.
+    width = total[-1] / nodes
+    first = np.searchsorted(total, width * np.arange(nodes + 1), side="right") - 1
 
     def draw(low: Floats | float, high: Floats | float, count: int) -> Ints:
         """Nodes by weight, between these bounds of the running total."""
-        place = np.searchsorted(total, low + (high - low) * rng.random(count), side="right") - 1
+        wanted = low + (high - low) * rng.random(count)
+        place = first[(wanted / width).astype(np.int64)]
+        while (behind := total[np.minimum(place + 1, nodes)] <= wanted).any():
+            if place[behind].min() >= nodes - 1:  # the very end, by rounding
+                break
+            place += behind
         return by_class[np.minimum(place, nodes - 1)]
 
     keys = np.empty(edges, np.int64)
