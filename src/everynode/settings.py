@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
+from everynode.data.entries import is_generated
 from everynode.errors import UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
@@ -80,6 +81,8 @@ class Settings:
         if backbone not in table["backbone"]:
             unknown("backbone", backbone, table["backbone"])
         fields = {"backbone": backbone, **table["base"], **table["backbone"][backbone]}
+        if is_generated(graph):
+            graph, split = "ogbn-arxiv", "official"  # for which it stands in
         if name == "paper":
             try:
                 fields |= table[split][graph][backbone]

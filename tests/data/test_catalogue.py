@@ -104,7 +104,7 @@ def test_unknown_names_and_impossible_splits():
         load("texas", "public")
     with pytest.raises(UsageError, match=r"'ogbn-arxiv' has no split 'geom-gcn'. Choose from: official, random"):
         load("ogbn-arxiv", "geom-gcn")
-    assert tuple(CATALOGUE) == (*SIZES, "ogbn-arxiv")
+    assert tuple(CATALOGUE) == (*SIZES, "ogbn-arxiv", "generated")
 
 
 def test_random_split_follows_its_arguments(tmp_path):

@@ -84,18 +84,16 @@ def _pairs(labels: Ints, classes: int, edges: int, homophily: float, exponent: f
     below, above = total[np.concatenate([[0], ends[:-1]])], total[ends]
     # Where in the running total to start looking, for as many steps of equal width as there are nodes: few weights lie within a step,
     # so that a draw takes a moment whatever the number of nodes, where a binary search waits for memory again and again.
-    width = total[-1] / nodes
+    width, last = total[-1] / nodes, np.nextafter(total[-1], 0.0)
     first = np.searchsorted(total, width * np.arange(nodes + 1), side="right") - 1
 
     def draw(low: Floats | float, high: Floats | float, count: int) -> Ints:
         """Nodes by weight, between these bounds of the running total."""
-        wanted = low + (high - low) * rng.random(count)
+        wanted = np.minimum(low + (high - low) * rng.random(count), last)
         place = first[(wanted / width).astype(np.int64)]
-        while (behind := total[np.minimum(place + 1, nodes)] <= wanted).any():
-            if place[behind].min() >= nodes - 1:  # the very end, by rounding
-                break
+        while (behind := total[place + 1] <= wanted).any():
             place += behind
-        return by_class[np.minimum(place, nodes - 1)]
+        return by_class[place]
 
     keys = np.empty(edges, np.int64)
     for start in range(0, edges, PIECE):

@@ -28,7 +28,13 @@ class Engine(Protocol):
     """What does many jobs: :func:`run_many` on this machine, :func:`everynode.training.ray_engine.run_on_ray` on several."""
 
     def __call__(
-        self, work: Callable[[Job, Any], Result], jobs: Iterable[Job], shared: Any, *, workers: int | None = None, at_most: int | None = None
+        self,
+        work: Callable[[Job, Any], Result],
+        jobs: Iterable[Job],
+        shared: Any,
+        *,
+        workers: int | None = None,
+        at_most: int | None = None,
     ) -> Iterator[tuple[Job, Result]]:
         """``work(job, shared)`` for every job, each once; (job, result) in the order in which they end."""
         ...

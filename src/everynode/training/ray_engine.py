@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from itertools import chain, islice
@@ -76,6 +78,8 @@ def run_on_ray(
 
 def _connect(address: str | None) -> tuple[Any, bool]:
     """Ray, connected, and whether the connection is ours to close."""
+    if address is not None:
+        _reach(address)
     try:
         import ray
     except ImportError as error:
@@ -85,9 +89,42 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     try:
         ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        where = f"at {address}" if address else "on this machine"
-        raise UsageError(f"There is no Ray cluster {where}: start one with `ray start --head`, or give its --address.") from error
+        raise _no_cluster(address) from error
     return ray, True
+
+
+def _reach(address: str) -> None:
+    """Make sure that something answers there: Ray itself would try for a quarter of an hour."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (port.isdigit() and _answers(host, int(port))):
+        raise _no_cluster(address)
+    if host in ("127.0.0.1", "localhost") and not _answers(_own_address(), int(port)):
+        # Ray would put this machine's outer address in place of the loopback, where such a cluster does not answer. On the systems
+        # that this variable is named after it does not, and with this value nowhere.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=5.0).close()
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _own_address() -> str:
+    """This machine's address as others see it; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:  # no network at all
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
+
+
+def _no_cluster(address: str | None) -> UsageError:
+    where = f"at {address}" if address else "on this machine"
+    return UsageError(f"There is no Ray cluster {where}: start one with `ray start --head`, or give its --address, such as 10.0.0.1:6379.")
 
 
 def _versions() -> dict[str, str]:
