@@ -72,7 +72,7 @@ def fail(job: int, shared: None) -> int:
 
 
 def test_an_exception_comes_through_as_itself(cluster):
-    with pytest.raises(EverynodeError, match="^job two cannot be done$"):
+    with pytest.raises(EverynodeError, match=r"^job two cannot be done$"):
         list(run_on_ray(fail, range(8), None))
 
 

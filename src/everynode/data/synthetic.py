@@ -43,7 +43,7 @@ def generate(
     file, and a graph may be larger than memory. What has to fit is the edges (about 40 bytes each on the way).
 
     >>> generate(1000, 3000, 8, 4)
-    Graph 'generated-1000x3000x8x4': 1000 nodes, 2861 edges, 8 features (dense), 4 classes, 1000 labelled, 1 splits
+    Graph 'generated-1000x3000x8x4': 1000 nodes, 2687 edges, 8 features (dense), 4 classes, 1000 labelled, 1 splits
     """
     require(nodes >= classes >= 2, "classes", "generate", "between 2 and the number of nodes", classes)
     require(edges >= 0, "edges", "generate", ">= 0", edges)
@@ -80,7 +80,9 @@ def _pairs(labels: Ints, classes: int, edges: int, homophily: float, exponent: f
     nodes = len(labels)
     by_class = np.argsort(labels, kind="stable")  # so that a class is a range
     ends = np.cumsum(np.bincount(labels, minlength=classes))
-    total = np.concatenate([[0.0], np.cumsum(rng.pareto(exponent - 1.0, nodes) + 1.0)])
+    # No weight is above the largest that so many draws are expected to have: now and then one alone would have a third of all edges.
+    weight = np.minimum(rng.pareto(exponent - 1.0, nodes) + 1.0, nodes ** (1.0 / (exponent - 1.0)))
+    total = np.concatenate([[0.0], np.cumsum(weight)])
     below, above = total[np.concatenate([[0], ends[:-1]])], total[ends]
     # Where in the running total to start looking, for as many steps of equal width as there are nodes: few weights lie within a step,
     # so that a draw takes a moment whatever the number of nodes, where a binary search waits for memory again and again.
