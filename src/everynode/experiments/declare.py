@@ -116,8 +116,8 @@ class Experiment:
             raise UsageError(f"--stand-in is for experiments on {REAL} alone, such as arxiv; {self.id} is on other graphs.")
         split = find_graph(graph).splits[0]
         moved = [replace(cell, column=graph, dataset=graph, split=split, published=None) for cell in self.cells()]
-        names = {"id": f"{self.id}-stand-in", "title": f"Stand-in for {REAL}", "reference": STAND_IN, "about": STAND_IN}
-        return replace(self, **names, cells=lambda: moved)
+        name, title = f"{self.id}-stand-in", f"Stand-in for {REAL}"
+        return replace(self, id=name, title=title, reference=STAND_IN, about=STAND_IN, cells=lambda: moved)
 
 
 def published(*path: str) -> float | None:

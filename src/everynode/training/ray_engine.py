@@ -96,11 +96,12 @@ def _connect(address: str | None) -> tuple[Any, bool]:
 def _reach(address: str) -> None:
     """Make sure that something answers there: Ray itself would try for a quarter of an hour."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
+    loopback = host in ("127.0.0.1", "localhost")
+    if loopback and port.isdigit() and _answers(_own_address(), int(port)):
+        return  # Ray takes the loopback for this machine's outer address
     if not (port.isdigit() and _answers(host, int(port))):
         raise _no_cluster(address)
-    if host in ("127.0.0.1", "localhost") and not _answers(_own_address(), int(port)):
-        # Ray would put this machine's outer address in place of the loopback, where such a cluster does not answer. On the systems
-        # that this variable is named after it does not, and with this value nowhere.
+    if loopback:  # The cluster is bound to it, and Ray has to leave it as it is: on the systems that this variable names it does.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 
