@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -121,6 +122,38 @@ def arxiv_table() -> str:
     return "\n".join(lines)
 
 
+def cost_table() -> str:
+    found = result("cost-model")
+    lines = ["| | cross-entropy | ENC |", "|---|---|---|"]
+    for unit, factor, kind in (("ns", 1e9, "seconds"), ("bytes", 1024**2, "peak_mb")):
+        models = [found["models"][objective][kind] for objective in ("ce", "enc")]
+        for term in models[0]["coefficients"]:
+            scale, name = (1.0, "MB") if term == "process" else (factor, unit)
+            cells = [f"{scale * model['coefficients'][term]:.3g} {name}" for model in models]
+            lines.append(f"| {'the process itself' if term == 'process' else f'per {term}'} | " + " | ".join(cells) + " |")
+        errors = [model["relative_errors"] for model in models]
+        cells = [f"{100 * error['median']:.0f} %, {100 * error['worst']:.0f} %" for error in errors]
+        what = "time" if kind == "seconds" else "memory"
+        lines.append(f"| *median and largest error of the {what}* | " + " | ".join(cells) + " |")
+    loads = f"load of the machine {found['load'][2]:.1f} on {found['cores']} cores"
+    lines += ["", f"{len(found['rows'])} points, {loads} when the last one was measured."]
+    return "\n".join(lines)
+
+
+def plan_table() -> str:
+    lines = [
+        "| edges | channels | objective | memory, all at once | 300 steps, all at once | 50 epochs of batches | machines, in a day |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in result("cost-model")["predictions"]:
+        whole, batches = 300 * r["step_seconds"] / 3600, 50 * r["epoch_of_batches_seconds"] / 3600
+        machines = math.ceil(batches / 24 / 8)
+        objective = "ENC" if r["objective"] == "enc" else "cross-entropy"
+        cells = [f"10^{round(math.log10(r['edges']))}", r["channels"], objective, f"{r['peak_gb']:,.0f} GB", f"{whole:,.0f} h"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{batches:,.1f} h", machines])) + " |")
+    return "\n".join(lines)
+
+
 def same_table() -> str:
     lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
     for r in result("same-accuracy")["rows"]:
@@ -231,6 +264,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "same-gat": same_gat_table,
         "numbers": numbers,
     },
+    "docs/scale-plan.md": {"cost": cost_table, "plan": plan_table},
 }
 
 
