@@ -135,8 +135,9 @@ def cost_table() -> str:
         cells = [f"{100 * error['median']:.0f} %, {100 * error['worst']:.0f} %" for error in errors]
         what = "time" if kind == "seconds" else "memory"
         lines.append(f"| *median and largest error of the {what}* | " + " | ".join(cells) + " |")
-    loads = f"load of the machine {found['load'][2]:.1f} on {found['cores']} cores"
-    lines += ["", f"{len(found['rows'])} points, {loads} when the last one was measured."]
+    ranges = {name: [row[name] for row in found["rows"]] for name in ("nodes", "edges", "channels")}
+    spans = ", ".join(f"{min(values):,} to {max(values):,} {name}" for name, values in ranges.items())
+    lines += ["", f"{len(found['rows'])} points, {spans}; load of the machine {found['load'][2]:.1f} on {found['cores']} cores."]
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -75,6 +75,17 @@ def fail(job: int, shared: None) -> int:
 def test_an_exception_comes_through_as_itself(cluster):
     with pytest.raises(EverynodeError, match=r"^job two cannot be done$"):
         list(run_on_ray(fail, range(8), None))
+
+
+def test_a_machine_that_lacks_a_module_is_told_of_in_one_sentence(cluster, tmp_path, monkeypatch):
+    path = tmp_path / "only_here.py"
+    path.write_text("def work(job, shared): ...")
+    spec = spec_from_file_location("only_here", path)
+    only_here = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "only_here", only_here)
+    spec.loader.exec_module(only_here)
+    with pytest.raises(UsageError, match=r"^A machine of the Ray cluster has no only_here: install everynode there as here\.$"):
+        list(run_on_ray(only_here.work, [0], None))
 
 
 def die(job: int, shared: str) -> int:

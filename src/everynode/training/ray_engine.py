@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -61,7 +62,9 @@ def run_on_ray(
             try:
                 result: Result = ray.get(ended)
             except ray.exceptions.RayTaskError as error:
-                raise error.cause from error
+                if lacks := re.search(r"No module named '([^']+)'", str(error)):
+                    raise UsageError(f"A machine of the Ray cluster has no {lacks[1]}: install everynode there as here.") from error
+                raise (error.cause or error) from error
             except ray.exceptions.RayError as error:
                 if losses + 1 == CHANCES:
                     why = f"A run was lost with its worker {CHANCES} times (out of memory?). What has ended is kept: run it again."
