@@ -35,8 +35,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
-    cross-entropy, a gentle and a strong ENC side by side and keeps what is best on the validation nodes
-    (:func:`everynode.training.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset`` and the
+    cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
+    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset`` and the
     parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 

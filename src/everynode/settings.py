@@ -114,7 +114,7 @@ class Settings:
         They are those of the default preset, whatever ``preset`` says of the rest.
 
         >>> [name for name in Settings.entrants()]
-        ['ce', 'gentle', 'enc']
+        ['ce', 'enc', 'light-ce', 'light-enc']
         """
         changes = {name: value for name, value in choice.items() if value is not None}
         found = {}
