@@ -100,8 +100,8 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after)
             raise KeyboardInterrupt  # as a second Ctrl-C, or a kill: nothing is tidied up
 
     with pytest.raises(KeyboardInterrupt):
-        race(graph, ENTRANTS, checkpoint=tmp_path / "training.safetensors", report=stop)
-    fitted, again = race(graph, ENTRANTS, checkpoint=tmp_path / "training.safetensors")
+        race(graph, ENTRANTS, checkpoint=tmp_path / "training", report=stop)
+    fitted, again = race(graph, ENTRANTS, checkpoint=tmp_path / "training")
     same(fitted, undisturbed)
     assert again == standings
 
