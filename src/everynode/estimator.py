@@ -114,7 +114,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         changes = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
-        return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
+        chosen = Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, objective=self.objective, **changes)
+        return chosen.for_objective(self.objective)
 
     def fit(self, X: Any, y: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int = 0) -> Self:
         """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges)."""

@@ -7,9 +7,10 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
-from everynode.errors import UsageError, require, unknown
+from everynode.errors import DataError, UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
 PRESETS = ("default", "paper")
@@ -68,29 +69,28 @@ class Settings:
             unknown("selection", self.select, SELECTIONS)
 
     @classmethod
-    def preset(cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", **changes: Any) -> Settings:
-        """The settings of a preset for a graph, a split and a backbone, with ``changes`` on top (those that are None do not count).
+    def preset(
+        cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", objective: str = "enc", **changes: Any
+    ) -> Settings:
+        """The settings of a preset for a graph, a split, a backbone and an objective, with ``changes`` on top (None does not count).
+
+        ``name``: one of :data:`PRESETS`, or a TOML file that ``everynode tune --export`` wrote. Terms that the objective does not name
+        are not switched off here: see :meth:`for_objective`.
 
         >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
         2.0
         """
-        if name not in PRESETS:
-            unknown("preset", name, PRESETS)
-        table = read_preset(name)
-        if backbone not in table["backbone"]:
-            unknown("backbone", backbone, table["backbone"])
-        fields = {"backbone": backbone, **table["base"], **table["backbone"][backbone]}
-        if name == "paper":
-            try:
-                fields |= table[split][graph][backbone]
-            except KeyError:
-                # The paper's random splits of Cora follow its public-split table.
-                row = table["public"].get(graph, {}).get(backbone) if split == "random" else None
-                if row is None:
-                    raise UsageError(
-                        f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default."
-                    ) from None
-                fields |= row
+        if name.endswith(".toml"):
+            table = read_file(name)
+        elif name in PRESETS:
+            table = read_preset(name)
+        else:
+            unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
+        if backbone not in read_preset("default")["backbone"]:
+            unknown("backbone", backbone, read_preset("default")["backbone"])
+        fields = {"backbone": backbone, **table.get("base", {}), **table.get("backbone", {}).get(backbone, {})}
+        if name != "default":
+            fields |= _row(name, table, graph, split, backbone, objective)
         return cls(**fields | {key: value for key, value in changes.items() if value is not None})
 
     def for_objective(self, objective: str) -> Settings:
@@ -130,6 +130,33 @@ def parse_objective(objective: str) -> tuple[str, ...]:
             unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
     terms = {"mi", "tv", "cvg"} if "enc" in named else set()
     return tuple(term for term in TERMS if term in terms | set(named))
+
+
+def _row(name: str, table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
+    """What a preset says about this graph, split and backbone (and objective, where it tells them apart)."""
+    found: Any = table.get(split, {}).get(graph, {}).get(backbone)
+    if found is None and split == "random":  # the paper's random splits of Cora follow its public-split table
+        found = table.get("public", {}).get(graph, {}).get(backbone)
+    if isinstance(found, dict) and any(isinstance(value, dict) for value in found.values()):
+        found = found.get(objective)
+    if found is None:
+        owner = "The paper" if name == "paper" else f"The preset {name}"
+        what = "" if name == "paper" else f" with objective {objective}"
+        raise UsageError(
+            f"{owner} has no hyper-parameters for {backbone}{what} on graph {graph!r} with split {split!r}: use --preset default."
+        )
+    row: dict[str, Any] = found
+    return row
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """A preset that somebody wrote."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"There is no preset file {path}.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as a preset ({error}).") from error
 
 
 @cache

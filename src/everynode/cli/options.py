@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +15,7 @@ from everynode.errors import UsageError, require
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
     from everynode.graph import Graph
+    from everynode.settings import Settings
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
 #: Flags that every command has.
@@ -64,8 +66,8 @@ class ModelOptions:
     "The layers between the opening and the closing layer."
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
-    preset: Literal["default", "paper"] = "default"
-    "Where the settings come from: chosen on validation, or the paper's tables."
+    preset: str = "default"
+    "Where the settings come from: default, paper (its tables), tuned (by graph), or a file that `everynode tune --export` wrote."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -113,20 +115,34 @@ class ModelOptions:
     select: Literal["loss", "accuracy"] | None = None
     "What makes an epoch the best: validation loss, or validation accuracy."
 
+    def settings(self, dataset: str, split: str, objective: str) -> Settings:
+        """The preset with what was given on top."""
+        from everynode.settings import Settings
+
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **named)
+
+    def known_settings(self, dataset: str, split: str) -> list[Settings]:
+        """What the presets that know this graph would choose."""
+        from everynode.settings import PRESETS, Settings
+
+        found = []
+        for preset in PRESETS:
+            with suppress(UsageError):
+                found.append(Settings.preset(preset, graph=dataset, split=split, backbone=self.backbone, objective=self.objective))
+        return found
+
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""
         from everynode.data.entries import CATALOGUE
         from everynode.data.files import Root
         from everynode.experiments.run import Run
-        from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
         digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
-        chosen = settings.for_objective(objective)
+        chosen = self.settings(dataset, split, objective).for_objective(objective)
         return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
 
 

@@ -53,7 +53,9 @@ class Cell:
     def runs(self, preset: str, over: Over, count: int, root: Root) -> list[Run]:
         """The cell's runs."""
         digest = _digest(self.dataset, self.split, root)
-        settings = Settings.preset(preset, graph=self.dataset, split=self.split, backbone=self.backbone, **dict(self.changes))
+        settings = Settings.preset(
+            preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
+        )
         chosen = settings.for_objective(self.objective)
         made = []
         for i in range(1 if over == "once" else count):
