@@ -169,7 +169,10 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: Settings.preset("papre"), "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper."),
+        (
+            lambda: Settings.preset("papre"),
+            "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, a file that ends in .toml.",
+        ),
         (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
         (
             lambda: Settings.preset("paper", graph="mine", split="public"),

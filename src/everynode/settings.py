@@ -132,6 +132,16 @@ def parse_objective(objective: str) -> tuple[str, ...]:
     return tuple(term for term in TERMS if term in terms | set(named))
 
 
+def objective_name(objective: str) -> str:
+    """The one name of an objective, whichever way it was written.
+
+    >>> objective_name("tv+mi"), objective_name("mi+tv+cvg"), objective_name("CE"), objective_name("enc+preg")
+    ('mi+tv', 'enc', 'ce', 'mi+tv+cvg+preg')
+    """
+    terms = parse_objective(objective)
+    return "enc" if terms == ("mi", "tv", "cvg") else "+".join(terms) or "ce"
+
+
 def _row(name: str, table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
     """What a preset says about this graph, split and backbone (and objective, where it tells them apart)."""
     found: Any = table.get(split, {}).get(graph, {}).get(backbone)

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
+    from everynode.experiments.study import Study
     from everynode.graph import Graph
     from everynode.settings import Settings
 
@@ -115,22 +116,41 @@ class ModelOptions:
     select: Literal["loss", "accuracy"] | None = None
     "What makes an epoch the best: validation loss, or validation accuracy."
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The settings that were given by a flag."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return {name: value for name, value in values.items() if value is not None}
+
     def settings(self, dataset: str, split: str, objective: str) -> Settings:
         """The preset with what was given on top."""
         from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **named)
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
 
-    def known_settings(self, dataset: str, split: str) -> list[Settings]:
-        """What the presets that know this graph would choose."""
-        from everynode.settings import PRESETS, Settings
+    def study(self, dataset: str, split: str, data: DataOptions, *, over: Literal["seeds", "folds"], count: int) -> Study:
+        """The tuning study that these options describe; a flag takes its parameter out of the search."""
+        from everynode.data.entries import CATALOGUE
+        from everynode.data.files import Root
+        from everynode.experiments.study import Study, search_space, within
+        from everynode.settings import PRESETS, Settings, objective_name, read_preset
 
-        found = []
+        objective = objective_name(self.objective)
+        whole = search_space(read_preset("search"), self.backbone, objective)
+        space = {name: choice for name, choice in whole.items() if name not in self.named}
+        known: dict[str, dict[str, Any]] = {}
         for preset in PRESETS:
-            with suppress(UsageError):
-                found.append(Settings.preset(preset, graph=dataset, split=split, backbone=self.backbone, objective=self.objective))
-        return found
+            with suppress(UsageError):  # not every preset knows every graph
+                found = Settings.preset(preset, graph=dataset, split=split, backbone=self.backbone, objective=objective)
+                known[preset] = within(space, found)
+        changes = self.named if self.preset == "default" else {"preset": Path(self.preset).name, **self.named}
+        if split == "random":
+            changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
+        if data.directed:
+            changes |= {"directed": True}
+        digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
+        base = self.settings(dataset, split, objective)
+        return Study(dataset, digest, split, self.backbone, objective, over, count, base, space, known, changes)
 
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError
-
-if TYPE_CHECKING:
-    import optuna
-    from optuna.trial import FrozenTrial
 
 
 def tune(
@@ -32,8 +27,8 @@ def tune(
 ) -> int:
     """Find settings for a graph, a backbone and an objective, on validation nodes only: test nodes are never looked at.
 
-    The study is kept in --out: interrupted, or killed, the same command goes on; with more --trials it goes further. Give cross-entropy
-    (--objective ce) as many trials as the objective that it is compared with.
+    The study is kept in --out: interrupted, or killed, the same command goes on; with more --trials it goes further; and several such
+    commands at once share the work. Give cross-entropy (--objective ce) as many trials as the objective that it is compared with.
 
     Parameters
     ----------
@@ -56,8 +51,8 @@ def tune(
 
     from everynode.experiments import tune as tuning
     from everynode.experiments.run import short
+    from everynode.experiments.study import Journal
     from everynode.progress import Bar
-    from everynode.training.checkpoint import write_atomically
 
     if trials < 1 or seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
         raise UsageError("--trials, --seeds, --folds and --workers must be at least 1.")
@@ -65,37 +60,33 @@ def tune(
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
         raise UsageError(f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds.")
-    runs = tuple((0, seed) for seed in range(seeds)) if folds is None else tuple((fold, 0) for fold in range(folds))
-    base = model.settings(name, split, "enc" if model.objective == "ce" else model.objective)
-    study = tuning.Study(name, split, model.backbone, model.objective, runs, base, out / "tune.journal")
-    known = model.known_settings(name, split)
-    done = len(tuning.ended(study.open()))
+    study = model.study(name, split, data, over="seeds" if folds is None else "folds", count=folds or seeds)
+    journal = Journal(out / "tune" / f"{study.name}.journal", study)
     try:
-        with ctrl_c_raises(), Bar(f"{name} {model.backbone} {model.objective}", trials, unit="trials", show=not quiet) as bar:
-            bar.advance(to=min(done, trials))
+        with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
+            bar.advance(to=min(len(journal.ended()), trials))
 
-            def on_trial(trial: FrozenTrial, opened: optuna.Study) -> None:
-                bar.advance(f"best {short(opened.best_value)}")
+            def on_trial() -> None:
+                best = journal.best()
+                bar.advance(f"best {short(best.value)}" if best else "", to=min(len(journal.ended()), trials))
 
-            opened = tuning.tune(study, graph, trials, known=known, workers=workers, on_trial=on_trial)
+            tuning.tune(journal, graph, trials, workers=workers, on_trial=on_trial)
     except KeyboardInterrupt:
-        say(f"\nInterrupted: the trials that have ended are in {study.journal}, and the same command goes on from there.", quiet)
+        say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
         return INTERRUPTED
-    best = opened.best_trial
-    if export:
-        write_atomically(export, tuning.as_preset(study, opened).encode())
-        say(f"The best settings are in {export}.", quiet)
-    counted = tuning.ended(opened)
+    best = journal.best()
+    assert best is not None
+    counted = journal.ended()
     result = {
-        "dataset": name, "split": split, "backbone": model.backbone, "objective": model.objective, "trials": len(counted),
+        "dataset": name, "split": split, "backbone": model.backbone, "objective": study.objective, "trials": len(counted),
         "pruned": sum(trial.value is None for trial in counted), "seconds": round(sum(t.user_attrs["seconds"] for t in counted), 1),
-        "best_trial": best.number, "val_accuracy": best.value, "validation": best.user_attrs["validation"], "parameters": best.params,
-        "importance": tuning.importance(opened),
+        "best_trial": best.number, "val_accuracy": best.value, "accuracies": best.user_attrs["accuracies"], "parameters": best.params,
+        "importance": tuning.importance(journal),
     }  # fmt: skip
     if json_output:
         print(json.dumps(result))
         return 0
-    print(f"{name}, {model.backbone}, {model.objective}, split {split}: {len(counted)} trials ({result['pruned']} given up early)")
+    print(f"{name}, {model.backbone}, {study.objective}, split {split}: {len(counted)} trials ({result['pruned']} given up early)")
     print(f"  best mean validation accuracy  {short(best.value)} % (trial {best.number})")
     for parameter, value in best.params.items():
         weight = result["importance"].get(parameter)

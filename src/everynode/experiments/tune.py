@@ -1,149 +1,115 @@
-"""Tuning on validation nodes only: an Optuna study whose trials never see a test node."""
+"""Tuning on validation nodes only: the trials of a study, none of which looks at a test node."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import Trial, TrialState
 
-from everynode.errors import DataError, EverynodeError
+from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.experiments.owner import Owner, lives
+from everynode.experiments.study import Journal
 from everynode.graph import Graph
-from everynode.settings import Settings, parse_objective, read_preset
+from everynode.settings import Settings
 from everynode.training import fit
 from everynode.training.many import run_many
 
-optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-#: Trials before the sampler stops guessing at random, and before a trial may be given up after its first runs.
-STARTUP, BEFORE_PRUNING = 12, 8
-
-
-@dataclass(frozen=True)
-class Study:
-    """What is tuned: a graph's split, a backbone and an objective, each trial judged by the mean over the same folds and seeds."""
-
-    dataset: str
-    split: str
-    backbone: str
-    objective: str
-    #: (fold, seed) of the runs of a trial.
-    runs: tuple[tuple[int, int], ...]
-    #: What the search leaves as it is.
-    base: Settings
-    journal: Path
-
-    @property
-    def name(self) -> str:
-        """Its name in the journal."""
-        runs = "-".join(f"{fold}.{seed}" for fold, seed in self.runs)
-        return f"{self.dataset} {self.split} {self.backbone} {self.objective} {runs}"
-
-    def space(self) -> dict[str, dict[str, Any]]:
-        """The parameters and their ranges."""
-        return search_space(self.backbone, self.objective)
-
-    def open(self) -> optuna.Study:
-        """The Optuna study, made if it is not there."""
-        try:
-            self.journal.parent.mkdir(parents=True, exist_ok=True)
-            storage = JournalStorage(JournalFileBackend(str(self.journal)))
-            return optuna.create_study(
-                study_name=self.name,
-                storage=storage,
-                direction="maximize",
-                load_if_exists=True,
-                sampler=optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True),
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=BEFORE_PRUNING, n_warmup_steps=0),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{self.journal} is not a journal of studies ({error}): name another --out.") from error
-
-    def settings(self, parameters: Mapping[str, Any]) -> Settings:
-        """A trial's settings."""
-        return dataclasses.replace(self.base, **parameters).for_objective(self.objective)
-
-
-def search_space(backbone: str, objective: str) -> dict[str, dict[str, Any]]:
-    """The parameters that a study searches, and their ranges, from ``presets/search.toml``."""
-    table = read_preset("search")
-    found: dict[str, dict[str, Any]] = table["all"] | table["backbone"][backbone]
-    for term in parse_objective(objective):
-        found = found | table["term"][term]
-    return found
+#: Trials before the sampler stops guessing at random.
+STARTUP = 12
+#: Seconds between two looks at trials that another process is doing.
+POLL = 0.5
 
 
 def tune(
-    study: Study,
+    journal: Journal,
     graph: Graph,
     trials: int,
     *,
-    known: Sequence[Settings] = (),
     workers: int | None = None,
-    on_trial: Callable[[FrozenTrial, optuna.Study], None] = lambda trial, study: None,
-) -> optuna.Study:
-    """Bring the study to ``trials`` ended trials, those of earlier calls included. ``known``: settings to try first."""
-    opened = study.open()
-    if not opened.trials:
-        for settings in known:
-            opened.enqueue_trial(_within(study.space(), settings), skip_if_exists=True)
-    for trial in opened.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):  # of a process that was killed
-        opened.tell(trial.number, state=TrialState.FAIL)
-        opened.enqueue_trial(trial.params)
-    left = trials - len(ended(opened))
-    for _, number in run_many(_one_trial, range(left), (study, graph), workers=workers):
-        on_trial(opened.trials[number], opened)
-    return opened
+    on_trial: Callable[[], None] = lambda: None,
+) -> None:
+    """Bring the study to ``trials`` ended trials, those of earlier calls and of other processes included.
+
+    Several processes may do this at once: they share what is left. A trial whose process has died is retired and counts no more.
+    """
+    owner = Owner(journal.path)
+    try:
+        while len(journal.ended()) < trials:
+            with journal.lock:
+                free = _free(journal, trials)
+            for _ in run_many(_one_trial, range(free), (journal.path, graph, trials, owner.name), workers=workers):
+                on_trial()
+            if not free:  # what is left is in the hands of others
+                time.sleep(POLL)
+                on_trial()
+    finally:
+        owner.close()
 
 
-def ended(study: optuna.Study) -> list[FrozenTrial]:
-    """The trials that count: complete, or given up because others were better."""
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-
-
-def _one_trial(job: int, shared: tuple[Study, Graph]) -> int:
-    study, graph = shared
-    opened = study.open()
-    trial = opened.ask()
+def _one_trial(job: int, shared: tuple[Path, Graph, int, str]) -> None:
+    """Draw the next trial and judge it, run by run, until it is clearly worse than others were after as many runs."""
+    path, graph, trials, owner = shared
+    journal = Journal(path)
+    drawn = _draw(journal, trials, owner)
+    if drawn is None:
+        return
+    trial, settings = drawn
     start = time.perf_counter()
-    scores: list[float] = []
-    try:
-        settings = study.settings({name: _suggest(trial, name, choice) for name, choice in study.space().items()})
-        for step, (fold, seed) in enumerate(study.runs):
-            scores.append(_validation_accuracy(graph, settings, fold, seed))
-            trial.report(statistics.mean(scores), step)
-            if step + 1 < len(study.runs) and trial.should_prune():
-                break
-    except BaseException:
-        opened.tell(trial, state=TrialState.FAIL)
-        raise
-    trial.set_user_attr("validation", scores)
+    accuracies, losses = [], []
+    for step, (fold, seed) in enumerate(journal.study.runs):
+        accuracy, loss = _judge(graph, settings, fold, seed)
+        accuracies.append(accuracy)
+        losses.append(loss)
+        trial.report(statistics.mean(accuracies), step)
+        if len(accuracies) < journal.study.count and trial.should_prune():
+            break
+    trial.set_user_attr("accuracies", accuracies)
+    trial.set_user_attr("losses", losses)
     trial.set_user_attr("seconds", round(time.perf_counter() - start, 2))
-    if len(scores) < len(study.runs):
-        opened.tell(trial, state=TrialState.PRUNED)
+    if len(accuracies) < journal.study.count:
+        journal.optuna.tell(trial, state=TrialState.PRUNED)
     else:
-        opened.tell(trial, statistics.mean(scores))
-    return trial.number
+        journal.optuna.tell(trial, statistics.mean(accuracies))
 
 
-def _validation_accuracy(graph: Graph, settings: Settings, fold: int, seed: int) -> float:
-    try:
-        fitted = fit(graph, settings, fold=fold, seed=seed)
-    except DataError:
-        raise
-    except EverynodeError:  # diverged: as bad as can be
-        return 0.0
-    if fitted.interrupted:
-        raise KeyboardInterrupt
-    return fitted.metrics["val_accuracy"]
+def _free(journal: Journal, trials: int) -> int:
+    """How many trials nobody has done or is doing. Those of processes that have died are retired; the journal's lock must be held."""
+    running = journal.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    for trial in running:
+        owner = trial.user_attrs.get("owner")  # none if the process died just before it said so
+        if owner is None or not lives(journal.path, owner):
+            journal.optuna.tell(trial.number, state=TrialState.FAIL)
+    return max(0, trials - len(_counted(journal)))
+
+
+def _counted(journal: Journal) -> list[optuna.trial.FrozenTrial]:
+    states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+    return journal.optuna.get_trials(deepcopy=False, states=states)
+
+
+def _draw(journal: Journal, trials: int, owner: str) -> tuple[Trial, Settings] | None:
+    """The next trial, marked as ours, with its settings; None if there is none left."""
+    study = journal.optuna
+    with journal.lock:
+        if not _free(journal, trials):
+            return None
+        tried = {trial.user_attrs.get("from") for trial in study.get_trials(deepcopy=False) if trial.state != TrialState.FAIL}
+        for name, parameters in journal.study.known.items():
+            if name not in tried:
+                study.enqueue_trial(parameters, user_attrs={"from": name})
+        # The same trials before it, the same draw: with one worker a study is the same whenever, and however often interrupted, it is done.
+        seed = zlib.crc32(f"{journal.study.name} {len(_counted(journal))}".encode())
+        study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed)
+        trial = study.ask()
+        trial.set_user_attr("owner", owner)
+        return trial, journal.study.settings({name: _suggest(trial, name, choice) for name, choice in journal.study.space.items()})
 
 
 def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
@@ -152,42 +118,22 @@ def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
     return trial.suggest_float(name, choice["low"], choice["high"], log=choice.get("log", False))
 
 
-def _within(space: Mapping[str, Mapping[str, Any]], settings: Settings) -> dict[str, Any]:
-    """Settings as a trial's parameters, moved into the ranges where they lie outside."""
-    found = {}
-    for name, choice in space.items():
-        value = getattr(settings, name)
-        if "choices" in choice:
-            found[name] = value if value in choice["choices"] else choice["choices"][0]
-        else:
-            found[name] = min(max(value, choice["low"]), choice["high"])
-    return found
+def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[float, float]:
+    """Validation accuracy and loss at the epoch that validation selects."""
+    try:
+        fitted = fit(graph, settings, fold=fold, seed=seed)
+    except (UsageError, DataError):
+        raise
+    except EverynodeError:  # diverged: as bad as can be
+        return 0.0, math.inf
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    return fitted.metrics["val_accuracy"], fitted.metrics["val_loss"]
 
 
-def importance(study: optuna.Study) -> dict[str, float]:
+def importance(journal: Journal) -> dict[str, float]:
     """How much each parameter decided, by Optuna's fANOVA; empty while there are too few trials."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    complete = journal.optuna.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len(complete) < 4 or len({trial.value for trial in complete}) < 2:
         return {}
-    return optuna.importance.get_param_importances(study)
-
-
-def as_preset(study: Study, opened: optuna.Study) -> str:
-    """The best trial as a preset in TOML, with the study's record."""
-    return "\n".join(_preset_lines(study, opened)) + "\n"
-
-
-def _preset_lines(study: Study, opened: optuna.Study) -> Iterator[str]:
-    best = opened.best_trial
-    runs = ", ".join(f"fold {fold} seed {seed}" for fold, seed in study.runs)
-    yield f"# Chosen on validation nodes by `everynode tune`: trial {best.number} of {len(ended(opened))}, mean validation accuracy"
-    yield f"# {best.value:.4f} over {runs}."
-    yield f"[{study.split}.{study.dataset}.{study.backbone}.{study.objective}]"
-    chosen = dataclasses.asdict(study.settings(best.params))
-    for name, value in chosen.items():
-        if name != "backbone":
-            yield f"{name} = {_toml(value)}"
-
-
-def _toml(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
+    return optuna.importance.get_param_importances(journal.optuna)
