@@ -62,8 +62,9 @@ class Study:
         return [(0, FIRST_SEED + i) if self.over == "seeds" else (i, FIRST_SEED) for i in range(self.count)]
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
-        """A trial's settings."""
-        return dataclasses.replace(self.base, **parameters).for_objective(self.objective)
+        """A trial's settings. Numbers have four digits, so that they can be printed in a preset and still be what was tried."""
+        short = {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in parameters.items()}
+        return dataclasses.replace(self.base, **short).for_objective(self.objective)
 
 
 def search_space(table: Mapping[str, Any], backbone: str, objective: str) -> Space:
