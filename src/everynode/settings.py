@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,7 +14,7 @@ from typing import Any, Literal
 from everynode.errors import DataError, UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
-PRESETS = ("default", "paper")
+PRESETS = ("default", "paper", "tuned")
 Select = Literal["loss", "accuracy"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy")
 
@@ -80,17 +81,16 @@ class Settings:
         >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
         2.0
         """
-        if name.endswith(".toml"):
-            table = read_file(name)
-        elif name in PRESETS:
-            table = read_preset(name)
-        else:
+        if name not in PRESETS and not name.endswith(".toml"):
             unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
         if backbone not in read_preset("default")["backbone"]:
             unknown("backbone", backbone, read_preset("default")["backbone"])
+        table = read_preset(name) if name in PRESETS else read_file(name)
         fields = {"backbone": backbone, **table.get("base", {}), **table.get("backbone", {}).get(backbone, {})}
-        if name != "default":
-            fields |= _row(name, table, graph, split, backbone, objective)
+        if name == "paper":
+            fields |= _paper_row(table, graph, split, backbone)
+        elif name != "default":
+            fields |= _tuned_row(name, table, graph, split, backbone, objective_name(objective))
         return cls(**fields | {key: value for key, value in changes.items() if value is not None})
 
     def for_objective(self, objective: str) -> Settings:
@@ -142,25 +142,59 @@ def objective_name(objective: str) -> str:
     return "enc" if terms == ("mi", "tv", "cvg") else "+".join(terms) or "ce"
 
 
-def _row(name: str, table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
-    """What a preset says about this graph, split and backbone (and objective, where it tells them apart)."""
-    found: Any = table.get(split, {}).get(graph, {}).get(backbone)
-    if found is None and split == "random":  # the paper's random splits of Cora follow its public-split table
-        found = table.get("public", {}).get(graph, {}).get(backbone)
-    if isinstance(found, dict) and any(isinstance(value, dict) for value in found.values()):
-        found = found.get(objective)
-    if found is None:
-        owner = "The paper" if name == "paper" else f"The preset {name}"
-        what = "" if name == "paper" else f" with objective {objective}"
-        raise UsageError(
-            f"{owner} has no hyper-parameters for {backbone}{what} on graph {graph!r} with split {split!r}: use --preset default."
-        )
-    row: dict[str, Any] = found
+def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> dict[str, Any]:
+    """The paper's settings for a graph, a split and a backbone; its random splits of Cora follow its public-split table."""
+    rows = table.get("public" if split == "random" else split, {})
+    if graph not in rows or backbone not in rows[graph]:
+        raise UsageError(f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default.")
+    row: dict[str, Any] = rows[graph][backbone]
     return row
 
 
+def _tuned_row(name: str, table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
+    """What was found for a graph, a split, a backbone and an objective, without the study's record."""
+    try:
+        rows = {tuple(key): row for *key, row in tuned_rows(table)}
+    except AttributeError:
+        raise DataError(f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE].") from None
+    row = rows.get((split, graph, backbone, objective))
+    if row is None and split == "random":  # as close as it gets: there are too many random splits to tune for each
+        row = rows.get(("public", graph, backbone, objective))
+    if row is None:
+        here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
+        known = f"for that graph and split it has {', '.join(here)}" if here else f"it knows {_graphs(rows)}"
+        what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
+        raise UsageError(f"The preset {name} has no settings for {what}; {known}. Use --preset default, or `everynode tune`.")
+    found = {key: value for key, value in row.items() if key != "study"}
+    defaults = dataclasses.asdict(Settings())
+    for key, value in found.items():
+        kind = type(defaults.get(key))
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
+            raise DataError(f"{where} is no setting." if key not in defaults else f"{where} must be of type {kind.__name__}.")
+    return found
+
+
+def tuned_rows(table: dict[str, Any]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
+    """Split, graph, backbone, objective and settings of everything in a preset of ``everynode tune``."""
+    for split, graphs in table.items():
+        for graph, backbones in graphs.items():
+            for backbone, objectives in backbones.items():
+                for objective, row in objectives.items():
+                    yield split, graph, backbone, objective, dict(row.items())
+
+
+def _graphs(rows: Iterable[tuple[str, ...]]) -> str:
+    """The graphs that a tuned preset knows, each with its splits."""
+    found: dict[str, list[str]] = {}
+    for split, graph, *_ in rows:
+        if split not in found.setdefault(graph, []):
+            found[graph].append(split)
+    return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "none yet"
+
+
 def read_file(path: str) -> dict[str, Any]:
-    """A preset that somebody wrote."""
+    """A preset that ``everynode tune`` wrote."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +13,6 @@ from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
-    from everynode.experiments.study import Study
     from everynode.graph import Graph
     from everynode.settings import Settings
 
@@ -127,30 +125,6 @@ class ModelOptions:
         from everynode.settings import Settings
 
         return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
-
-    def study(self, dataset: str, split: str, data: DataOptions, *, over: Literal["seeds", "folds"], count: int) -> Study:
-        """The tuning study that these options describe; a flag takes its parameter out of the search."""
-        from everynode.data.entries import CATALOGUE
-        from everynode.data.files import Root
-        from everynode.experiments.study import Study, search_space, within
-        from everynode.settings import PRESETS, Settings, objective_name, read_preset
-
-        objective = objective_name(self.objective)
-        whole = search_space(read_preset("search"), self.backbone, objective)
-        space = {name: choice for name, choice in whole.items() if name not in self.named}
-        known: dict[str, dict[str, Any]] = {}
-        for preset in PRESETS:
-            with suppress(UsageError):  # not every preset knows every graph
-                found = Settings.preset(preset, graph=dataset, split=split, backbone=self.backbone, objective=objective)
-                known[preset] = within(space, found)
-        changes = self.named if self.preset == "default" else {"preset": Path(self.preset).name, **self.named}
-        if split == "random":
-            changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
-        if data.directed:
-            changes |= {"directed": True}
-        digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
-        base = self.settings(dataset, split, objective)
-        return Study(dataset, digest, split, self.backbone, objective, over, count, base, space, known, changes)
 
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    from everynode.experiments.study import Journal, Study
 
 
 def tune(
@@ -20,6 +25,8 @@ def tune(
     seeds: int = 3,
     folds: int | None = None,
     workers: int | None = None,
+    space: Path | None = None,
+    start_from: tuple[Path, ...] = (),
     out: Path = Path("runs"),
     export: Path | None = None,
     json_output: JsonFlag = False,
@@ -29,6 +36,7 @@ def tune(
 
     The study is kept in --out: interrupted, or killed, the same command goes on; with more --trials it goes further; and several such
     commands at once share the work. Give cross-entropy (--objective ce) as many trials as the objective that it is compared with.
+    A setting that is given by a flag is not searched.
 
     Parameters
     ----------
@@ -42,17 +50,23 @@ def tune(
         Instead of several seeds on one fold: one seed on each of the first so many folds.
     workers
         How many processes; default: one per core.
+    space
+        A TOML file like everynode's presets/search.toml: what a new study searches instead.
+    start_from
+        Presets (.toml files) that a new study tries first, besides everynode's own.
     out
         The folder of the studies.
     export
-        Write the best settings to this file, which --preset then takes.
+        Put the best settings into this file, which --preset then takes.
     """
     import torch
 
-    from everynode.experiments import tune as tuning
-    from everynode.experiments.run import short
     from everynode.experiments.study import Journal
+    from everynode.experiments.tune import tune as do_trials
+    from everynode.experiments.tuned import merge, rows_of
     from everynode.progress import Bar
+    from everynode.report.study import figure
+    from everynode.training.checkpoint import write_atomically
 
     if trials < 1 or seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
         raise UsageError("--trials, --seeds, --folds and --workers must be at least 1.")
@@ -60,36 +74,104 @@ def tune(
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
         raise UsageError(f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds.")
-    study = model.study(name, split, data, over="seeds" if folds is None else "folds", count=folds or seeds)
+    study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
     journal = Journal(out / "tune" / f"{study.name}.journal", study)
+    if space and journal.study.space != study.space:
+        raise UsageError(f"{journal.path} was begun with another search space: move it away, or name another --out.")
+    done = len(journal.ended())
+    if done:
+        say(f"{done} trials are in {journal.path} already.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
-            bar.advance(to=min(len(journal.ended()), trials))
-
-            def on_trial() -> None:
-                best = journal.best()
-                bar.advance(f"best {short(best.value)}" if best else "", to=min(len(journal.ended()), trials))
-
-            tuning.tune(journal, graph, trials, workers=workers, on_trial=on_trial)
+            do_trials(journal, graph, trials, workers=workers, on_trial=lambda: bar.advance(_note(journal), to=len(journal.ended())))
     except KeyboardInterrupt:
         say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
         return INTERRUPTED
-    best = journal.best()
-    assert best is not None
-    counted = journal.ended()
-    result = {
-        "dataset": name, "split": split, "backbone": model.backbone, "objective": study.objective, "trials": len(counted),
-        "pruned": sum(trial.value is None for trial in counted), "seconds": round(sum(t.user_attrs["seconds"] for t in counted), 1),
-        "best_trial": best.number, "val_accuracy": best.value, "accuracies": best.user_attrs["accuracies"], "parameters": best.params,
-        "importance": tuning.importance(journal),
-    }  # fmt: skip
+    result = _result(journal)
+    picture = journal.path.with_suffix(".svg")
+    write_atomically(picture, figure(journal, result["importance"]).encode())
+    say(f"The picture of the study is {picture}.", quiet)
+    if export:
+        write_atomically(export, merge(export, rows_of([journal])).encode())
+        say(f"The best settings are in {export}: take them with --preset {export}.", quiet)
     if json_output:
         print(json.dumps(result))
-        return 0
-    print(f"{name}, {model.backbone}, {study.objective}, split {split}: {len(counted)} trials ({result['pruned']} given up early)")
-    print(f"  best mean validation accuracy  {short(best.value)} % (trial {best.number})")
-    for parameter, value in best.params.items():
-        weight = result["importance"].get(parameter)
-        shown = f"{value:.4g}" if isinstance(value, float) else value
-        print(f"  {parameter:13} {shown!s:>10}" + (f"   importance {'#' * round(20 * weight)} {weight:.2f}" if weight is not None else ""))
+    else:
+        _show(journal, result)
     return 0
+
+
+def tune_export(folder: Path, file: Path, /, *, quiet: QuietFlag = False) -> int:
+    """Put the best settings of every study of a folder into a preset, and leave what else the preset has as it is.
+
+    Parameters
+    ----------
+    folder
+        The --out of `everynode tune`.
+    file
+        The preset (.toml), which --preset then takes; it need not be there yet.
+    """
+    from everynode.experiments.tuned import merge, rows_of, studies
+    from everynode.training.checkpoint import write_atomically
+
+    if file.suffix != ".toml":
+        raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
+    rows = rows_of(studies(folder))
+    write_atomically(file, merge(file, rows).encode())
+    say(f"The best settings of {len(rows)} studies are in {file}.", quiet)
+    return 0
+
+
+def _study(
+    name: str, split: str, model: ModelOptions, data: DataOptions, over: Literal["seeds", "folds"], count: int, space: Path | None,
+    start_from: Sequence[Path],
+) -> Study:  # fmt: skip
+    """The study that the flags describe."""
+    from everynode.data.entries import CATALOGUE
+    from everynode.data.files import Root
+    from everynode.experiments.study import Study, known_parameters, search_space
+    from everynode.settings import objective_name
+
+    objective = objective_name(model.objective)
+    searched = {key: choice for key, choice in search_space(model.backbone, objective, space).items() if key not in model.named}
+    known = known_parameters(searched, name, split, model.backbone, objective, start_from)
+    changes = model.named if model.preset == "default" else {"preset": Path(model.preset).name, **model.named}
+    if split == "random":
+        changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
+    if data.directed:
+        changes |= {"directed": True}
+    digest = CATALOGUE[name].digest(split, Root.find(data.data_dir))
+    base = model.settings(name, split, objective)
+    return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)
+
+
+def _note(journal: Journal) -> str:
+    from everynode.experiments.run import short
+
+    best = journal.best()
+    return f"best {short(best.value)} (trial {best.number})" if best else ""
+
+
+def _result(journal: Journal) -> dict[str, Any]:
+    from everynode.experiments.tune import importance
+    from everynode.experiments.tuned import record
+
+    best, study = journal.best(), journal.study
+    assert best is not None
+    where = {"dataset": study.dataset, "split": study.split, "backbone": study.backbone, "objective": study.objective}
+    seconds = round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1)
+    return {**where, **record(journal), "seconds": seconds, "parameters": best.params, "importance": importance(journal)}
+
+
+def _show(journal: Journal, result: dict[str, Any]) -> None:
+    """The best settings, and how much each parameter mattered."""
+    from everynode.experiments.run import short
+
+    study = journal.study
+    print(f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}: ", end="")
+    print(f"{result['trials']} trials of {study.count} {study.over} ({result['pruned']} given up early), {result['seconds']:.0f} s")
+    print(f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})")
+    for parameter in study.space:
+        value, weight = result["parameters"][parameter], result["importance"].get(parameter)
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+        print(f"  {parameter:13} {shown:>12}" + (f"   importance {weight:.2f} {'#' * round(20 * weight)}" if weight is not None else ""))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Self
@@ -14,10 +16,11 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
-from everynode.errors import DataError
+from everynode import __version__
+from everynode.errors import DataError, UsageError
 from everynode.experiments.owner import LOCKS, lock_file
 from everynode.experiments.run import versions
-from everynode.settings import Settings, parse_objective
+from everynode.settings import Settings, parse_objective, read_file, read_preset, tuned_rows
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -27,6 +30,8 @@ BEFORE_PRUNING = 8
 FIRST_SEED = 1000
 #: A parameter's ``low`` and ``high`` (and ``log``), or its ``choices``, by the parameter's name.
 Space = dict[str, dict[str, Any]]
+#: Parameters of trials by where they come from.
+Known = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,10 @@ class Study:
     base: Settings
     space: Space
     #: Parameters that are tried first, by the preset that they are from.
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
     #: How this study differs from others of the same graph, backbone and objective: the preset, flags, or a drawn split.
     changes: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=versions)
+    versions: dict[str, str] = field(default_factory=lambda: versions() | {"everynode": __version__, "optuna": optuna.__version__})
 
     @property
     def name(self) -> str:
@@ -63,16 +68,49 @@ class Study:
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """A trial's settings. Numbers have four digits, so that they can be printed in a preset and still be what was tried."""
-        short = {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in parameters.items()}
+        short: dict[str, Any] = {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in parameters.items()}
         return dataclasses.replace(self.base, **short).for_objective(self.objective)
 
 
-def search_space(table: Mapping[str, Any], backbone: str, objective: str) -> Space:
-    """The parameters that a study searches, and their ranges: those for all, the backbone's, and those of the objective's terms."""
-    found: Space = table["all"] | table["backbone"].get(backbone, {})
-    for term in parse_objective(objective):
-        found = found | table["term"][term]
+def search_space(backbone: str, objective: str, file: Path | None = None) -> Space:
+    """The parameters that a study searches, and their ranges: those for all, the backbone's, and those of the objective's terms.
+
+    >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
+    ['tv', 'tv_gate']
+    """
+    table = read_preset("search") if file is None else read_file(str(file))
+    of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]
+    found: Space = {}
+    for part in (table.get("all", {}), table.get("backbone", {}).get(backbone, {}), *of_terms):
+        found |= part
+    names = {f.name for f in dataclasses.fields(Settings)} - {"backbone"}
+    for name, choice in found.items():
+        if name not in names:
+            raise DataError(f"{file}: {name} is no setting, so it cannot be searched.")
+        if not choice.get("choices") and not choice.get("low", math.inf) < choice.get("high", math.inf):
+            raise DataError(f"{file}: {name} needs a low and a higher high, or choices.")
+    if not found:
+        raise DataError(
+            f"{file} names nothing to search for {backbone} and {objective}: it needs [all], [backbone.{backbone}] or [term.*]."
+        )
     return found
+
+
+def known_parameters(space: Space, dataset: str, split: str, backbone: str, objective: str, files: Sequence[Path]) -> Known:
+    """What presets would choose, to be tried first. Of tuned ones the settings of all objectives: they have most parameters in common."""
+    place = {"graph": dataset, "split": split, "backbone": backbone}
+    found: Known = {}
+    for preset in ("default", "paper"):
+        with suppress(UsageError):  # the paper does not know every graph
+            found[preset] = within(space, Settings.preset(preset, objective=objective, **place))
+    for preset in ("tuned", *map(str, files)):
+        rows = tuned_rows(read_preset(preset) if preset == "tuned" else read_file(preset))
+        others = [other for s, g, b, other, _ in rows if (s, g, b) == (split, dataset, backbone)]
+        if not others and preset != "tuned":
+            raise UsageError(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
+        for other in others:
+            found[f"{preset} {other}"] = within(space, Settings.preset(preset, objective=other, **place))
+    return {name: parameters for i, (name, parameters) in enumerate(found.items()) if parameters not in list(found.values())[:i]}
 
 
 def within(space: Space, settings: Settings) -> dict[str, Any]:
@@ -136,8 +174,7 @@ class Journal:
 
     def best(self) -> FrozenTrial | None:
         """The complete trial of the highest mean validation accuracy; ties by validation loss."""
-        complete = self.optuna.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        return max(complete, key=rank, default=None)
+        return max((trial for trial in self.ended() if trial.state == TrialState.COMPLETE), key=rank, default=None)
 
 
 def rank(trial: FrozenTrial) -> tuple[float, float, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ from everynode.training.many import run_many
 
 #: Trials before the sampler stops guessing at random.
 STARTUP = 12
+#: Complete trials before anything is said about importance.
+ENOUGH = 10
 #: Seconds between two looks at trials that another process is doing.
 POLL = 0.5
 
@@ -115,6 +118,8 @@ def _draw(journal: Journal, trials: int, owner: str) -> tuple[Trial, Settings] |
 def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
     if "choices" in choice:
         return trial.suggest_categorical(name, choice["choices"])
+    if isinstance(getattr(Settings, name), int):
+        return trial.suggest_int(name, choice["low"], choice["high"], log=choice.get("log", False))
     return trial.suggest_float(name, choice["low"], choice["high"], log=choice.get("log", False))
 
 
@@ -132,8 +137,11 @@ def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[floa
 
 
 def importance(journal: Journal) -> dict[str, float]:
-    """How much each parameter decided, by Optuna's fANOVA; empty while there are too few trials."""
-    complete = journal.optuna.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len(complete) < 4 or len({trial.value for trial in complete}) < 2:
+    """How much each parameter decided whether a trial was among the best (PED-ANOVA); empty while there are too few trials."""
+    complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
+    if len(complete) < ENOUGH or len({trial.value for trial in complete}) < 2:
         return {}
-    return optuna.importance.get_param_importances(journal.optuna)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    return optuna.importance.get_param_importances(journal.optuna, evaluator=evaluator)
