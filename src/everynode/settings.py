@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,7 +16,13 @@ from everynode.errors import DataError, UsageError, require, unknown
 TERMS = ("mi", "tv", "cvg", "preg")
 PRESETS = ("default", "paper", "tuned")
 Select = Literal["loss", "accuracy"]
+#: Where a tuned preset has settings: split, graph, backbone, objective.
+Place = tuple[str, str, str, str]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy")
+
+
+class NoSettings(UsageError):
+    """A preset has nothing for this graph, split, backbone and objective."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +91,14 @@ class Settings:
             unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
         if backbone not in read_preset("default")["backbone"]:
             unknown("backbone", backbone, read_preset("default")["backbone"])
-        table = read_preset(name) if name in PRESETS else read_file(name)
-        fields = {"backbone": backbone, **table.get("base", {}), **table.get("backbone", {}).get(backbone, {})}
-        if name == "paper":
-            fields |= _paper_row(table, graph, split, backbone)
-        elif name != "default":
-            fields |= _tuned_row(name, table, graph, split, backbone, objective_name(objective))
-        return cls(**fields | {key: value for key, value in changes.items() if value is not None})
+        if name in ("default", "paper"):
+            table = read_preset(name)
+            fields = {**table["base"], **table["backbone"][backbone]}
+            if name == "paper":
+                fields |= _paper_row(table, graph, split, backbone)
+        else:
+            fields = _tuned_row(name, graph, split, backbone, objective_name(objective))
+        return cls(**{"backbone": backbone} | fields | {key: value for key, value in changes.items() if value is not None})
 
     def for_objective(self, objective: str) -> Settings:
         """The same settings with only the named terms on: ``ce`` alone, ``enc`` = ``mi+tv+cvg``, or any sum such as ``mi+tv``.
@@ -146,17 +153,14 @@ def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> 
     """The paper's settings for a graph, a split and a backbone; its random splits of Cora follow its public-split table."""
     rows = table.get("public" if split == "random" else split, {})
     if graph not in rows or backbone not in rows[graph]:
-        raise UsageError(f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default.")
+        raise NoSettings(f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default.")
     row: dict[str, Any] = rows[graph][backbone]
     return row
 
 
-def _tuned_row(name: str, table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
+def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
     """What was found for a graph, a split, a backbone and an objective, without the study's record."""
-    try:
-        rows = {tuple(key): row for *key, row in tuned_rows(table)}
-    except AttributeError:
-        raise DataError(f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE].") from None
+    rows = tuned_rows(name)
     row = rows.get((split, graph, backbone, objective))
     if row is None and split == "random":  # as close as it gets: there are too many random splits to tune for each
         row = rows.get(("public", graph, backbone, objective))
@@ -164,7 +168,7 @@ def _tuned_row(name: str, table: dict[str, Any], graph: str, split: str, backbon
         here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
         known = f"for that graph and split it has {', '.join(here)}" if here else f"it knows {_graphs(rows)}"
         what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
-        raise UsageError(f"The preset {name} has no settings for {what}; {known}. Use --preset default, or `everynode tune`.")
+        raise NoSettings(f"The preset {name} has no settings for {what}; {known}. Use --preset default, or `everynode tune`.")
     found = {key: value for key, value in row.items() if key != "study"}
     defaults = dataclasses.asdict(Settings())
     for key, value in found.items():
@@ -175,16 +179,22 @@ def _tuned_row(name: str, table: dict[str, Any], graph: str, split: str, backbon
     return found
 
 
-def tuned_rows(table: dict[str, Any]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
-    """Split, graph, backbone, objective and settings of everything in a preset of ``everynode tune``."""
-    for split, graphs in table.items():
-        for graph, backbones in graphs.items():
-            for backbone, objectives in backbones.items():
-                for objective, row in objectives.items():
-                    yield split, graph, backbone, objective, dict(row.items())
+def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
+    """Everything in a preset of ``everynode tune``: the packaged one, ``tuned``, or a file."""
+    table = read_preset(name) if name in PRESETS else read_file(name)
+    try:
+        return {
+            (split, graph, backbone, objective): dict(row)
+            for split, graphs in table.items()
+            for graph, backbones in graphs.items()
+            for backbone, objectives in backbones.items()
+            for objective, row in objectives.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise DataError(f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE].") from None
 
 
-def _graphs(rows: Iterable[tuple[str, ...]]) -> str:
+def _graphs(rows: Iterable[Place]) -> str:
     """The graphs that a tuned preset knows, each with its splits."""
     found: dict[str, list[str]] = {}
     for split, graph, *_ in rows:

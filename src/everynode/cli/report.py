@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
@@ -15,7 +14,7 @@ def report(
     /,
     *,
     out: Path = Path("report.html"),
-    preset: Literal["paper", "default"] = "paper",
+    preset: str = "paper",
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,

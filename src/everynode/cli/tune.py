@@ -70,6 +70,8 @@ def tune(
 
     if trials < 1 or seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
         raise UsageError("--trials, --seeds, --folds and --workers must be at least 1.")
+    if export:
+        _check_preset(export)
     torch.set_num_threads(1)
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
@@ -114,12 +116,21 @@ def tune_export(folder: Path, file: Path, /, *, quiet: QuietFlag = False) -> int
     from everynode.experiments.tuned import merge, rows_of, studies
     from everynode.training.checkpoint import write_atomically
 
-    if file.suffix != ".toml":
-        raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
+    _check_preset(file)
     rows = rows_of(studies(folder))
     write_atomically(file, merge(file, rows).encode())
     say(f"The best settings of {len(rows)} studies are in {file}.", quiet)
     return 0
+
+
+def _check_preset(file: Path) -> None:
+    """Refuse a file that cannot become a preset before anything is tuned."""
+    from everynode.settings import tuned_rows
+
+    if file.suffix != ".toml":
+        raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
+    if file.exists():
+        tuned_rows(str(file))
 
 
 def _study(

@@ -12,7 +12,7 @@ from everynode.data.entries import CATALOGUE, is_present
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
-from everynode.settings import Settings, read_preset
+from everynode.settings import NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -94,7 +94,10 @@ class Experiment:
     digits: int = 1
 
     def plan(self, preset: str, count: int | None, root: Root) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
-        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason."""
+        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
+
+        A cell for which the preset has no settings has no runs.
+        """
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
         for cell in self.cells():
@@ -103,7 +106,7 @@ class Experiment:
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
                 plan[cell] = cell.runs(preset, self.over, count or self.count, root)
-            except DataError:  # a digest that is not known beforehand, of files that are missing
+            except (NoSettings, DataError):  # ... or a digest that is not known beforehand, of files that are missing
                 plan[cell] = []
         return plan, missing
 

@@ -17,10 +17,10 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from everynode import __version__
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError
 from everynode.experiments.owner import LOCKS, lock_file
 from everynode.experiments.run import versions
-from everynode.settings import Settings, parse_objective, read_file, read_preset, tuned_rows
+from everynode.settings import NoSettings, Settings, parse_objective, read_file, read_preset, tuned_rows
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -79,16 +79,19 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
     ['tv', 'tv_gate']
     """
     table = read_preset("search") if file is None else read_file(str(file))
-    of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]
     found: Space = {}
-    for part in (table.get("all", {}), table.get("backbone", {}).get(backbone, {}), *of_terms):
-        found |= part
+    try:
+        of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]
+        for part in (table.get("all", {}), table.get("backbone", {}).get(backbone, {}), *of_terms):
+            found |= part
+    except (AttributeError, TypeError, ValueError):
+        raise DataError(f"{file} is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME].") from None
     names = {f.name for f in dataclasses.fields(Settings)} - {"backbone"}
     for name, choice in found.items():
         if name not in names:
             raise DataError(f"{file}: {name} is no setting, so it cannot be searched.")
-        if not choice.get("choices") and not choice.get("low", math.inf) < choice.get("high", math.inf):
-            raise DataError(f"{file}: {name} needs a low and a higher high, or choices.")
+        if not isinstance(choice, dict) or not (choice.get("choices") or _is_range(choice)):
+            raise DataError(f"{file}: {name} needs a low and a higher high (above 0 with log = true), or choices.")
     if not found:
         raise DataError(
             f"{file} names nothing to search for {backbone} and {objective}: it needs [all], [backbone.{backbone}] or [term.*]."
@@ -96,18 +99,22 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
     return found
 
 
+def _is_range(choice: dict[str, Any]) -> bool:
+    low, high = (choice.get(end) for end in ("low", "high"))
+    return isinstance(low, int | float) and isinstance(high, int | float) and (0 if choice.get("log") else -math.inf) < low < high
+
+
 def known_parameters(space: Space, dataset: str, split: str, backbone: str, objective: str, files: Sequence[Path]) -> Known:
     """What presets would choose, to be tried first. Of tuned ones the settings of all objectives: they have most parameters in common."""
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
     for preset in ("default", "paper"):
-        with suppress(UsageError):  # the paper does not know every graph
+        with suppress(NoSettings):  # the paper does not know every graph
             found[preset] = within(space, Settings.preset(preset, objective=objective, **place))
     for preset in ("tuned", *map(str, files)):
-        rows = tuned_rows(read_preset(preset) if preset == "tuned" else read_file(preset))
-        others = [other for s, g, b, other, _ in rows if (s, g, b) == (split, dataset, backbone)]
+        others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and preset != "tuned":
-            raise UsageError(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
+            raise NoSettings(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
         for other in others:
             found[f"{preset} {other}"] = within(space, Settings.preset(preset, objective=other, **place))
     return {name: parameters for i, (name, parameters) in enumerate(found.items()) if parameters not in list(found.values())[:i]}
@@ -156,6 +163,8 @@ class Journal:
     def _load(self, storage: JournalStorage, study: Study | None) -> optuna.Study:
         """The Optuna study; a new one is told what it is."""
         names = [found.study_name for found in storage.get_all_studies()]
+        if not names and (study is None or self.path.stat().st_size):
+            raise ValueError("there is no study in it")
         name = names[0] if study is None else study.name
         if names and name not in names:
             raise DataError(f"{self.path} is the journal of another study ({names[0]}): name another --out.")

@@ -14,10 +14,7 @@ from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
 from everynode.experiments.study import FIRST_SEED, Journal, Study
-from everynode.settings import read_file, tuned_rows
-
-#: Where a row of a tuned preset is: split, graph, backbone, objective.
-Place = tuple[str, str, str, str]
+from everynode.settings import Place, tuned_rows
 
 HEADER = """\
 # Settings that `everynode tune` found on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE]; the table `study` below each is the
@@ -48,12 +45,7 @@ def rows_of(journals: Sequence[Journal]) -> dict[Place, dict[str, Any]]:
 
 def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
     """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
-    before: dict[Place, dict[str, Any]] = {}
-    if file.exists():
-        try:
-            before = {(s, g, b, o): row for s, g, b, o, row in tuned_rows(read_file(str(file)))}
-        except AttributeError:
-            raise DataError(f"{file} is not a preset of `everynode tune`: name another file.") from None
+    before = tuned_rows(str(file)) if file.exists() else {}
     return "\n".join([HEADER, *_lines(before | rows)])
 
 
