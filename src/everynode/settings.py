@@ -203,14 +203,14 @@ def _graphs(rows: Iterable[Place]) -> str:
     return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "none yet"
 
 
-def read_file(path: str) -> dict[str, Any]:
-    """A preset that ``everynode tune`` wrote."""
+def read_file(path: str, what: str = "preset") -> dict[str, Any]:
+    """A TOML file of somebody's, which is to be a preset (or ``what``)."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"There is no preset file {path}.") from None
+        raise UsageError(f"There is no {what} {path}.") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as a preset ({error}).") from error
+        raise DataError(f"{path} cannot be read as a {what} ({error}).") from error
 
 
 @cache

@@ -125,7 +125,7 @@ def test_what_a_preset_does_not_have_is_refused_with_what_it_has(tmp_path):
     with pytest.raises(NoSettings, match=r"it knows cora \(public, geom-gcn\), texas \(geom-gcn\)\."):
         Settings.preset(str(file), graph="mine", split="public", objective="ce")
     assert Settings.preset(str(file), graph="cora", split="random", objective="ce") == Settings()
-    with pytest.raises(UsageError, match="There is no preset file"):
+    with pytest.raises(UsageError, match="There is no preset"):
         Settings.preset("nowhere.toml", graph="cora", split="public")
 
 

@@ -75,7 +75,9 @@ def tune(
     torch.set_num_threads(1)
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
-        raise UsageError(f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds.")
+        raise UsageError(
+            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
+        )
     study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
     journal = Journal(out / "tune" / f"{study.name}.journal", study)
     if space and journal.study.space != study.space:
@@ -177,10 +179,12 @@ def _result(journal: Journal) -> dict[str, Any]:
 def _show(journal: Journal, result: dict[str, Any]) -> None:
     """The best settings, and how much each parameter mattered."""
     from everynode.experiments.run import short
+    from everynode.report.text import count
 
     study = journal.study
     print(f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}: ", end="")
-    print(f"{result['trials']} trials of {study.count} {study.over} ({result['pruned']} given up early), {result['seconds']:.0f} s")
+    runs = count(study.count, study.over.removesuffix("s"))
+    print(f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s")
     print(f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})")
     for parameter in study.space:
         value, weight = result["parameters"][parameter], result["importance"].get(parameter)

@@ -78,7 +78,7 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
     >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
     ['tv', 'tv_gate']
     """
-    table = read_preset("search") if file is None else read_file(str(file))
+    table = read_preset("search") if file is None else read_file(str(file), "search space")
     found: Space = {}
     try:
         of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]

@@ -43,8 +43,8 @@ def _trials(journal: Journal) -> Html:
     ended = sorted(journal.ended(), key=lambda trial: trial.number)
     shown = [(place, 100 * trial.value, trial) for place, trial in enumerate(ended, 1) if trial.value is not None]
     values = sorted(value for _, value, _ in shown)
-    # The worst tenth would press everything else together: it lies on the floor.
-    steps = ticks(values[len(values) // 10], values[-1])
+    # The worst quarter would press everything else together: it lies on the floor.
+    steps = ticks(values[len(values) // 4], values[-1])
     x, y = Axis(1, max(len(ended), 2), LEFT, WIDTH - RIGHT), Axis(steps[0], steps[-1], TOP + PLOT, TOP)
     marks: list[Html] = []
     line, best = "", -1.0
