@@ -33,8 +33,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, a stratified
     ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
 
-    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``. ``preset`` and the
-    parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``. ``preset``:
+    ``default``, ``paper``, ``tuned`` (both know some graphs only), or a file of ``everynode tune``; for it and the parameters that are
+    None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 
     After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from everynode import NodeClassifier, load
-from everynode.experiments.study import Journal
+from everynode.experiments.journal import Journal
 from everynode.settings import Settings, tuned_rows
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -38,9 +38,13 @@ def test_tune_finds_settings_and_writes_a_preset_that_every_command_takes(call):
     assert "3 trials are in runs/tune/citeseer-public-gcn-tv-1seeds-channels=4-epochs=3.journal already." in again.stderr
     assert json.loads(again.stdout) == tv
 
-    trained = json.loads(call("train", "citeseer", "--objective", "tv", "--preset", "best.toml", "--seed", 1000, "--json").stdout)
+    trained = json.loads(
+        call("train", "citeseer", "--objective", "tv", "--preset", Path("best.toml").resolve(), "--seed", 1000, "--json").stdout
+    )
     assert trained["val_accuracy"] == tv["val_accuracy"] == tv["val_accuracies"][0]
     assert trained["settings"]["lr_oc"] == float(f"{tv['parameters']['lr_oc']:.4g}")
+
+    assert trained["preset"] == "best.toml", "wherever it lay"
 
     compared = json.loads(call("compare", "citeseer", "--objective", "tv", "--preset", "best.toml", "--seeds", 1, "--json").stdout)
     for run in compared["runs"]:
@@ -130,7 +134,11 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
         (["citeseer", "--start-from", "nowhere.toml"], 2, "There is no preset nowhere.toml."),
         (["citeseer", "--objective", "tvv"], 2, "Unknown objective 'tvv'"),
         (["citeser"], 2, "Unknown graph 'citeser' (did you mean 'citeseer'?)"),
-        (["export", "runs", "a.toml"], 2, "There is no study in runs/tune: run `everynode tune` first, with --out runs."),
+        (
+            ["export", "runs", "a.toml"],
+            2,
+            "There is no study with a complete trial in runs/tune: run `everynode tune` with --out runs first.",
+        ),
         (["export", "runs", "a.json"], 2, "a.json must end in .toml"),
     ],
 )

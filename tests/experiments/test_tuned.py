@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 from everynode.data.entries import CATALOGUE
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
-from everynode.experiments.study import FIRST_SEED, Journal, Study, search_space
+from everynode.experiments.journal import Journal
+from everynode.experiments.study import FIRST_SEED, Study, search_space
 from everynode.experiments.tune import tune
 from everynode.experiments.tuned import command, merge, rows_of, studies
 from everynode.settings import NoSettings, Settings, tuned_rows
@@ -78,17 +80,34 @@ def test_two_studies_for_one_place_are_refused(folder, tmp_path, graph):
 
 
 def test_a_folder_without_studies_is_refused_and_one_that_has_just_begun_is_left_out(folder, tmp_path):
-    with pytest.raises(UsageError, match="There is no study in"):
+    with pytest.raises(UsageError, match="There is no study with a complete trial in"):
         studies(tmp_path)
-    study = studies(folder)[0].study
-    Journal(tmp_path / "tune" / "a.journal", study)
-    assert studies(tmp_path) == []
+    first, second = studies(folder)
+    Journal(tmp_path / "tune" / "a.journal", first.study)
+    with pytest.raises(UsageError, match="There is no study with a complete trial in"):
+        studies(tmp_path)
+    shutil.copy(second.path, tmp_path / "tune")
+    assert [journal.study for journal in studies(tmp_path)] == [second.study]
 
 
 def test_the_command_names_everything_that_makes_the_study():
-    study = Study("cora", "", "random", "gat", "mi+tv", "folds", 10, Settings(), {}, changes={"per_class": 5, "tv": 2.5, "directed": True})
-    expected = "everynode tune cora --split random --backbone gat --objective mi+tv --folds 10 --trials 7 --per-class 5 --tv 2.5 --directed"
-    assert command(study, 7) == expected
+    study = Study(
+        "cora",
+        "",
+        "random",
+        "gat",
+        "mi+tv",
+        "folds",
+        10,
+        Settings(),
+        {},
+        changes={"per_class": 5, "tv": 2.5, "directed": True},
+        known={"default": {}, "mine.toml ce": {}, "mine.toml tv": {}},
+    )
+    expected = (
+        "everynode tune cora --split random --backbone gat --objective mi+tv --folds 10 --trials 7 --per-class 5 --tv 2.5 --directed "
+    )
+    assert command(study, 7) == expected + "--start-from mine.toml"
 
 
 # ---------------------------------------------------------------- reading presets

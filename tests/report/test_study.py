@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from optuna.trial import TrialState
 
-from everynode.experiments.study import Journal, Study
+from everynode.experiments.journal import Journal
+from everynode.experiments.study import Study
 from everynode.report.study import figure
 from everynode.settings import Settings
 

@@ -66,7 +66,7 @@ class ModelOptions:
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
     preset: str = "default"
-    "Where the settings come from: default, paper (its tables), tuned (by graph), or a file that `everynode tune --export` wrote."
+    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -137,7 +137,8 @@ class ModelOptions:
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
         digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
         chosen = self.settings(dataset, split, objective).for_objective(objective)
-        return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
+        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
 
 
 def say(text: str, quiet: bool = False) -> None:

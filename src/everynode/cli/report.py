@@ -28,7 +28,7 @@ def report(
     out
         The page.
     preset
-        Whose runs: those with the paper's settings, or with everynode's own.
+        Whose runs: those with the paper's settings, or with another preset: default, tuned, or a file of `everynode tune`.
     data_dir
         Where the public graphs are; only the runs of ogbn-arxiv need it, to be recognised.
     """

@@ -44,7 +44,7 @@ def reproduce(
     folds
         How many of the ten folds, where an experiment goes over folds.
     preset
-        The paper's settings (paper), everynode's own (default, or tuned by graph), or a file that `everynode tune --export` wrote.
+        The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), or those of a file of `everynode tune`.
     workers
         How many processes; default: one per core.
     max_minutes

@@ -90,7 +90,7 @@ def results_tables(
     file
         Where to.
     preset
-        Whose settings the runs had.
+        The preset that the runs had.
     store
         The store of runs.
     data_dir

@@ -12,7 +12,8 @@ from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
-    from everynode.experiments.study import Journal, Study
+    from everynode.experiments.journal import Journal
+    from everynode.experiments.study import Study
 
 
 def tune(
@@ -61,7 +62,7 @@ def tune(
     """
     import torch
 
-    from everynode.experiments.study import Journal
+    from everynode.experiments.journal import Journal
     from everynode.experiments.tune import tune as do_trials
     from everynode.experiments.tuned import merge, rows_of
     from everynode.progress import Bar
@@ -85,8 +86,11 @@ def tune(
     done = len(journal.ended())
     if done:
         say(f"{done} trials are in {journal.path} already.", quiet)
+    if (journal.study.base, journal.study.space) != (study.base, study.space):
+        say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
+            bar.advance(_note(journal), to=done)
             do_trials(journal, graph, trials, workers=workers, on_trial=lambda: bar.advance(_note(journal), to=len(journal.ended())))
     except KeyboardInterrupt:
         say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
@@ -153,6 +157,8 @@ def _study(
         changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
     if data.directed:
         changes |= {"directed": True}
+    if space:
+        changes |= {"space": space.name}
     digest = CATALOGUE[name].digest(split, Root.find(data.data_dir))
     base = model.settings(name, split, objective)
     return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)

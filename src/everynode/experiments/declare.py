@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from everynode.data.entries import CATALOGUE, is_present
@@ -62,7 +63,7 @@ class Cell:
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
-            made.append(Run(self.dataset, digest, self.split, fold, seed, preset, self.objective, chosen, *drawn, self.task))
+            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, self.objective, chosen, *drawn, self.task))
         return made
 
 

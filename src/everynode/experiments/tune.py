@@ -15,8 +15,8 @@ import optuna
 from optuna.trial import Trial, TrialState
 
 from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.experiments.journal import Journal
 from everynode.experiments.owner import Owner, lives
-from everynode.experiments.study import Journal
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training import fit
@@ -104,9 +104,8 @@ def _draw(journal: Journal, trials: int, owner: str) -> tuple[Trial, Settings] |
         if not _free(journal, trials):
             return None
         tried = {trial.user_attrs.get("from") for trial in study.get_trials(deepcopy=False) if trial.state != TrialState.FAIL}
-        for name, parameters in journal.study.known.items():
-            if name not in tried:
-                study.enqueue_trial(parameters, user_attrs={"from": name})
+        if (known := next((name for name in journal.study.known if name not in tried), None)) is not None:
+            study.enqueue_trial(journal.study.known[known], user_attrs={"from": known})
         # The same trials before it, the same draw: with one worker a study is the same whenever, and however often interrupted, it is done.
         seed = zlib.crc32(f"{journal.study.name} {len(_counted(journal))}".encode())
         study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed)

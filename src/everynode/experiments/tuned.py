@@ -13,7 +13,8 @@ from typing import Any
 from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
-from everynode.experiments.study import FIRST_SEED, Journal, Study
+from everynode.experiments.journal import Journal
+from everynode.experiments.study import FIRST_SEED, Study
 from everynode.settings import Place, tuned_rows
 
 HEADER = """\
@@ -24,10 +25,10 @@ HEADER = """\
 
 def studies(folder: Path) -> list[Journal]:
     """The studies of an output folder that have a complete trial."""
-    found = [Journal(path) for path in sorted((folder / "tune").glob("*.journal"))]
+    found = [journal for path in sorted((folder / "tune").glob("*.journal")) if (journal := Journal(path)).best()]
     if not found:
-        raise UsageError(f"There is no study in {folder / 'tune'}: run `everynode tune` first, with --out {folder}.")
-    return [journal for journal in found if journal.best()]
+        raise UsageError(f"There is no study with a complete trial in {folder / 'tune'}: run `everynode tune` with --out {folder} first.")
+    return found
 
 
 def rows_of(journals: Sequence[Journal]) -> dict[Place, dict[str, Any]]:
@@ -82,10 +83,10 @@ def record(journal: Journal) -> dict[str, Any]:
 def command(study: Study, trials: int) -> str:
     """The command that does the study."""
     flags = {"split": study.split, "backbone": study.backbone, "objective": study.objective, study.over: study.count, "trials": trials}
-    changes = {name: value for name, value in study.changes.items() if value is not True}
-    on = [f" --{name}" for name, value in study.changes.items() if value is True]
-    named = (f" --{name.replace('_', '-')} {value}" for name, value in (flags | changes).items())
-    return f"everynode tune {study.dataset}{''.join(named)}{''.join(on)}"
+    starts = dict.fromkeys(name.rpartition(" ")[0] for name in study.known if ".toml " in name)
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in (flags | study.changes).items()]
+    words += [f"--start-from {file}" for file in starts]
+    return " ".join(["everynode tune", study.dataset, *words]).replace(" True", "")
 
 
 def _lines(rows: dict[Place, dict[str, Any]]) -> Iterator[str]:

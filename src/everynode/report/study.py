@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from optuna.trial import TrialState
 
-from everynode.experiments.study import Journal
+from everynode.experiments.journal import Journal
 from everynode.report.html import Html, h
 from everynode.report.svg import Axis, ticks
 from everynode.report.text import significant
