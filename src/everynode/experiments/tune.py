@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -140,7 +139,4 @@ def importance(journal: Journal) -> dict[str, float]:
     complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
     if len(complete) < ENOUGH or len({trial.value for trial in complete}) < 2:
         return {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-    return optuna.importance.get_param_importances(journal.optuna, evaluator=evaluator)
+    return optuna.importance.get_param_importances(journal.optuna, evaluator=optuna.importance.PedAnovaImportanceEvaluator())
