@@ -200,7 +200,7 @@ def _graphs(rows: Iterable[Place]) -> str:
     for split, graph, *_ in rows:
         if split not in found.setdefault(graph, []):
             found[graph].append(split)
-    return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "none yet"
+    return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "no graph yet"
 
 
 def read_file(path: str, what: str = "preset") -> dict[str, Any]:

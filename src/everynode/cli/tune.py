@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
@@ -27,7 +29,7 @@ def tune(
     folds: int | None = None,
     workers: int | None = None,
     space: Path | None = None,
-    start_from: tuple[Path, ...] = (),
+    start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
     out: Path = Path("runs"),
     export: Path | None = None,
     json_output: JsonFlag = False,
