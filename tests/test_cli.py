@@ -58,10 +58,12 @@ def timeless(record: dict) -> dict:
 def test_help_names_the_commands():
     done = spawn("--help")
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("train", "compare", "data", "bench"))
+    assert all(command in done.stdout for command in ("train", "compare", "tune", "data", "bench"))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["tune", "--help"], ["--version"], ["data", "--help"]]
+)
 def test_help_imports_nothing_that_computes(arguments):
     code = f"""
 import sys
@@ -75,7 +77,7 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     modules = done.stderr.split()
     assert "everynode.cli" in modules
-    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba"} & set(modules)
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba", "optuna"} & set(modules)
     assert done.stdout.strip()
 
 

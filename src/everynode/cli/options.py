@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from everynode.errors import UsageError, require
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
     from everynode.graph import Graph
+    from everynode.settings import Settings
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
 #: Flags that every command has.
@@ -64,8 +65,8 @@ class ModelOptions:
     "The layers between the opening and the closing layer."
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
-    preset: Literal["default", "paper"] = "default"
-    "Where the settings come from: chosen on validation, or the paper's tables."
+    preset: str = "default"
+    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -113,21 +114,31 @@ class ModelOptions:
     select: Literal["loss", "accuracy"] | None = None
     "What makes an epoch the best: validation loss, or validation accuracy."
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The settings that were given by a flag."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def settings(self, dataset: str, split: str, objective: str) -> Settings:
+        """The preset with what was given on top."""
+        from everynode.settings import Settings
+
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
+
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""
         from everynode.data.entries import CATALOGUE
         from everynode.data.files import Root
         from everynode.experiments.run import Run
-        from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
         digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
-        chosen = settings.for_objective(objective)
-        return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
+        chosen = self.settings(dataset, split, objective).for_objective(objective)
+        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
 
 
 def say(text: str, quiet: bool = False) -> None:
