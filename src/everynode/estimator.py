@@ -13,7 +13,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from everynode.calibration import temperature
 from everynode.data import hold_out
+from everynode.data.recipe import Recipe
 from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
@@ -37,7 +39,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 
-    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``.
+    ``select``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
+    ``loss``). ``class_weight="balanced"``: rare classes weigh as much as common ones. ``calibrate``: divide the logits by a temperature
+    chosen on the validation nodes, so that probabilities mean what they say (see :func:`everynode.calibration.temperature`); which
+    class is predicted does not change.
+
+    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``,
+    ``temperature_`` (1 without ``calibrate``), ``recipe_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -74,7 +82,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         wd_oc: float | None = None,
         epochs: int | None = None,
         patience: int | None = None,
+        class_weight: str | None = None,
         select: str | None = None,
+        calibrate: bool = False,
         validation_fraction: float = 0.2,
         random_state: int = 0,
         verbose: bool | None = None,
@@ -104,20 +114,34 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.wd_oc = wd_oc
         self.epochs = epochs
         self.patience = patience
+        self.class_weight = class_weight
         self.select = select
+        self.calibrate = calibrate
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.verbose = verbose
 
     def _settings(self, graph: Graph) -> Settings:
-        own = ("backbone", "objective", "preset", "validation_fraction", "random_state", "verbose")
+        own = ("backbone", "objective", "preset", "calibrate", "validation_fraction", "random_state", "verbose")
         changes = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
         return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
 
-    def fit(self, X: Any, y: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int = 0) -> Self:
-        """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+        fold: int = 0,
+        checkpoint: Path | str | None = None,
+    ) -> Self:
+        """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges).
+
+        ``checkpoint``: a file that keeps the state of the training, which goes on from it if it is there.
+        """
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
                 raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
@@ -133,13 +157,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with Bar(f"{settings.backbone} {self.objective}", settings.epochs, unit="epochs", show=self.verbose) as bar:
             fold = self._fold if len(graph.splits) > 1 else 0
             self.fitted_: Fitted = fit(
-                graph, settings, fold=fold, seed=self._seed(), report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1)
+                graph,
+                settings,
+                fold=fold,
+                seed=self._seed(),
+                report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
+                checkpoint=checkpoint,
             )
         if self.fitted_.interrupted:
             warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
+        self.recipe_ = graph.recipe
         self._read_off()
+        self.temperature_ = self._temperature(graph, fold) if self.calibrate else 1.0
         return self
+
+    def _temperature(self, graph: Graph, fold: int) -> float:
+        val = graph.nodes("val", fold)
+        with torch.no_grad():
+            return temperature(self.network_(graph, val), graph.labels[val])
 
     def _read_off(self) -> None:
         self.network_ = self.fitted_.network
@@ -198,7 +234,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         graph = self._graph(X, edge_index, edge_weight, reset=False)
         with torch.no_grad():
-            return torch.softmax(self.network_(graph).double(), dim=1).cpu().numpy()
+            return torch.softmax(self.network_(graph).double() / self.temperature_, dim=1).cpu().numpy()
 
     def predict(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
         """The class of every node."""
@@ -225,9 +261,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` reads."""
+        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
         check_is_fitted(self)
-        save_model(folder, self.fitted_, {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}})
+        extra: dict[str, Any] = {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}, "temperature": self.temperature_}
+        if self.recipe_ is not None:
+            extra["recipe"] = self.recipe_.to_dict()
+        save_model(folder, self.fitted_, extra)
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
@@ -243,6 +282,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card["fold"]
+        model.temperature_ = float(card.get("temperature", 1.0))
+        model.recipe_ = Recipe.from_dict(card["recipe"]) if card.get("recipe") else None
         model._read_off()
         return model
 

@@ -13,8 +13,8 @@ from everynode.errors import UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
 PRESETS = ("default", "paper")
-Select = Literal["loss", "accuracy"]
-SELECTIONS: tuple[Select, ...] = ("loss", "accuracy")
+Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
+SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Settings:
     halves: Literal["random", "stratified", "fixed"] = "stratified"
     cvg_every: int = 1  # take CVG at every so many steps only
     preg: float = 0.0
+    class_weight: Literal["balanced"] | None = None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
     lr_gnn: float = 5e-4
     lr_oc: float = 0.03
@@ -48,7 +49,7 @@ class Settings:
     # when to stop, and which epoch counts
     epochs: int = 1500
     patience: int = 100
-    select: Select = "accuracy"  # best validation accuracy (ties by loss), or lowest validation loss
+    select: Select = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
 
     def __post_init__(self) -> None:
         require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
@@ -66,6 +67,7 @@ class Settings:
         require(self.mi_lambda >= 0, "mi_lambda", "Settings", ">= 0", self.mi_lambda)
         if self.select not in SELECTIONS:
             unknown("selection", self.select, SELECTIONS)
+        require(self.class_weight in (None, "balanced"), "class_weight", "Settings", "None or 'balanced'", self.class_weight)
 
     @classmethod
     def preset(cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", **changes: Any) -> Settings:
@@ -114,7 +116,7 @@ class Settings:
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg")
+        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg", "class_weight")
         return {name: getattr(self, name) for name in names}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from everynode.errors import UsageError, require
+from everynode.settings import Select
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
@@ -110,8 +111,10 @@ class ModelOptions:
     "At most so many."
     patience: int | None = None
     "Stop after so many epochs without a better one."
-    select: Literal["loss", "accuracy"] | None = None
-    "What makes an epoch the best: validation loss, or validation accuracy."
+    class_weight: Literal["balanced"] | None = None
+    "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
+    select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
+    "What makes an epoch the best on the validation nodes."
 
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""

@@ -1,4 +1,4 @@
-"""Plots as SVG text: lines with intervals, training curves, bars, maps of points. They know nothing of experiments.
+"""Plots as SVG text: lines with intervals, training curves, bars, reliability, maps of points. They know nothing of experiments.
 
 Everything that a plot shows is in its markup, so it is there without a script and on paper; the script of the page reads the same markup
 for its hover boxes. Colours are the page's variables ``--c0`` to ``--c7``; every series also has a marker, a dash pattern or a label.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from everynode.report.html import Html, h
-from everynode.report.text import significant
+from everynode.report.text import number, significant
 
 #: How many colours the page has; series beyond take them again, with other markers.
 COLOURS = 8
@@ -151,6 +151,25 @@ def curves(
     marks = [(x(v), significant(v, 4)) for v in ticks(xs[0], xs[-1], 4) if xs[0] <= v <= xs[-1]]
     scale = " ".join(f"{v:g}" for v in (x.low, x.high, x.start, x.end, y.low, y.high, y.start, y.end, FINE))
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
+
+
+def reliability(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str) -> Html:
+    """Shares in percent against shares in percent: on the dashed line the two are equal. Whiskers from low to high."""
+    x, y = Axis(0, 100, LEFT, WIDTH - RIGHT), Axis(0, 100, HEIGHT - BOTTOM, TOP)
+    drawn: list[Html] = [h("path", d=f"M{_c(x(0))} {_c(y(0))}L{_c(x(100))} {_c(y(100))}", class_="best")]
+    for i, (name, made) in enumerate(series.items()):
+        places = [(x(point.x), y(point.y), point) for point in made]
+        path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
+        whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
+        marks = [
+            h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt",
+              **_said(px, point, f"{number(point.x)}% sure", name))
+            for px, py, point in places
+        ]  # fmt: skip
+        drawn.append(h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
+                       class_=f"s{i % COLOURS}", data_series=i))  # fmt: skip
+    steps = ticks(0, 100)
+    return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in steps], x_label), drawn)
 
 
 def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names: Sequence[str], *, label: str) -> Html:

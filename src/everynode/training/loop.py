@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from everynode.backbones import Network
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph
-from everynode.metrics import accuracy
+from everynode.metrics import METRICS, accuracy
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
@@ -43,9 +43,10 @@ class Fitted:
     seed: int
     #: The epoch (from 0) whose weights these are.
     best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy`` (and ``test_accuracy``, if the test nodes were watched).
+    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the metric that selects if it is another, such as
+    #: ``val_macro_f1`` (and ``test_accuracy``, if the test nodes were watched).
     history: dict[str, list[float]] = field(repr=False)
-    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
+    #: What history has of validation at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
     metrics: dict[str, float]
     seconds: float
     #: Whether Ctrl-C ended the training early.
@@ -99,6 +100,8 @@ def fit(
     if not len(val):
         raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
     val_labels = graph.labels[val]
+    if settings.select == "auc" and len(val_labels.unique()) < 2:
+        raise DataError(f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric.")
     looked_at = val if watch is None else torch.cat([val, watch])
     network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
     identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
@@ -126,14 +129,14 @@ def fit(
             row = step(network, objective, optimiser, graph)
             if not math.isfinite(row["total"]):
                 raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
-            row |= validate(network, graph, looked_at, val_labels, watch)
+            row |= validate(network, graph, looked_at, val_labels, watch, settings.select)
             if not math.isfinite(row["val_loss"]):
                 why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
                 raise EverynodeError(why)
             for name, value in row.items():
                 history.setdefault(name, []).append(value)
             # Higher is better, ties by loss; with select="loss" the loss alone counts.
-            key = (row["val_accuracy"] if settings.select == "accuracy" else 0.0, -row["val_loss"])
+            key = (0.0 if settings.select == "loss" else row[history_name(settings.select)], -row["val_loss"])
             if key > best_key:
                 best_key, best_epoch = key, epoch
                 best = {name: value.detach().clone() for name, value in network.state_dict().items()}
@@ -150,7 +153,7 @@ def fit(
         raise KeyboardInterrupt
     network.load_state_dict(best)
     network.eval()
-    metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
+    metrics = {name: values[best_epoch] for name, values in history.items() if name.startswith("val_")}
     stopped = interrupt.is_set()
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
 
@@ -165,8 +168,19 @@ def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, gra
     return {name: value.item() for name, value in terms.items()}
 
 
-def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None) -> dict[str, float]:
-    """``val_loss`` and ``val_accuracy``; and ``test_accuracy``, where there are test nodes to ``watch``.
+def history_name(select: str) -> str:
+    """What a validation metric is called in the history.
+
+    >>> history_name("macro-f1")
+    'val_macro_f1'
+    """
+    return f"val_{select.replace('-', '_')}"
+
+
+def validate(
+    network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None, select: str = "accuracy"
+) -> dict[str, float]:
+    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
 
     ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
     """
@@ -174,6 +188,8 @@ def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, 
     with torch.no_grad():
         logits, watched = network(graph, looked_at).tensor_split([len(labels)])
         row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
+        if select not in ("loss", "accuracy"):
+            row[history_name(select)] = METRICS[select](logits, labels)
         if watch is not None and len(watch):
             row["test_accuracy"] = accuracy(watched, graph.labels[watch])
     return row

@@ -1,0 +1,59 @@
+"""The flags that say where people's own graph is, and what its columns are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
+
+from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    from everynode.data.recipe import Recipe
+    from everynode.graph import Graph
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Files:
+    """Which files, and which of their columns."""
+
+    nodes: Path | None = None
+    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, npz."
+    edges: Path | None = None
+    "The table of edges, or an edge list."
+    id: str | None = None
+    "The nodes' column of ids; default: one of that name, else the first."
+    source: str | None = None
+    "The edges' column of the first end; default: source, src or from, else the first."
+    target: str | None = None
+    "The edges' column of the second end."
+    weight: str | None = None
+    "The edges' column of weights; default: all edges count the same."
+    directed: bool = False
+    "Edges lead from source to target only."
+
+    def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
+        """The graph in the files; ``recipe``: turn columns into features as another time."""
+        from everynode.data.read import read
+
+        if self.nodes is None and self.edges is None:
+            raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
+        return read(**asdict(self), recipe=recipe, **options)
+
+    def or_else(self, columns: dict[str, Any]) -> Files:
+        """The same files with what is known of their columns from another time, where nothing else is said."""
+        return replace(self, **{name: value for name, value in columns.items() if not getattr(self, name)})
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What is not the files themselves."""
+        return {name: value for name, value in asdict(self).items() if name not in ("nodes", "edges")}
+
+    @property
+    def name(self) -> str:
+        """What to call the graph: the nodes' file without its ending, or that of the edges."""
+        file = self.nodes or self.edges
+        return "graph" if file is None else file.name.partition(".")[0] or "graph"
