@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from everynode.calibration import temperature
 from everynode.data import hold_out
-from everynode.data.recipe import Recipe
 from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
@@ -167,7 +166,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.fitted_.interrupted:
             warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
-        self.recipe_ = graph.recipe
+        self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
         self.temperature_ = self._temperature(graph, fold) if self.calibrate else 1.0
         return self
@@ -265,12 +264,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         extra: dict[str, Any] = {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}, "temperature": self.temperature_}
         if self.recipe_ is not None:
-            extra["recipe"] = self.recipe_.to_dict()
+            extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
         save_model(folder, self.fitted_, extra)
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
         """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
+        from everynode.data.recipe import Recipe  # and with it pyarrow, which nothing else here needs
+
         network, card = load_model(folder)
         settings = Settings(**card["settings"])
         own = cls._get_param_names()
@@ -283,7 +284,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card["fold"]
         model.temperature_ = float(card.get("temperature", 1.0))
-        model.recipe_ = Recipe.from_dict(card["recipe"]) if card.get("recipe") else None
+        model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
+        model.directed_ = bool(card.get("directed", False))
         model._read_off()
         return model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,20 +37,11 @@ class Files:
 
     def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
         """The graph in the files; ``recipe``: turn columns into features as another time."""
-        from everynode.data.read import read
+        from everynode.data import read
 
         if self.nodes is None and self.edges is None:
             raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
         return read(**asdict(self), recipe=recipe, **options)
-
-    def or_else(self, columns: dict[str, Any]) -> Files:
-        """The same files with what is known of their columns from another time, where nothing else is said."""
-        return replace(self, **{name: value for name, value in columns.items() if not getattr(self, name)})
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """What is not the files themselves."""
-        return {name: value for name, value in asdict(self).items() if name not in ("nodes", "edges")}
 
     @property
     def name(self) -> str:

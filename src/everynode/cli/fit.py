@@ -17,8 +17,8 @@ from everynode.cli.options import JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
     from everynode.graph import Graph
-    from everynode.report.fit import Fit
 
 #: What a folder holds when a fit has ended, in the order in which it is written.
 MADE = ("model/model.json", "predictions.csv", "report.html", "fit.json")
@@ -49,9 +49,10 @@ def fit(
     Parameters
     ----------
     label
-        The nodes' column of labels; an empty one means unlabelled.
+        The nodes' column of labels; an empty cell means unlabelled. Default: one that is called label or class.
     features
-        The nodes' columns that describe a node, as a,b,c; `all` takes all that are left; `none` describes nodes by their place in the graph.
+        The nodes' columns that describe a node, as a,b,c (or zip:category, to say what a column is); `all` takes all that are left,
+        `none` describes nodes by their place in the graph.
     split
         The nodes' column that says train, val or test; without it, labels are held out.
     calibrate
@@ -79,9 +80,9 @@ def fit(
     require(threads >= 1, "threads", "fit", ">= 1", threads)
     require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
     torch.set_num_threads(threads)
-    if label is None:
+    read = files.read(label=label, features=None if features == "none" else features, split=split, name=files.name)
+    if not read.num_classes:
         raise UsageError("Which column holds the labels? Give --label.")
-    read = files.read(label=label, features=_columns(features), split=split, name=files.name)
     graph, said = share_out(read, test_share=test_share, val_share=val_share, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
@@ -104,7 +105,7 @@ def fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
             classifier.fit(graph, checkpoint=state)
-        summary = _write(folder, classifier, graph, said, files.columns, _command())
+        summary = _write(folder, classifier, graph, said)
         if summary["interrupted"]:
             say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.", quiet)
         else:
@@ -116,17 +117,11 @@ def fit(
     return INTERRUPTED if summary["interrupted"] else 0
 
 
-def _columns(features: str) -> str | list[str] | None:
-    if features.strip() in ("all", "none"):
-        return None if features.strip() == "none" else "all"
-    return [name.strip() for name in features.split(",") if name.strip()]
-
-
 def _command() -> str:
     return shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
 
 
-def _key(classifier: Any, graph: Graph) -> str:
+def _key(classifier: NodeClassifier, graph: Graph) -> str:
     """Of everything that decides the files in --out."""
     from everynode import __version__
 
@@ -168,14 +163,14 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
     return None
 
 
-def _write(folder: Path, classifier: Any, graph: Graph, said: list[str], columns: dict[str, Any], command: str) -> dict[str, Any]:
+def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
     """Everything that a fit leaves behind; its summary."""
     from everynode.report.fit import Fit
     from everynode.report.fit_page import page
     from everynode.training.checkpoint import write_atomically
 
-    made: Fit = Fit.of(classifier, graph, said, command)
-    classifier.save(folder / "model", columns=columns)
+    made = Fit.of(classifier, graph, said, _command())
+    classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
     write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
     summary = made.summary()
@@ -192,7 +187,7 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
         print(f"  {part:12} {value:.1f} % right, 95% interval {low:.1f} to {high:.1f} ({scores['nodes']} nodes)")
     print(f"  {summary['caution']}")
     if summary["temperature"] != 1.0:
-        part = list(summary["quality"])[-1]
+        part = next(iter(summary["quality"]))
         ece = f"{summary['quality'][part]['ece_before']:.3f} to {summary['quality'][part]['ece'][0]:.3f}"
         print(f"  temperature  {summary['temperature']:.2f} (calibration error on {part} {ece})")
     print(f"  predictions  {folder / 'predictions.csv'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from everynode.cli.files import Files
@@ -30,7 +31,7 @@ def predict(
     model
         The model folder, or the --out of `everynode fit` in which it is.
     label
-        The nodes' column of labels, if some are known: says how many of them the model gets right.
+        The nodes' column of labels; default: the one of `everynode fit`, if it is there. What the model gets right of them is said.
     out
         The table of predictions; it is replaced.
     """
@@ -39,7 +40,6 @@ def predict(
     from everynode.estimator import NodeClassifier
     from everynode.predictions import predictions
     from everynode.quality import wilson
-    from everynode.training import load_model
     from everynode.training.checkpoint import write_atomically
 
     torch.set_num_threads(1)
@@ -49,8 +49,7 @@ def predict(
         raise UsageError(f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python.")
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder: name a file.")
-    card = load_model(folder)[1]
-    graph = files.or_else(card.get("columns", {})).read(recipe=classifier.recipe_, label=label, name=files.name)
+    graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
     if graph.understood is not None:
         say("\n".join(graph.understood.lines()), quiet)
     found = predictions(classifier, graph)

@@ -19,8 +19,10 @@ from everynode.metrics import expected_calibration_error
 from everynode.predictions import Predictions, predictions
 from everynode.quality import Score, quality
 
-#: How parts are called for people.
-PARTS = {"val": "validation", "test": "test"}
+#: How parts are called for people, the most telling first.
+PARTS = {"test": "test", "val": "validation"}
+#: Bins of the reliability diagram: half as many where there are fewer nodes than this.
+BINS, FEW = 10, 200
 #: Nodes on the map: of more, so many are drawn.
 MAP_NODES = 2000
 #: Steps of t-SNE.
@@ -76,7 +78,7 @@ class Fit:
         nodes = self.predictions.nodes(self.judged)
         labels = torch.from_numpy(self.predictions.labels[nodes])
         both = {"before": self.uncalibrated, "after": self.predictions.probabilities} if self.model.calibrate else {"": self.uncalibrated}
-        return {name: reliability(torch.from_numpy(p[nodes]), labels, 10) for name, p in both.items()}
+        return {name: reliability(torch.from_numpy(p[nodes]), labels, BINS if len(nodes) >= FEW else BINS // 2) for name, p in both.items()}
 
     def uncertain(self, at_most: int) -> npt.NDArray[np.int64]:
         """The nodes that the model is least sure of; unlabelled ones, if there are any."""

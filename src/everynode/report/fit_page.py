@@ -20,7 +20,7 @@ from everynode.report.html import Html, bar, document, h, join, listed, prose
 from everynode.report.text import DASH, count, interval, number, significant
 
 #: Rows of the tables of nodes to look at.
-UNCERTAIN, DISAGREEMENTS = 25, 50
+UNCERTAIN, DISAGREEMENTS = 20, 30
 #: The scores, in the order in which they are shown: their name, what they are, and the factor and digits with which they are written.
 SCORES = {
     "accuracy": ("accuracy, %", "the share of nodes that is right", 100, 1),
@@ -86,20 +86,22 @@ def _quality(fit: Fit) -> Html:
     rows = []
     for key, (name, what, factor, digits) in SCORES.items():
         cells = [_score(scores[key], factor, digits) for scores in fit.quality.values()]
-        rows.append([h("th", name, scope="row"), *cells, h("td", what, class_="small")])
+        rows.append([h("th", name, scope="row"), *cells, h("td", what, class_="what")])
     sizes = [f"{name} ({count(len(fit.predictions.nodes(part)), 'node')})" for part, name in PARTS.items() if name in fit.quality]
     chosen = fit.model.fitted_.settings.select
+    best = f"lowest validation `{chosen}`" if chosen == "loss" else f"best validation `{chosen}`"
     note = (
-        f"{fit.caution} The epoch is the one with the best validation `{chosen}`. Intervals are 95%: what another draw of nodes would change "
-        "(accuracy: Wilson; balanced accuracy, F1, AUC: bootstrap). Neighbours are not independent, so they are rather too narrow."
+        f"The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; balanced "
+        "accuracy, F1 and AUC: bootstrap; log-likelihood: normal). Neighbours are not independent, so they are rather too narrow."
     )
-    return join(h("p", prose(note)), h("ul", [h("li", text) for text in fit.said]), listed(["", *sizes, "what it is"], rows, "Scores"))
+    said = h("ul", [h("li", text) for text in fit.said]) if fit.said else None
+    return join(said, listed(["", *sizes, "what it is"], rows, "Scores"), h("p", prose(note), class_="small"))
 
 
 def _score(score: Score, factor: float, digits: int) -> Html:
     low, high = factor * score.low, factor * score.high
     between = interval(low, high, digits)
-    return h("td", h("b", number(factor * score.value, digits)), h("span", f" {between}", class_="quiet") if between else None)
+    return h("td", h("b", number(factor * score.value, digits)), h("span", between, class_="between") if between else None)
 
 
 def _classes(fit: Fit) -> Html:
@@ -130,7 +132,7 @@ def _share(part: int, whole: int) -> Html:
     if not whole:
         return h("td", DASH, data_v="")
     score = wilson(part, whole)
-    return h("td", f"{_percent(score.value)}% ", h("span", _range(score), class_="quiet"), data_v=f"{score.value:.6g}")
+    return h("td", f"{_percent(score.value)}%", h("span", _range(score), class_="between"), data_v=f"{score.value:.6g}")
 
 
 def _probabilities(fit: Fit) -> Html:
@@ -152,7 +154,10 @@ def _probabilities(fit: Fit) -> Html:
         )
     else:
         text = f"Probabilities are as trained (`--no-calibrate`). On the {part} nodes the calibration error is {_percent(before)}%."
-    how = "Of the nodes of which the model is 80% sure, 80% should be right: on the dashed line. Whiskers are 95% intervals; far off them is a finding, within them chance."
+    how = (
+        "Of the nodes of which the model is 80% sure, 80% should be right: that is the dashed line. Whiskers are 95% intervals; where one "
+        "misses the line, confidence is off by more than chance."
+    )
     figure = h("div", legend(list(series), "line"), h("div", h("figure", plot), class_="plots few"), class_="figure")
     return join(h("p", prose(text)), h("p", how, class_="small"), figure)
 
@@ -202,10 +207,8 @@ def _map(fit: Fit) -> Html:
     plots = [h("figure", h("figcaption", "Predicted"), svg.scatter(positions, predicted, numbered, label=said))]
     known = [k for k, label in enumerate(labels) if label >= 0]
     if known:
-        plot = svg.scatter(
-            positions, labels, numbered, label=f"{count(len(known), 'node')} by given label"
-        )
-        plots.append(h("figure", h("figcaption", "Given labels"), plot))
+        plot = svg.scatter(positions, labels, numbered, label=f"{count(len(known), 'node')} by given label")
+        plots.append(h("figure", h("figcaption", "Given labels, and the other nodes in grey"), plot))
     sample = f" {MAP_NODES:,} of the {fit.graph.num_nodes:,} nodes are drawn." if len(nodes) < fit.graph.num_nodes else ""
     note = (
         "Nodes that the network sees alike lie close together (t-SNE of the values before the last layer). Distances between clouds mean "
@@ -217,15 +220,16 @@ def _map(fit: Fit) -> Html:
 def _data(fit: Fit) -> Html:
     report = check(fit.graph)
     order = sorted(report.findings, key=lambda finding: finding.level != "warning")
-    findings = [h("li", h("b", "! ") if finding.level == "warning" else None, finding.text) for finding in order]
-    return join(_understood(fit), h("h4", "What is odd about it"), h("ul", findings))
+    findings = [h("li", finding.text, class_=finding.level) for finding in order]
+    return join(_understood(fit), h("h4", "What is odd about the graph"), h("ul", findings, class_="findings"))
 
 
 def _understood(fit: Fit) -> Html | None:
     understood = fit.graph.understood
     if understood is None:
         return None
-    return h("pre", "\n".join(understood.lines()), class_="settings plainly")
+    rows = [[h("th", what, scope="row"), h("td", text, class_="words")] for what, text in understood.rows()]
+    return listed(["", "what it was taken for"], rows, "What was understood")
 
 
 def _training(fit: Fit) -> Html:

@@ -173,7 +173,10 @@ def reliability(series: Mapping[str, Sequence[Point]], *, label: str, x_label: s
 
 
 def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names: Sequence[str], *, label: str) -> Html:
-    """Points in the plane coloured by class; each class's number stands at its middle, so that colour is not all that tells them apart."""
+    """Points in the plane coloured by class; each class's number stands at its middle, so that colour is not all that tells them apart.
+
+    Points of no class (a negative number) are drawn faintly, behind the others.
+    """
     size, edge = 400, 8
     spans = [(min(p[k] for p in positions), max(p[k] for p in positions)) for k in (0, 1)]
     largest = max(high - low for low, high in spans) or 1.0
@@ -181,11 +184,16 @@ def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names:
     middle = [(low + high) / 2 for low, high in spans]
     placed = [(size / 2 + (p[0] - middle[0]) * factor, size / 2 - (p[1] - middle[1]) * factor) for p in positions]
     clouds, signs = [], []
+
+    def dots(own: Sequence[tuple[float, float]]) -> str:
+        return "".join(f"M{2 * px:.0f} {2 * py:.0f}h0" for px, py in own)
+
+    if none := [place for place, found in zip(placed, classes, strict=True) if found < 0]:
+        clouds.append(h("path", d=dots(none), class_="cloud none", transform="scale(.5)"))
     for i, name in enumerate(names):
         own = [place for place, found in zip(placed, classes, strict=True) if found == i]
         if own:
-            path = "".join(f"M{2 * px:.0f} {2 * py:.0f}h0" for px, py in own)
-            clouds.append(h("path", d=path, class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
+            clouds.append(h("path", d=dots(own), class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
             px, py = (sorted(place[k] for place in own)[len(own) // 2] for k in (0, 1))
             signs.append(h("text", str(i), x=_c(px), y=_c(py + 4), class_="sign", data_series=i))
     return h("svg", clouds, signs, viewBox=f"0 0 {size} {size}", class_="plot map", role="img", aria_label=label, tabindex=0)
