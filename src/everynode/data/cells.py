@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everynode.data.tables import Table
+from everynode.errors import DataError
+
 Floats = npt.NDArray[np.float64]
 Kind = Literal["number", "boolean", "date", "category", "text", "vector", "ignored"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: How a missing value is written, besides as nothing at all.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
@@ -23,30 +27,29 @@ ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
 #: A column is one of numbers (or dates) if at least this share of what is not missing is; the rest then counts as missing.
 MOSTLY = 0.95
-#: A column of words with more different values than this keeps the most frequent ones.
-CATEGORIES = 100
+#: Words without spaces that differ nearly everywhere are names, from this many on.
+NAMES = 100
 
 
 def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
     """Trimmed text, float64, booleans, dates or lists, with null where a value is missing; anything else stays as it is."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
+    if is_list(column) and pa.types.is_string(kind.value_type):  # tags
+        column = pc.binary_join(column, " ")
     if is_text(column):
-        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        column = pc.utf8_trim_whitespace(column)
         return pc.if_else(pc.is_in(column, value_set=pa.array([*MISSING, *na])), pa.scalar(None, pa.string()), column)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
-    if pa.types.is_temporal(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("s"), safe=False)
     return column
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
     """Whether the cells are text."""
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type))
+    return bool(pa.types.is_string(column.type))
 
 
 def is_list(column: pa.ChunkedArray) -> bool:
@@ -66,7 +69,7 @@ def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
         kind = "boolean" if _zeros_and_ones(present) else "number"
     elif pa.types.is_timestamp(cells.type):
         kind = "date"
-    elif is_list(cells):
+    elif is_list(cells) and (pa.types.is_integer(cells.type.value_type) or pa.types.is_floating(cells.type.value_type)):
         return "vector", ""
     elif is_text(cells):
         return _kind_of_text(present)
@@ -105,9 +108,9 @@ def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:
     if spaced < 0.1:
         if distinct == len(present) > 2:
             return "ignored", "every value is different: a name or an id"
-        if distinct > CATEGORIES and distinct > 0.9 * len(present):
+        if distinct > NAMES and distinct > 0.9 * len(present):
             return "ignored", "nearly every value is different: a name or an id"
-    elif distinct > CATEGORIES or (distinct > 0.5 * len(present) and spaced >= 0.5):
+    elif distinct > NAMES or (distinct > 0.5 * len(present) and spaced >= 0.5):
         return "text", ""
     return "category", ""
 
@@ -163,6 +166,21 @@ def as_dates(cells: pa.ChunkedArray) -> Floats:
     if is_text(cells):
         cells = pc.strptime(pc.utf8_slice_codeunits(cells, 0, 10), "%Y-%m-%d", "s", error_is_null=True)
     return _floats(cells.cast(pa.int64()).cast(pa.float64())) / 86400
+
+
+def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
+    """Lists of numbers, all of one length, as the rows of a matrix; a missing list is a row of NaN."""
+    if not is_list(cells):
+        raise DataError(f"Column {name!r} of {table.where} holds {cells.type} where lists of numbers are expected.")
+    lengths = pc.list_value_length(cells)
+    width = pc.max(lengths).as_py() or 0
+    other = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(lengths, width), False)))
+    if len(other):
+        given = lengths[int(other[0])].as_py()
+        raise DataError(f"{table.row(other[0])}, column {name!r} has a list of {given} where others have {width}: make them one length.")
+    values = np.full((len(cells), width), np.nan)
+    values[np.asarray(cells.is_valid())] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(-1, width)
+    return values
 
 
 def _floats(values: pa.ChunkedArray) -> Floats:

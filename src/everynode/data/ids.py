@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from everynode.data.cells import as_numbers, is_text, numpy_array
 from everynode.data.tables import Table, where_true
-from everynode.data.understood import Notes
+from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -27,10 +27,8 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     """A column of ids as text; an empty one is refused."""
     column = table[name]
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
     if is_text(column):
-        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        column = pc.utf8_trim_whitespace(column)
     elif pa.types.is_floating(kind):
         column = _whole(column, table, name)
     elif pa.types.is_nested(kind) or pa.types.is_binary(kind):
@@ -38,7 +36,9 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     column = column.cast(pa.string())
     empty = where_true(pc.or_kleene(pc.is_null(column), pc.equal(column, "")))
     if len(empty):
-        raise DataError(f"{table.row(empty[0])}, column {name!r} is empty ({len(empty):,} such rows): every row needs an id there.")
+        raise DataError(
+            f"{table.row(empty[0])}, column {name!r} is empty ({counted(len(empty), 'such row')}): every row needs an id there."
+        )
     return column
 
 
@@ -68,14 +68,11 @@ def check_unique(ids: pa.ChunkedArray, table: Table, name: str) -> None:
     if len(first.dictionary) == len(ids):
         return
     codes = np.asarray(first.indices)
-    seen = np.zeros(len(first.dictionary), dtype=bool)
-    order = np.flatnonzero(codes != np.arange(len(codes)))[0]  # codes count up until the first repetition
-    again, count = int(order), len(ids) - len(first.dictionary)
+    again = int(np.flatnonzero(codes != np.arange(len(codes)))[0])  # the codes count up until the first repetition
     before = int(np.flatnonzero(codes == codes[again])[0])
-    del seen
     raise DataError(
-        f"{table.row(again)}, column {name!r}: the id {ids[again].as_py()!r} is already that of {table.unit} {table.numbers[before]} "
-        f"({count:,} such rows): one row per node. Remove the repetitions, or name another id column."
+        f"{table.row(again)}, column {name!r}: the id {ids[again].as_py()!r} is that of {table.unit} {table.numbers[before]} already "
+        f"({counted(len(ids) - len(first.dictionary), 'such row')}): one row per node. Remove the repetitions, or name another id column."
     )
 
 
@@ -93,7 +90,7 @@ def find(ends: pa.ChunkedArray, ids: pa.ChunkedArray, table: Table, name: str, n
     if len(matched):
         example = int(matched[0])
         notes.repair(
-            f"{len(matched):,} ids in column {name!r} of {table.where} are another way to write a node's number "
+            f"{counted(len(matched), 'id')} in column {name!r} of {table.where} matched by value, being written in another way "
             f"({ends[example].as_py()!r} for {ids[int(found[example])].as_py()!r}, {table.unit} {table.numbers[example]}).",
             len(matched),
         )

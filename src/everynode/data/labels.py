@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from everynode.data.cells import clean, is_text, numpy_array
 from everynode.data.ids import natural
 from everynode.data.tables import Table, where_true
-from everynode.data.understood import Notes
+from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
 #: How the parts of a split may be written, in lower case.
@@ -48,47 +48,49 @@ def read_labels(
     if classes is None:
         classes = sorted(natural(pa.chunked_array([present])))
         _check_classes(classes, text, table, name)
-    codes = numpy_array(pc.fill_null(pc.index_in(text, value_set=pa.array([_written(c) for c in classes], pa.string())), -1), np.int64)
+    codes = numpy_array(pc.fill_null(pc.index_in(text, value_set=pa.array([str(c) for c in classes], pa.string())), -1), np.int64)
     codes[np.asarray(text.is_null())] = -1
     new = np.flatnonzero((codes < 0) & np.asarray(text.is_valid()))
     if len(new):
         notes.warn(
-            f"{len(new):,} labels in column {name!r} ({table.rows(new)}; {text[int(new[0])].as_py()!r}) are none of the model's classes: "
-            "counted as unlabelled.",
+            f"{counted(len(new), 'label')} in column {name!r} not among the model's classes ({text[int(new[0])].as_py()!r}: "
+            f"{table.rows(new)}): counted as unlabelled.",
             len(new),
         )
     labels = Labels(codes, tuple(classes))
-    for rare, count in labels.counts().items():
-        if count == 1:
-            notes.warn(f"The class {rare!r} has one node: it cannot be both learned and tested.")
+    rare = [c for c, count in labels.counts().items() if count == 1]
+    if rare:
+        names = ", ".join(rare[:10]) + (" and others" if len(rare) > 10 else "")
+        notes.warn(
+            f"Classes of one node, which cannot be both learned and tested: {names}.",
+            len(rare),
+        )
     return labels
 
 
-def _written(value: Hashable) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _as_text(cells: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
+    if pa.types.is_nested(cells.type) or pa.types.is_binary(cells.type):
+        raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a label is text or a whole number.")
     if pa.types.is_floating(cells.type):
         fraction = where_true(pc.not_equal(cells, pc.floor(cells)))
         if len(fraction):
             value = cells[int(fraction[0])].as_py()
             raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {value}: a label is a class, not a measurement.")
-        cells = cells.cast(pa.int64())
+        cells = cells.cast(pa.int64(), safe=False)
     return cells.cast(pa.string())
 
 
 def _count_spaces(column: pa.ChunkedArray, cells: pa.ChunkedArray, table: Table, name: str, notes: Notes) -> None:
-    stray = where_true(pc.not_equal(column.cast(pa.string()), cells))
+    stray = where_true(pc.not_equal(column, cells))
     if len(stray):
-        notes.repair(f"{len(stray):,} labels in column {name!r} had spaces around them ({table.rows(stray)}).", len(stray))
+        notes.repair(f"{counted(len(stray), 'label')} in column {name!r} freed of spaces around ({table.rows(stray)}).", len(stray))
 
 
 def _note_spelling(column: pa.ChunkedArray, cells: pa.ChunkedArray, name: str, notes: Notes) -> None:
-    written = column.cast(pa.string()).filter(cells.is_null()).drop_null()
+    written = column.filter(cells.is_null()).drop_null()
     counts = {c["values"]: c["counts"] for c in pc.value_counts(written).to_pylist() if c["values"].strip()}
     for word, count in counts.items():
-        notes.repair(f"{count:,} labels in column {name!r} are {word.strip()!r}: counted as unlabelled.", count)
+        notes.repair(f"{counted(count, 'label')} in column {name!r} written {word.strip()!r}: counted as unlabelled.", count)
 
 
 def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Table, name: str) -> None:
@@ -103,7 +105,7 @@ def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Ta
         raise DataError(f"{table.where}: all {labelled:,} labels in column {name!r} are different. Name the column that holds the classes.")
 
 
-def read_split(table: Table, name: str | None, notes: Notes) -> list[tuple[Any, Any, Any]]:
+def read_split(table: Table, name: str | None) -> list[tuple[Any, Any, Any]]:
     """The split that a column gives, if there is one: train, val (valid, validation), test; empty for nodes in no part."""
     if name is None:
         return []
@@ -115,7 +117,7 @@ def read_split(table: Table, name: str | None, notes: Notes) -> list[tuple[Any, 
     strange = where_true(pc.and_(found.is_null(), cells.is_valid()))
     if len(strange):
         raise DataError(
-            f"{table.row(strange[0])}, column {name!r} holds {cells[int(strange[0])].as_py()!r} ({len(strange):,} such rows): "
+            f"{table.row(strange[0])}, column {name!r} holds {cells[int(strange[0])].as_py()!r} ({counted(len(strange), 'such row')}): "
             "a split column says train, val or test, or nothing. If this column is something else, say split='none'."
         )
     part = np.array([*PARTS.values(), -1])[numpy_array(pc.fill_null(found, len(PARTS)), np.int64)]

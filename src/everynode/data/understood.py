@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 #: So many columns are listed one by one; of more, neighbours that were taken for the same thing share a line.
 LISTED = 12
@@ -13,7 +13,17 @@ LISTED = 12
 CLASSES = 10
 
 
-class Taken(NamedTuple):
+def counted(number: int, what: str) -> str:
+    """A number and what it counts.
+
+    >>> counted(1, "cell"), counted(2000, "cell")
+    ('1 cell', '2,000 cells')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Taken:
     """A column, and what it was taken for."""
 
     name: str
@@ -22,7 +32,8 @@ class Taken(NamedTuple):
     detail: str = ""
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True)
+class Note:
     """One clear sentence about the files: something that was repaired, or something odd that was left as it is."""
 
     level: Literal["repair", "warning"]
@@ -59,9 +70,10 @@ class Understood:
     nodes: int
     edges: int
     directed: bool
-    #: Where the features come from, in a few words, and how many there are.
-    features: str
-    num_features: int
+    weighted: bool
+    #: How many features there are, and whether some are computed from the structure of the graph.
+    features: int
+    structural: bool
     #: How many nodes each class has.
     classes: Mapping[str, int]
     #: How many nodes are for training, validation and test, if a column says so.
@@ -90,18 +102,16 @@ class Understood:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values only, for JSON."""
-        plain = asdict(self)
-        plain["columns"] = [column._asdict() for column in self.columns]
-        plain["notes"] = [note._asdict() for note in self.notes]
-        return {**plain, "labelled": self.labelled, "unlabelled": self.unlabelled}
+        return {**asdict(self), "labelled": self.labelled, "unlabelled": self.unlabelled}
 
     def rows(self) -> list[tuple[str, str]]:
         """The short table: what, and what is known about it."""
         rows = [("file", f"{file}: {how}") for file, how in self.files.items()]
         rows += [("column", text) for text in self._column_lines()]
         rows.append(("nodes", f"{self.nodes:,}: {self.labelled:,} labelled, {self.unlabelled:,} unlabelled"))
-        rows.append(("edges", f"{self.edges:,}, {'directed' if self.directed else 'undirected'}"))
-        rows.append(("features", f"{self.num_features:,}: {self.features}"))
+        kind = f"{'' if self.weighted else 'un'}weighted, {'' if self.directed else 'un'}directed"
+        rows.append(("edges", f"{self.edges:,}, {kind}"))
+        rows.append(("features", f"{self.features:,}{', from the structure of the graph' if self.structural else ''}"))
         if self.classes:
             largest = sorted(self.classes.items(), key=lambda item: -item[1])
             text = ", ".join(f"{name} {count:,}" for name, count in largest[:CLASSES])
