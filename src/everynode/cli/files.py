@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
@@ -21,7 +21,7 @@ class Files:
     """Which files, and which of their columns."""
 
     nodes: Path | None = None
-    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, npz."
+    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, JSON, npz."
     edges: Path | None = None
     "The table of edges, or an edge list."
     id: str | None = None
@@ -34,6 +34,10 @@ class Files:
     "The edges' column of weights; default: all edges count the same."
     directed: bool = False
     "Edges lead from source to target only."
+    unknown: Literal["refuse", "drop"] = "refuse"
+    "What to do with edges to nodes that the table of nodes does not have."
+    na: tuple[str, ...] = ()
+    "One more way in which the files write a missing value, such as ?; may be given several times."
 
     def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
         """The graph in the files; ``recipe``: turn columns into features as another time."""

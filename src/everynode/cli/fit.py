@@ -52,7 +52,7 @@ def fit(
         The nodes' column of labels; an empty cell means unlabelled. Default: one that is called label or class.
     features
         The nodes' columns that describe a node, as a,b,c (or zip:category, to say what a column is); `all` takes all that are left,
-        `none` describes nodes by their place in the graph.
+        `structure` stands for numbers that are computed from the edges.
     split
         The nodes' column that says train, val or test; without it, labels are held out.
     calibrate
@@ -80,7 +80,7 @@ def fit(
     require(threads >= 1, "threads", "fit", ">= 1", threads)
     require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
     torch.set_num_threads(threads)
-    read = files.read(label=label, features=None if features == "none" else features, split=split, name=files.name)
+    read = files.read(label=label, features=features, split=split, name=files.name)
     if not read.num_classes:
         raise UsageError("Which column holds the labels? Give --label.")
     graph, said = share_out(read, test_share=test_share, val_share=val_share, seed=seed)
