@@ -94,7 +94,7 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
     if _share(numeric) >= 0.5:
         values = as_numbers(present, comma_of(present))
-        if np.isfinite(values).mean() >= MOSTLY:
+        if 1 - np.isnan(values).mean() >= MOSTLY:
             return ("boolean" if np.isin(values, (0, 1)).all() else "number"), ""
     if _share(_matches(sample, ISO_DATE)) >= MOSTLY:
         return "date", ""
