@@ -86,14 +86,14 @@ def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
     present, shape = cells.drop_null(), shape_of(cells)
     if not len(present):
         return "ignored", "empty"
-    if shape == "text":
-        return _kind_of_text(present)
-    if shape == "vector":
-        return "vector", ""
     if shape == "other":
         return "ignored", f"it holds {cells.type}"
-    if len(present) == len(cells) and len(pc.unique(present)) == 1:
-        return "ignored", f"the same in every row ({present[0].as_py()})"
+    if shape == "vector":
+        return "vector", ""
+    if len(present) == len(cells) and len(pc.unique(present)) == 1:  # were some missing, that would say something
+        return "ignored", f"the same in every row ({str(present[0].as_py())[:30]})"
+    if shape == "text":
+        return _kind_of_text(present)
     return ("boolean" if shape == "number" and _zeros_and_ones(present) else shape), ""
 
 
@@ -103,8 +103,6 @@ def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
 
 def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     different = pc.unique(present)
-    if len(different) == 1:
-        return "ignored", f"the same in every row ({different[0].as_py()[:30]})"
     if len(different) <= 4 and set(pc.utf8_lower(different).to_pylist()) <= {*TRUE, *FALSE}:
         return "boolean", ""
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
