@@ -58,16 +58,21 @@ def measure(folder: Path, kind: str) -> None:
     from everynode.training.memory import peak_mb
 
     torch.set_num_threads(1)
-    start = time.perf_counter()
+    found: dict[str, float] = {}
+
+    def done(what: str, start: tuple[float, float]) -> tuple[float, float]:
+        now = time.perf_counter(), time.process_time()
+        found.update({f"{what}_seconds": now[0] - start[0], f"{what}_cpu_seconds": now[1] - start[1], f"{what}_peak_gb": peak_mb() / 1024})
+        return now
+
+    clock = time.perf_counter(), time.process_time()
     graph = en.read(folder / f"nodes.{kind}", folder / f"edges.{kind}", label="team")
     print(graph.understood, file=sys.stderr)
-    found = {"read_seconds": time.perf_counter() - start, "read_peak_gb": peak_mb() / 1024}
-    start = time.perf_counter()
+    clock = done("read", clock)
     check(graph)
-    found |= {"check_seconds": time.perf_counter() - start, "check_peak_gb": peak_mb() / 1024}
-    start = time.perf_counter()
+    clock = done("check", clock)
     structural_features(graph.edge_index.numpy(), graph.num_nodes)
-    found |= {"structure_seconds": time.perf_counter() - start, "structure_peak_gb": peak_mb() / 1024}
+    done("structure", clock)
     print(json.dumps({**found, "nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}))
 
 
