@@ -17,6 +17,15 @@ Floats = npt.NDArray[np.float64]
 Kind = Literal["number", "boolean", "date", "category", "text", "vector", "ignored"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+#: What the cells of each kind of column may be made of.
+MADE_OF = {
+    "number": ("number", "text", "boolean"),
+    "boolean": ("boolean", "text", "number"),
+    "date": ("date", "text"),
+    "category": ("text", "number", "boolean", "date"),
+    "text": ("text", "number", "boolean", "date"),
+    "vector": ("vector",),
+}
 #: How a missing value is written, besides as nothing at all.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
 TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
@@ -34,7 +43,9 @@ NAMES = 100
 def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
     """Trimmed text, float64, booleans, dates or lists, with null where a value is missing; anything else stays as it is."""
     kind = column.type
-    if is_list(column) and pa.types.is_string(kind.value_type):  # tags
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if _is_list(kind) and pa.types.is_string(kind.value_type):  # tags
         column = pc.binary_join(column, " ")
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
@@ -52,32 +63,38 @@ def is_text(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_string(column.type))
 
 
-def is_list(column: pa.ChunkedArray) -> bool:
-    """Whether the cells are lists."""
-    kind = column.type
+def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "date", "vector", "other"]:
+    """What cleaned cells are made of."""
+    kind = cells.type
+    if pa.types.is_string(kind):
+        return "text"
+    if pa.types.is_floating(kind):
+        return "number"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_timestamp(kind):
+        return "date"
+    return "vector" if _is_list(kind) and (pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)) else "other"
 
 
 def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
     """What a cleaned column is best taken for, and why if that is: ignored."""
-    present = cells.drop_null()
+    present, shape = cells.drop_null(), shape_of(cells)
     if not len(present):
         return "ignored", "empty"
-    if pa.types.is_boolean(cells.type):
-        kind: Kind = "boolean"
-    elif pa.types.is_floating(cells.type):
-        kind = "boolean" if _zeros_and_ones(present) else "number"
-    elif pa.types.is_timestamp(cells.type):
-        kind = "date"
-    elif is_list(cells) and (pa.types.is_integer(cells.type.value_type) or pa.types.is_floating(cells.type.value_type)):
-        return "vector", ""
-    elif is_text(cells):
-        return _kind_of_text(present)
-    else:
+    if shape == "other":
         return "ignored", f"it holds {cells.type}"
-    if len(present) == len(cells) and len(pc.unique(present)) == 1:
-        return "ignored", f"the same in every row ({present[0].as_py()})"
-    return kind, ""
+    if shape == "vector":
+        return "vector", ""
+    if len(present) == len(cells) and len(pc.unique(present)) == 1:  # were some missing, that would say something
+        return "ignored", f"the same in every row ({str(present[0].as_py())[:30]})"
+    if shape == "text":
+        return _kind_of_text(present)
+    return ("boolean" if shape == "number" and _zeros_and_ones(present) else shape), ""
 
 
 def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
@@ -86,15 +103,13 @@ def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
 
 def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     different = pc.unique(present)
-    if len(different) == 1:
-        return "ignored", f"the same in every row ({different[0].as_py()[:30]})"
     if len(different) <= 4 and set(pc.utf8_lower(different).to_pylist()) <= {*TRUE, *FALSE}:
         return "boolean", ""
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
     numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
     if _share(numeric) >= 0.5:
         values = as_numbers(present, comma_of(present))
-        if np.isfinite(values).mean() >= MOSTLY:
+        if 1 - np.isnan(values).mean() >= MOSTLY:
             return ("boolean" if np.isin(values, (0, 1)).all() else "number"), ""
     if _share(_matches(sample, ISO_DATE)) >= MOSTLY:
         return "date", ""
@@ -170,8 +185,6 @@ def as_dates(cells: pa.ChunkedArray) -> Floats:
 
 def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
     """Lists of numbers, all of one length, as the rows of a matrix; a missing list is a row of NaN."""
-    if not is_list(cells):
-        raise DataError(f"Column {name!r} of {table.where} holds {cells.type} where lists of numbers are expected.")
     lengths = pc.list_value_length(cells)
     width = pc.max(lengths).as_py() or 0
     other = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(lengths, width), False)))

@@ -12,7 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
-from everynode.data.cells import KINDS, Kind, as_booleans, as_dates, as_numbers, as_vectors, clean, comma_of, kind_of, numpy_array
+from everynode.data.cells import (
+    KINDS,
+    MADE_OF,
+    Kind,
+    as_booleans,
+    as_dates,
+    as_numbers,
+    as_vectors,
+    clean,
+    comma_of,
+    kind_of,
+    numpy_array,
+    shape_of,
+)
 from everynode.data.tables import Table
 from everynode.data.understood import Notes, Taken, counted
 from everynode.errors import DataError, unknown
@@ -101,6 +114,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
             return Column(name, kind, why)
     if kind == "ignored":
         return Column(name, kind, "as asked")
+    _check_shape(name, kind, cells, table)
     if kind == "category":
         return _fit_category(name, cells)
     if kind == "text":
@@ -151,6 +165,7 @@ def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
 def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] = ()) -> Any:
     """The features of every row from one column, n x its width, dense or sparse; what is missing or new is noted."""
     cells = clean(table[column.name], na)
+    _check_shape(column.name, column.kind, cells, table)
     where = f"column {column.name!r} of {table.where}"
     if column.kind == "category":
         return _one_hot(column, cells, where, notes)
@@ -174,6 +189,11 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
     values[gone] = 0.0
     features = values.astype(np.float32)
     return np.hstack([features, gone.any(1, keepdims=True).astype(np.float32)]) if column.missing else features
+
+
+def _check_shape(name: str, kind: Kind, cells: pa.ChunkedArray, table: Table) -> None:
+    if shape_of(cells) not in MADE_OF[kind]:
+        raise DataError(f"{table.where}: column {name!r} holds {cells.type}, which cannot be taken for a {kind}.")
 
 
 def _numbers(name: str, kind: Kind, comma: str, cells: pa.ChunkedArray, table: Table) -> Floats:

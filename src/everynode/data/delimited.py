@@ -6,6 +6,7 @@ record with a quoted newline is one row, and a blank line is one.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -28,6 +29,8 @@ HEAD = 1 << 16
 #: A record must be shorter than this, in bytes.
 BLOCK = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+#: Tried in this order; in the last one every byte is a letter.
+ENCODINGS = ("utf-8", "cp1252", "latin-1")
 #: The byte order marks of UTF-16.
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 #: What files that are no text begin with, and the way out.
@@ -61,7 +64,8 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces."""
     head = _head(path)
     layout = _layout(_text(head), path, edges)
-    columns, encoding = _cells(path, layout, ("utf-16",) if head.startswith(UTF16) else ("utf-8", "cp1252", "latin-1"))
+    encoding = "utf-16" if head.startswith(UTF16) else next(e for e in ENCODINGS if _fits(path, e))
+    columns = _cells(path, layout, encoding)
     if encoding in ("cp1252", "latin-1"):
         notes.warn(f"{path} is not UTF-8 and was read as {encoding}: if accents look wrong, save it as UTF-8.")
     numbers = np.arange(layout.comments + 1, layout.comments + 1 + len(columns[0]))
@@ -78,7 +82,7 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
         names = tuple(column[0].as_py().strip() for column in columns)
         columns, numbers = [column[1:] for column in columns], numbers[1:]
     if not len(numbers) or names is None:
-        raise DataError(f"{path} has a heading but no rows: is it the right file?")
+        raise DataError(f"{path} has a heading but no rows.")
     names = _check_names(names, path)
     how = f"{counted(len(numbers), 'row')}, {counted(len(names), 'column')}, {DELIMITERS[layout.delimiter]}-separated"
     how += ("" if encoding == "utf-8" else f", {encoding}") + (", no heading" if layout.names and not layout.comments else "")
@@ -125,7 +129,7 @@ def _layout(text: str, path: Path, edges: bool) -> _Layout:
     named = next(csv.reader([heading], delimiter=delimiter), [])
     if 1 < len(named) == len(first):
         return _Layout(delimiter, len(first), comments, tuple(name.strip() for name in named))
-    bare = ending(path) in ("edges", "edgelist", "el") or delimiter == " "
+    bare = ending(path) in ("edges", "edgelist", "el") or delimiter == " " or len(records[delimiter]) == 1
     if edges and len(first) > 1 and (all(map(_is_number, first)) or (bare and not _is_heading(first))):
         return _Layout(delimiter, len(first), comments, tuple(f"column {i + 1}" for i in range(len(first))))
     return _Layout(delimiter, len(first), comments, None)
@@ -168,27 +172,35 @@ def _check_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
 # ---------------------------------------------------------------------- reading all of it
 
 
-def _cells(path: Path, layout: _Layout, encodings: Sequence[str]) -> tuple[list[pa.ChunkedArray], str]:
-    """All cells as text, and the encoding that fitted."""
-    for encoding in encodings:
-        ragged: list[Any] = []
-        try:
-            columns = _parse(path, layout, encoding, ragged)
-        except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-            if encoding != encodings[-1] and (isinstance(error, UnicodeDecodeError) or "UTF8" in str(error)):
-                continue
-            raise DataError(f"{path} cannot be read as a table ({str(error).splitlines()[0].rstrip('.')}).") from error
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path} is damaged or cut short ({error}).") from error
-        if ragged:
-            first = ragged[0]
-            quote = " A double quote that opens there may never close." if "\n" in first.text.strip() else ""
-            raise DataError(
-                f"{path}, row {first.number} has {counted(first.actual_columns, 'cell')} where the first row has {first.expected_columns} "
-                f"({counted(len(ragged), 'such row')}): put cells that hold a {DELIMITERS[layout.delimiter]} in double quotes.{quote}"
-            )
-        break
-    return columns, encoding
+def _fits(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with unpacked(path) as file:
+            while block := file.read(BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut short ({error}).") from error
+    return True
+
+
+def _cells(path: Path, layout: _Layout, encoding: str) -> list[pa.ChunkedArray]:
+    """All cells as text."""
+    ragged: list[Any] = []
+    try:
+        columns = _parse(path, layout, encoding, ragged)
+    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path} cannot be read as a table ({str(error).splitlines()[0].rstrip('.')}).") from error
+    if ragged:
+        first = ragged[0]
+        quote = " A double quote that opens there may never close." if "\n" in first.text.strip() else ""
+        raise DataError(
+            f"{path}, row {first.number} has {counted(first.actual_columns, 'cell')} where the first row has {first.expected_columns} "
+            f"({counted(len(ragged), 'such row')}): put cells that hold a {DELIMITERS[layout.delimiter]} in double quotes.{quote}"
+        )
+    return columns
 
 
 def _parse(path: Path, layout: _Layout, encoding: str, ragged: list[Any]) -> list[pa.ChunkedArray]:

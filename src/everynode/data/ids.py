@@ -31,9 +31,10 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
         column = pc.utf8_trim_whitespace(column)
     elif pa.types.is_floating(kind):
         column = _whole(column, table, name)
-    elif pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise DataError(f"{table.where}, column {name!r} holds {kind}: ids are text or whole numbers.")
-    column = column.cast(pa.string())
+    try:
+        column = column.cast(pa.string())
+    except pa.ArrowException:
+        raise DataError(f"{table.where}, column {name!r} holds {kind}: ids are text or whole numbers.") from None
     empty = where_true(pc.or_kleene(pc.is_null(column), pc.equal(column, "")))
     if len(empty):
         raise DataError(

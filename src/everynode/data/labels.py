@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from everynode.data.cells import clean, is_text, numpy_array
+from everynode.data.cells import clean, is_text, numpy_array, shape_of
 from everynode.data.ids import natural
 from everynode.data.tables import Table, where_true
 from everynode.data.understood import Notes, counted
@@ -69,10 +69,10 @@ def read_labels(
 
 
 def _as_text(cells: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    if pa.types.is_nested(cells.type) or pa.types.is_binary(cells.type):
+    if shape_of(cells) in ("vector", "other"):
         raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a label is text or a whole number.")
     if pa.types.is_floating(cells.type):
-        fraction = where_true(pc.not_equal(cells, pc.floor(cells)))
+        fraction = where_true(pc.or_(pc.not_equal(cells, pc.floor(cells)), pc.greater(pc.abs(cells), 2.0**53)))
         if len(fraction):
             value = cells[int(fraction[0])].as_py()
             raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {value}: a label is a class, not a measurement.")

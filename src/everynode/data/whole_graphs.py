@@ -101,7 +101,7 @@ def _read_npz(path: Path, notes: Notes) -> Whole:
                     notes.warn(f"The array {key!r} of {path} holds Python objects and was passed over: no pickle is ever opened.")
     except (ValueError, zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
         raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
-    except AttributeError:
+    except (TypeError, AttributeError):  # NumPy opened something, but it is not an archive
         raise DataError(
             f"{path} holds one array: a graph needs an archive of several, written by np.savez or scipy.sparse.save_npz."
         ) from None
