@@ -430,8 +430,13 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
     from everynode import estimator
 
-    plain = estimator.fit
-    monkeypatch.setattr(estimator, "fit", lambda *args, **options: dataclasses.replace(plain(*args, **options), interrupted=True))
+    plain = estimator.race
+
+    def interrupted(*args, **options):
+        fitted, standings = plain(*args, **options)
+        return dataclasses.replace(fitted, interrupted=True), standings
+
+    monkeypatch.setattr(estimator, "race", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
         NodeClassifier(**QUICK).fit(graph)
 

@@ -19,8 +19,9 @@ from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
-from everynode.training import fit, load_model, save_model
+from everynode.training import load_model, save_model
 from everynode.training.loop import Fitted
+from everynode.training.race import Standing, race
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,7 +35,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, a stratified
     ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
 
-    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``. ``preset`` and the
+    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
+    cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
+    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset`` and the
     parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 
@@ -44,7 +47,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class is predicted does not change.
 
     After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``,
-    ``temperature_`` (1 without ``calibrate``), ``recipe_`` (how columns became features, if the graph was read from files).
+    ``objective_`` (the one that won), ``standings_`` (how each came off), ``temperature_`` (1 without ``calibrate``) and ``recipe_`` (how
+    columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -56,7 +60,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         backbone: str = "gcn",
-        objective: str = "enc",
+        objective: str = "auto",
         *,
         preset: str = "default",
         layers: int | None = None,
@@ -120,12 +124,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _settings(self, graph: Graph) -> Settings:
-        own = ("backbone", "objective", "preset", "calibrate", "validation_fraction", "random_state", "verbose")
-        changes = {name: value for name, value in self.get_params().items() if name not in own}
+    def _entrants(self, graph: Graph) -> dict[str, Settings]:
+        """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
+        own = ("objective", "preset", "calibrate", "validation_fraction", "random_state", "verbose")
+        choice = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
-        return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
+        choice |= {"graph": graph.name, "split": split}
+        if self.objective == "auto":
+            return Settings.entrants(self.preset, **choice)
+        return {self.objective: Settings.preset(self.preset, **choice).for_objective(self.objective)}
 
     def fit(
         self,
@@ -139,7 +147,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges).
 
-        ``checkpoint``: a file that keeps the state of the training, which goes on from it if it is there.
+        ``checkpoint``: a folder that keeps the state of the training, which goes on from it if it is there.
         """
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
@@ -152,16 +160,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
             self._fold = 0
-        settings = self._settings(graph)
-        with Bar(f"{settings.backbone} {self.objective}", settings.epochs, unit="epochs", show=self.verbose) as bar:
+        entrants = self._entrants(graph)
+        epochs = max(settings.epochs for settings in entrants.values())
+        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
             fold = self._fold if len(graph.splits) > 1 else 0
-            self.fitted_: Fitted = fit(
+            self.fitted_: Fitted
+            self.fitted_, self.standings_ = race(
                 graph,
-                settings,
+                entrants,
                 fold=fold,
                 seed=self._seed(),
-                report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
-                checkpoint=checkpoint,
+                report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
+                checkpoint=None if checkpoint is None else Path(checkpoint),
             )
         if self.fitted_.interrupted:
             warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
@@ -180,6 +190,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.network_ = self.fitted_.network
         self.history_ = self.fitted_.history
         self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
+        self.objective_ = next((name for name, standing in self.standings_.items() if standing.outcome == "won"), self.objective)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, np.random.RandomState):
@@ -262,7 +273,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
         check_is_fitted(self)
-        extra: dict[str, Any] = {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}, "temperature": self.temperature_}
+        extra: dict[str, Any] = {
+            "estimator": {**self.get_params(), "random_state": self.fitted_.seed},
+            "race": {name: standing.to_dict() for name, standing in self.standings_.items()},
+            "temperature": self.temperature_,
+        }
         if self.recipe_ is not None:
             extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
         save_model(folder, self.fitted_, extra)
@@ -286,6 +301,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.temperature_ = float(card.get("temperature", 1.0))
         model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
         model.directed_ = bool(card.get("directed", False))
+        model.standings_ = {name: Standing(**standing) for name, standing in card.get("race", {}).items()}
         model._read_off()
         return model
 

@@ -109,6 +109,22 @@ class Settings:
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, **off)
 
+    @classmethod
+    def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
+        """The settings that race where no objective was chosen (``objective="auto"``), the simplest first; ``choice``: see :meth:`preset`.
+
+        They are those of the default preset, whatever ``preset`` says of the rest.
+
+        >>> [name for name in Settings.entrants()]
+        ['ce', 'enc', 'light-ce', 'light-enc']
+        """
+        changes = {name: value for name, value in choice.items() if value is not None}
+        found = {}
+        for name, entrant in read_preset("default")["race"].items():
+            own = {key: value for key, value in entrant.items() if key != "objective"}
+            found[name] = cls.preset(preset, **own | changes).for_objective(entrant["objective"])
+        return found
+
     def network_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.backbones.Network` takes."""
         names = ("backbone", "layers", "channels", "dropout", "layer_dropout", "input", "gcnii_alpha", "gcnii_lambda")

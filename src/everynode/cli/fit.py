@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import shutil
 import sys
 import warnings
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from everynode.cli.files import Files
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions, say
 from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What a folder holds when a fit has ended, in the order in which it is written.
 MADE = ("model/model.json", "predictions.csv", "report.html", "fit.json")
+#: Where the states of a training are kept while it goes on.
+STATES = "training"
 
 
 def fit(
@@ -30,7 +33,7 @@ def fit(
     label: str | None = None,
     features: str = "all",
     split: str | None = None,
-    model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
+    model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     test_share: float | None = None,
     val_share: float = 0.2,
@@ -99,17 +102,17 @@ def fit(
         say(f"This was done before in {folder}; --no-resume does it again.", quiet)
         summary = finished
     else:
-        state = folder / "training.safetensors"
-        if state.exists():
-            say(f"Going on from {state}.", quiet)
+        states = folder / STATES
+        if states.exists():
+            say(f"Going on from {states}.", quiet)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
-            classifier.fit(graph, checkpoint=state)
+            classifier.fit(graph, checkpoint=states)
         summary = _write(folder, classifier, graph, said)
         if summary["interrupted"]:
             say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.", quiet)
         else:
-            state.unlink(missing_ok=True)
+            shutil.rmtree(states, ignore_errors=True)
     if json_output:
         print(json.dumps(summary))
     else:
@@ -136,11 +139,12 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
     from everynode.errors import DataError
     from everynode.training.checkpoint import write_atomically
 
-    start, state = folder / "run.json", folder / "training.safetensors"
+    start, states = folder / "run.json", folder / STATES
     if folder.is_file():
         raise UsageError(f"{folder} is a file: give --out a folder.")
-    there = [name for name in (*MADE, start.name, state.name) if (folder / name).exists()]
+    there = [name for name in (*MADE, start.name) if (folder / name).exists()]
     if not resume:
+        shutil.rmtree(states, ignore_errors=True)
         for name in there:
             (folder / name).unlink()
     elif start.exists():
@@ -151,7 +155,7 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
             raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
         if not same:
             raise UsageError(f"{folder} holds another run ({command}): give another --out, or --no-resume to replace it.")
-        if not state.exists() and set(MADE) <= set(there):
+        if not states.exists() and set(MADE) <= set(there):
             try:
                 summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
                 return summary
@@ -180,7 +184,8 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
 
 def _tell(summary: dict[str, Any], folder: Path) -> None:
     seconds = f"{summary['seconds']:.1f} s"
-    print(f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}")
+    chosen = f"{summary['objective']} of {', '.join(summary['race'])}" if len(summary["race"]) > 1 else summary["objective"]
+    print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
     print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     for part, scores in summary["quality"].items():
         value, low, high = (100 * x for x in scores["accuracy"])

@@ -133,6 +133,15 @@ class ModelOptions:
         return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RaceOptions(ModelOptions):
+    """Which network and objective; where no objective is given, several race."""
+
+    objective: str = "auto"
+    "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
+
+
 def say(text: str, quiet: bool = False) -> None:
     """Tell the person, not the program that reads stdout."""
     if not quiet:

@@ -124,7 +124,8 @@ class Fit:
         return {
             "graph": self.graph.name,
             "backbone": fitted.settings.backbone,
-            "objective": model.objective,
+            "objective": model.objective_,
+            "race": {name: standing.to_dict() for name, standing in model.standings_.items()},
             "seed": fitted.seed,
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,

@@ -247,7 +247,21 @@ def _training(fit: Fit) -> Html:
         "two halves of the labels pull the same way."
     )
     heads = ["term", "weight", "at first", f"at epoch {best}", "times its weight"]
-    return join(h("p", note), curve_plots(history, best, fit.graph.name), listed(heads, rows, "The terms before they are weighted"))
+    terms = listed(heads, rows, "The terms before they are weighted")
+    return join(_race(fit), h("p", note), curve_plots(history, best, fit.graph.name), terms)
+
+
+def _race(fit: Fit) -> Html | None:
+    """How the settings that raced came off."""
+    standings = fit.model.standings_
+    if len(standings) < 2:
+        return None
+    rows = []
+    for name, standing in standings.items():
+        numbers = (f"{_percent(standing.val_accuracy)}%", number(standing.val_loss, 3), str(standing.epochs))
+        rows.append([h("th", name, scope="row"), *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
+    note = f"Several settings started side by side, and `{fit.model.objective_}` was the best on the validation nodes."
+    return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))
 
 
 def _again(fit: Fit, model: str) -> Html:
