@@ -40,7 +40,7 @@ def write(name: str, heads: list[str], rows: list[list[object]], delimiter: str 
 
 
 def people() -> None:
-    """400 people of four teams: string ids, every kind of column, 30% of the labels, a few cells missing."""
+    """400 people of four teams: ids of text, every kind of column, a third of the labels, a few cells missing; and ten newcomers."""
     rng = np.random.default_rng(1)
     teams = ["design", "engineering", "sales", "support"]
     cities = ["Graz", "Lyon", "Oslo", "Porto"]
@@ -66,7 +66,18 @@ def people() -> None:
         rows.append([*cells, " ".join(words), teams[label] if rng.random() < 0.3 else ""])
     write("people.csv", ["id", "age", "years", "city", "remote", "about", "team"], rows)
     pairs = planted(rng, labels, 1400, 0.75)
-    write("links.csv", ["source", "target", "messages"], [[names[a], names[b], int(rng.geometric(0.15))] for a, b in pairs])
+    links: list[list[object]] = [[names[a], names[b], int(rng.geometric(0.15))] for a, b in pairs]
+    write("links.csv", ["source", "target", "messages"], links)
+    # The same people a month later: ten newcomers, who know somebody already, and no column of teams.
+    for k in range(10):
+        label = int(rng.integers(4))
+        own = topics[teams[label]].split()
+        words = [str(rng.choice(own if rng.random() < 0.25 else common)) for _ in range(8)]
+        rows.append([f"newcomer{k}", int(rng.integers(20, 40)), 0.0, cities[label], "no", " ".join(words), ""])
+        for friend in rng.choice(np.flatnonzero(labels == label), 3, replace=False):
+            links.append([f"newcomer{k}", names[friend], int(rng.geometric(0.15))])
+    write("newcomers.csv", ["id", "age", "years", "city", "remote", "about"], [row[:-1] for row in rows])
+    write("newcomers-links.csv", ["source", "target", "messages"], links)
 
 
 def accounts() -> None:
@@ -86,14 +97,14 @@ def accounts() -> None:
 
 
 def genes() -> None:
-    """A network without any column: an edge list, and labels of some nodes only."""
+    """A network without any column but the labels of some nodes: its edges are all there is to go by."""
     rng = np.random.default_rng(3)
     labels = np.repeat([0, 1, 2], 80)
     names = [f"G{rng.integers(10**5, 10**6)}x{i}" for i in range(240)]
     pairs = planted(rng, labels, 900, 0.8)
     (HERE / "interactions.txt").write_text("# who interacts with whom\n" + "".join(f"{names[a]} {names[b]}\n" for a, b in pairs))
-    known = rng.permutation(240)[:90]
-    write("functions.csv", ["gene", "function"], [[names[i], ["repair", "signal", "transport"][labels[i]]] for i in known])
+    known = set(rng.permutation(240)[:90].tolist())
+    write("functions.csv", ["gene", "function"], [[names[i], ["repair", "signal", "transport"][labels[i]] if i in known else ""] for i in range(240)])
 
 
 def papers() -> None:

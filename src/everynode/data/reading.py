@@ -78,7 +78,8 @@ def read(
         wanted, structural = find_features(features, people, roles)
         columns = Recipe.fit(people, wanted, na).columns
         given = 0 if whole.features is None or "all" not in (features or ()) else int(whole.features.shape[1])
-        recipe = Recipe(columns, roles, labels.classes, structural, given)
+        unit = 1.0 if links.weight is None else float(links.weight.mean())
+        recipe = Recipe(columns, roles, labels.classes, structural, given, unit)
         recipe = dataclasses.replace(recipe, structural=structural or not recipe.feature_names)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
@@ -86,7 +87,7 @@ def read(
         labels.codes,
         classes=labels.classes,
         splits=read_split(people, roles.get("split")) or whole.splits,
-        edge_weight=links.weight,
+        edge_weight=None if links.weight is None else links.weight / recipe.weight_unit,
         directed=directed,
         name=name or _name(nodes, edges),
         node_ids=natural(ids),
@@ -105,7 +106,9 @@ def read(
         split={part: len(members) for part, members in zip(Split._fields, graph.splits[0], strict=True)} if graph.splits else {},
         notes=tuple(notes.notes),
     )
-    return dataclasses.replace(graph, recipe=recipe, understood=understood)
+    # A table of undirected edges has each once: that is no repair.
+    repairs = {what: count for what, count in graph.repairs.items() if what != "one_way_edges"}
+    return dataclasses.replace(graph, recipe=recipe, understood=understood, repairs=repairs)
 
 
 def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:

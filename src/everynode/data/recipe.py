@@ -31,6 +31,8 @@ class Recipe:
     structural: bool = False
     #: The file gives the features as a matrix of so many columns, used as it is.
     matrix: int = 0
+    #: Edge weights are divided by this, the mean of those that the recipe was made of: in seconds or in hours, it is the same graph.
+    weight_unit: float = 1.0
 
     @property
     def feature_names(self) -> list[str]:
@@ -42,7 +44,7 @@ class Recipe:
         default = {f.name: f.default for f in dataclasses.fields(Column)}
         columns = [{key: value for key, value in dataclasses.asdict(c).items() if value != default[key]} for c in self.columns]
         rest = {"roles": dict(self.roles), "classes": list(self.classes), "structural": self.structural, "matrix": self.matrix}
-        return {"columns": columns, **rest}
+        return {"columns": columns, **rest, "weight_unit": self.weight_unit}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Recipe:
@@ -52,7 +54,10 @@ class Recipe:
             columns = tuple(Column(**column) for column in given)
             if any(column.kind not in KINDS for column in columns):
                 raise TypeError("a column of no known kind")
-            return cls(columns, dict(plain["roles"]), tuple(plain["classes"]), bool(plain["structural"]), int(plain["matrix"]))
+            return cls(
+                columns, dict(plain["roles"]), tuple(plain["classes"]), bool(plain["structural"]), int(plain["matrix"]),
+                float(plain["weight_unit"]),
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(f"This is not a recipe that everynode wrote ({wrong}).") from None
 
