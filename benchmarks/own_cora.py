@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from common import write
 
+from common import write
 from everynode import Graph, NodeClassifier, load
 from everynode.experiments.statistics import compare_paired, summarise
 from everynode.sparse import SparseMatrix
@@ -68,7 +68,9 @@ def main() -> None:
             fitted = run("fit", "--nodes", nodes, "--edges", edges, "--objective", "enc", "--seed", seed, "--out", folder / f"fit-{seed}")
             found["train"].append(trained["test_accuracy"])
             found["fit"].append(fitted["quality"]["test"]["accuracy"][0])
-            same.append(NodeClassifier(objective="enc", random_state=seed, verbose=False).fit(without).score(without) if seed < SAME else None)
+            same.append(
+                NodeClassifier(objective="enc", random_state=seed, verbose=False).fit(without).score(without) if seed < SAME else None
+            )
             print(seed, same[-1], *(f"{values[-1]:.4f}" for values in found.values()), flush=True)
     difference = compare_paired(found["fit"], found["train"]).to_dict() if seeds > 1 else None
     summary = {name: summarise(values).to_dict() for name, values in found.items()}

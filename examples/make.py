@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-FIRST = "Ada Ben Cleo Dan Eva Finn Gia Hugo Ines Jan Kim Lea Max Nora Otto Pia Quin Rosa Sam Tess Uma Vito Wera Xeno Yara Zoe".split()
-LAST = "Abel Berg Conti Dahl Eder Fuchs Gray Horn Ito Jung Kern Lang Moser Nagy Olsen Pohl Rossi Sato Tran Urban Vogt Weiss".split()
+FIRST = ["Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gia", "Hugo", "Ines", "Jan", "Kim", "Lea", "Max", "Nora", "Otto", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vito", "Wera", "Xeno", "Yara", "Zoe"]
+LAST = ["Abel", "Berg", "Conti", "Dahl", "Eder", "Fuchs", "Gray", "Horn", "Ito", "Jung", "Kern", "Lang", "Moser", "Nagy", "Olsen", "Pohl", "Rossi", "Sato", "Tran", "Urban", "Vogt", "Weiss"]
 
 
 def planted(rng: np.random.Generator, labels: np.ndarray, edges: int, within: float) -> np.ndarray:
@@ -53,7 +53,7 @@ def people() -> None:
         "design": "colour layout type icons sketch brand", "engineering": "kernel build test cache merge deploy",
         "sales": "quota lead client contract price region", "support": "ticket refund reply manual queue reset",
     }  # fmt: skip
-    common = "team week plan meeting note office review budget coffee train".split()
+    common = ["team", "week", "plan", "meeting", "note", "office", "review", "budget", "coffee", "train"]
     rows: list[list[object]] = []
     for i, label in enumerate(labels):
         own = topics[teams[label]].split()
@@ -93,7 +93,12 @@ def accounts() -> None:
         rows.append([f"A{i:04d}", f"{amount:.2f}".replace(".", ","), country, day, ("fraud" if label else "ok") if known else ""])
     write("accounts.csv", ["account", "amount", "country", "opened", "status"], rows, ";", "utf-8-sig")
     pairs = planted(rng, fraud, 1500, 0.6)
-    write("transfers.csv", ["from", "to", "total"], [[f"A{a:04d}", f"A{b:04d}", f"{rng.lognormal(4, 1):.2f}".replace(".", ",")] for a, b in pairs], ";")
+    write(
+        "transfers.csv",
+        ["from", "to", "total"],
+        [[f"A{a:04d}", f"A{b:04d}", f"{rng.lognormal(4, 1):.2f}".replace(".", ",")] for a, b in pairs],
+        ";",
+    )
 
 
 def genes() -> None:
@@ -104,7 +109,11 @@ def genes() -> None:
     pairs = planted(rng, labels, 900, 0.8)
     (HERE / "interactions.txt").write_text("# who interacts with whom\n" + "".join(f"{names[a]} {names[b]}\n" for a, b in pairs))
     known = set(rng.permutation(240)[:90].tolist())
-    write("functions.csv", ["gene", "function"], [[names[i], ["repair", "signal", "transport"][labels[i]] if i in known else ""] for i in range(240)])
+    write(
+        "functions.csv",
+        ["gene", "function"],
+        [[names[i], ["repair", "signal", "transport"][labels[i]] if i in known else ""] for i in range(240)],
+    )
 
 
 def papers() -> None:
@@ -113,13 +122,17 @@ def papers() -> None:
     import pyarrow.parquet
 
     rng = np.random.default_rng(4)
-    fields = {"vision": "image pixel camera scene depth", "language": "word sentence parser token grammar", "robotics": "arm motor grasp path joint"}
+    fields = {
+        "vision": "image pixel camera scene depth",
+        "language": "word sentence parser token grammar",
+        "robotics": "arm motor grasp path joint",
+    }
     labels = rng.choice(3, 300)
     order = rng.permutation(300)
     part = np.array(["train"] * 60 + ["val"] * 60 + ["test"] * 120 + [""] * 60)[np.argsort(order)]
     titles = []
     for label in labels:
-        own, common = list(fields.values())[label].split(), "fast deep model learning method study data new".split()
+        own, common = list(fields.values())[label].split(), ["fast", "deep", "model", "learning", "method", "study", "data", "new"]
         titles.append(" ".join(str(rng.choice(own if rng.random() < 0.3 else common)) for _ in range(7)))
     table = {
         "paper": [int(10_000 + 7 * i) for i in range(300)], "year": [int(y) for y in rng.integers(2005, 2024, 300)], "title": titles,
@@ -140,7 +153,9 @@ def club() -> None:
     graph = nx.Graph()
     for i, label in enumerate(labels):
         known = {"side": ["north", "south"][label]} if i % 2 == 0 else {}
-        graph.add_node(f"member {i}", joined=int(rng.integers(1990, 2020)) + 5 * int(label), plays=bool(rng.random() < 0.3 + 0.4 * label), **known)
+        graph.add_node(
+            f"member {i}", joined=int(rng.integers(1990, 2020)) + 5 * int(label), plays=bool(rng.random() < 0.3 + 0.4 * label), **known
+        )
     for a, b in planted(rng, labels, 150, 0.85):
         graph.add_edge(f"member {a}", f"member {b}", weight=float(rng.integers(1, 6)))
     nx.write_graphml(graph, HERE / "club.graphml")

@@ -73,7 +73,11 @@ def test_newcomers_get_a_team(folder):
 
 
 def test_the_files_are_those_that_make_py_makes(folder):
-    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.suffix in (".csv", ".txt", ".jsonl", ".graphml")}
+    before = {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix in (".csv", ".txt", ".jsonl", ".graphml")
+    }
     subprocess.run([sys.executable, "make.py"], cwd=folder, check=True, timeout=120)
     for name, content in before.items():
         if name != "newcomers-predicted.csv":

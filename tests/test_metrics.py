@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everynode.metrics import METRICS, ECE_BINS, accuracy, auc, balanced_accuracy, confusion, expected_calibration_error, scores
+from everynode.metrics import ECE_BINS, METRICS, accuracy, auc, balanced_accuracy, confusion, expected_calibration_error, scores
 
 
 @st.composite

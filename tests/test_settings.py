@@ -192,7 +192,10 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         (lambda: Settings(wd_oc=float("nan")), "The 'wd_oc' of Settings must be >= 0. Got nan."),
         (lambda: Settings(tv=-1.0), "The 'tv' of Settings must be >= 0. Got -1.0."),
         (lambda: Settings(preg=-1.0), "The 'preg' of Settings must be >= 0. Got -1.0."),
-        (lambda: Settings(select="los"), "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro-f1, balanced-accuracy, auc."),
+        (
+            lambda: Settings(select="los"),
+            "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro-f1, balanced-accuracy, auc.",
+        ),
         (lambda: Settings(class_weight="even"), "The 'class_weight' of Settings must be None or 'balanced'. Got 'even'."),
         (
             lambda: Settings().for_objective("mi+prag"),

@@ -10,9 +10,9 @@ import pytest
 from everynode.report.page import page
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install '.[dev]'")
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 ODD = "<b>x</b>&\"'</script><!--"
 WIDTHS = (380, 1280)

@@ -143,7 +143,9 @@ def compiled(dtype: str) -> tuple[Callable[..., None], Callable[..., tuple[float
     values = numba.types.UniTuple(number, 3)
     return (
         _compile(shift, numba.void(rows, rows, real[::1])),
-        _compile(terms_and_gradient, values(rows, real[::1], rows, rows, pairs, rows, index, number[::1], index, number, number, number, rows)),
+        _compile(
+            terms_and_gradient, values(rows, real[::1], rows, rows, pairs, rows, index, number[::1], index, number, number, number, rows)
+        ),
     )
 
 

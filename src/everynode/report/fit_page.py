@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import platform
 import shlex
-from collections.abc import Sequence
 
 import torch
 
@@ -145,7 +144,9 @@ def _probabilities(fit: Fit) -> Html:
             tip = f"{_percent(score.value)}% of {count(made.count, 'node')} are right ({_range(score)})"
             points.append(svg.Point(100 * made.confidence, 100 * score.value, 100 * score.low, 100 * score.high, tip))
         series[names[name]] = points
-    plot = svg.reliability(series, label=f"Reliability on the {part} nodes", x_label="how sure the model is, %", y_label="how many are right, %")
+    plot = svg.reliability(
+        series, label=f"Reliability on the {part} nodes", x_label="how sure the model is, %", y_label="how many are right, %"
+    )
     after, before = fit.quality[part]["ece"].value, fit.ece_before[part]
     if fit.model.calibrate:
         text = (
