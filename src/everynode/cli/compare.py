@@ -29,7 +29,9 @@ def compare(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Compare the objective with plain cross-entropy: everything else the same, paired, with intervals.
+    """Compare the objective with plain cross-entropy, paired, with intervals.
+
+    Everything else is the same; with --preset tuned, or a file of `everynode tune`, both have the settings that were found for them.
 
     Parameters
     ----------

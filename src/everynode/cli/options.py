@@ -6,15 +6,17 @@ import sys
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from everynode.errors import UsageError, require
+from everynode.settings import Select
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
     from everynode.graph import Graph
+    from everynode.settings import Settings
     from everynode.training.many import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
@@ -67,8 +69,8 @@ class ModelOptions:
     "The layers between the opening and the closing layer."
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
-    preset: Literal["default", "paper"] = "default"
-    "Where the settings come from: chosen on validation, or the paper's tables."
+    preset: str = "default"
+    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -113,24 +115,45 @@ class ModelOptions:
     "At most so many."
     patience: int | None = None
     "Stop after so many epochs without a better one."
-    select: Literal["loss", "accuracy"] | None = None
-    "What makes an epoch the best: validation loss, or validation accuracy."
+    class_weight: Literal["balanced"] | None = None
+    "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
+    select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
+    "What makes an epoch the best on the validation nodes."
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The settings that were given by a flag."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def settings(self, dataset: str, split: str, objective: str) -> Settings:
+        """The preset with what was given on top."""
+        from everynode.settings import Settings
+
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
 
     def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
         """The run that these options describe."""
         from everynode.data.entries import find
         from everynode.data.files import Root
         from everynode.experiments.run import Run
-        from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
         digest = find(dataset).digest(split, Root.find(data.data_dir))
-        chosen = settings.for_objective(objective)
-        return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
+        chosen = self.settings(dataset, split, objective).for_objective(objective)
+        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RaceOptions(ModelOptions):
+    """Which network and objective; where no objective is given, several race."""
+
+    objective: str = "auto"
+    "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
 
 
 @Parameter(name="*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
@@ -22,7 +22,7 @@ def reproduce(
     *,
     seeds: int | None = None,
     folds: int | None = None,
-    preset: Literal["paper", "default"] = "paper",
+    preset: str = "paper",
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     max_minutes: float | None = None,
@@ -45,7 +45,7 @@ def reproduce(
     folds
         How many of the ten folds, where an experiment goes over folds.
     preset
-        The paper's settings, or everynode's own.
+        The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), or those of a file of `everynode tune`.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_minutes
@@ -79,6 +79,11 @@ def reproduce(
                 other = " --stand-in generated does its runs on a generated graph." if graph == REAL else ""
                 raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
+        unknown = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
+        if unknown and len(unknown) == len(plan) and name != "all":
+            raise UsageError(f"The preset {preset} has settings for no cell of {experiment.id}: `everynode tune` finds some.")
+        if unknown:
+            say(f"{experiment.id}: left out {len(unknown)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
     wanted = list({run.key: run for plan in plans.values() for runs in plan.values() for run in runs}.values())
     if dry_run:

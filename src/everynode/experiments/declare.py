@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from everynode.data.entries import STAND_IN, is_generated, is_present
@@ -13,7 +14,7 @@ from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
-from everynode.settings import Settings, read_preset
+from everynode.settings import NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -56,14 +57,16 @@ class Cell:
     def runs(self, preset: str, over: Over, count: int, root: Root) -> list[Run]:
         """The cell's runs."""
         digest = _digest(self.dataset, self.split, root)
-        settings = Settings.preset(preset, graph=self.dataset, split=self.split, backbone=self.backbone, **dict(self.changes))
+        settings = Settings.preset(
+            preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
+        )
         chosen = settings.for_objective(self.objective)
         made = []
         for i in range(1 if over == "once" else count):
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
-            made.append(Run(self.dataset, digest, self.split, fold, seed, preset, self.objective, chosen, *drawn, self.task))
+            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, self.objective, chosen, *drawn, self.task))
         return made
 
 
@@ -95,7 +98,10 @@ class Experiment:
     digits: int = 1
 
     def plan(self, preset: str, count: int | None, root: Root) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
-        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason."""
+        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
+
+        A cell for which the preset has no settings has no runs.
+        """
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
         for cell in self.cells():
@@ -104,7 +110,7 @@ class Experiment:
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
                 plan[cell] = cell.runs(preset, self.over, count or self.count, root)
-            except DataError:  # a digest that is not known beforehand, of files that are missing
+            except (NoSettings, DataError):  # ... or a digest that is not known beforehand, of files that are missing
                 plan[cell] = []
         return plan, missing
 

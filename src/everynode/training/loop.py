@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from everynode.backbones import Network
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph
-from everynode.metrics import accuracy
+from everynode.metrics import METRICS, accuracy
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
@@ -43,9 +43,10 @@ class Fitted:
     seed: int
     #: The epoch (from 0) whose weights these are.
     best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy`` (and ``test_accuracy``, if the test nodes were watched).
+    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the metric that selects if it is another, such as
+    #: ``val_macro_f1`` (and ``test_accuracy``, if the test nodes were watched).
     history: dict[str, list[float]] = field(repr=False)
-    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
+    #: What history has of validation at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
     metrics: dict[str, float]
     seconds: float
     #: Whether Ctrl-C ended the training early.
@@ -114,6 +115,8 @@ class Training:
         if not len(val):
             raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
         self.val_labels = graph.labels[val]
+        if settings.select == "auc" and len(self.val_labels.unique()) < 2:
+            raise DataError(f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric.")
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
         self.identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
@@ -162,25 +165,25 @@ class Training:
         """One step, one look at the validation nodes, and the best weights kept."""
         row = step(self.network, self.objective, self.optimiser, self.graph)
         self._require_finite("loss", row["total"])
-        row |= validate(self.network, self.graph, self.looked_at, self.val_labels, self.watch)
+        row |= validate(self.network, self.graph, self.looked_at, self.val_labels, self.watch, self.settings.select)
         self._require_finite("validation loss", row["val_loss"])
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
-        key = self.key(row["val_accuracy"], row["val_loss"])
+        key = self.key(self.epoch)
         if key > self.best_key:
             self.best_key, self.best_epoch = key, self.epoch
             self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.epoch += 1
         return row
 
-    def key(self, accuracy: float, loss: float) -> tuple[float, float]:
+    def key(self, epoch: int) -> tuple[float, float]:
         """What makes an epoch better than another: higher is better, ties by loss; with select="loss" the loss alone counts."""
-        return accuracy if self.settings.select == "accuracy" else 0.0, -loss
+        select = self.settings.select
+        return 0.0 if select == "loss" else self.history[history_name(select)][epoch], -self.history["val_loss"][epoch]
 
     def best_within(self, epochs: int) -> tuple[float, float]:
         """The best key among the first so many epochs."""
-        rows = zip(self.history["val_accuracy"][:epochs], self.history["val_loss"], strict=False)
-        return max((self.key(*row) for row in rows), default=(-math.inf, -math.inf))
+        return max((self.key(epoch) for epoch in range(min(epochs, self.epoch))), default=(-math.inf, -math.inf))
 
     def _require_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
@@ -198,7 +201,8 @@ class Training:
             raise KeyboardInterrupt
         self.network.load_state_dict(self.best)
         self.network.eval()
-        graph, metrics = self.graph, {name: self.history[name][self.best_epoch] for name in ("val_loss", "val_accuracy")}
+        metrics = {name: values[self.best_epoch] for name, values in self.history.items() if name.startswith("val_")}
+        graph = self.graph
         return Fitted(
             self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
             metrics, self.seconds, interrupted,
@@ -215,8 +219,19 @@ def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, gra
     return {name: value.item() for name, value in terms.items()}
 
 
-def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None) -> dict[str, float]:
-    """``val_loss`` and ``val_accuracy``; and ``test_accuracy``, where there are test nodes to ``watch``.
+def history_name(select: str) -> str:
+    """What a validation metric is called in the history.
+
+    >>> history_name("macro-f1")
+    'val_macro_f1'
+    """
+    return f"val_{select.replace('-', '_')}"
+
+
+def validate(
+    network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None, select: str = "accuracy"
+) -> dict[str, float]:
+    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
 
     ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
     """
@@ -224,6 +239,8 @@ def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, 
     with torch.no_grad():
         logits, watched = network(graph, looked_at).tensor_split([len(labels)])
         row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
+        if select not in ("loss", "accuracy"):
+            row[history_name(select)] = METRICS[select](logits, labels)
         if watch is not None and len(watch):
             row["test_accuracy"] = accuracy(watched, graph.labels[watch])
     return row

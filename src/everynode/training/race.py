@@ -49,14 +49,14 @@ def race(
     All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
     test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
 
-    With ``checkpoint`` every entrant keeps its state in a file of its own beside that path, and the race goes on where it stopped.
+    With ``checkpoint``, a folder, every entrant keeps its state in a file of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
     """
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
     trainings: dict[str, Training] = {}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
-        state = checkpoint.with_name(f"{checkpoint.stem}-{name}{checkpoint.suffix}") if checkpoint else None
+        state = checkpoint / f"{name}.safetensors" if checkpoint else None
         trainings[name] = Training(graph, settings, fold=fold, seed=seed, checkpoint=state)
 
     with deferred_interrupt() as interrupt:
