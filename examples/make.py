@@ -15,58 +15,8 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-FIRST = [
-    "Ada",
-    "Ben",
-    "Cleo",
-    "Dan",
-    "Eva",
-    "Finn",
-    "Gia",
-    "Hugo",
-    "Ines",
-    "Jan",
-    "Kim",
-    "Lea",
-    "Max",
-    "Nora",
-    "Otto",
-    "Pia",
-    "Quin",
-    "Rosa",
-    "Sam",
-    "Tess",
-    "Uma",
-    "Vito",
-    "Wera",
-    "Xeno",
-    "Yara",
-    "Zoe",
-]
-LAST = [
-    "Abel",
-    "Berg",
-    "Conti",
-    "Dahl",
-    "Eder",
-    "Fuchs",
-    "Gray",
-    "Horn",
-    "Ito",
-    "Jung",
-    "Kern",
-    "Lang",
-    "Moser",
-    "Nagy",
-    "Olsen",
-    "Pohl",
-    "Rossi",
-    "Sato",
-    "Tran",
-    "Urban",
-    "Vogt",
-    "Weiss",
-]
+FIRST = ["Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gia", "Hugo", "Ines", "Jan", "Kim", "Lea", "Max", "Nora", "Otto", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vito", "Wera", "Xeno", "Yara", "Zoe"]
+LAST = ["Abel", "Berg", "Conti", "Dahl", "Eder", "Fuchs", "Gray", "Horn", "Ito", "Jung", "Kern", "Lang", "Moser", "Nagy", "Olsen", "Pohl", "Rossi", "Sato", "Tran", "Urban", "Vogt", "Weiss"]
 
 
 def planted(rng: np.random.Generator, labels: np.ndarray, edges: int, within: float) -> np.ndarray:
