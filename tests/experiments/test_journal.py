@@ -39,11 +39,20 @@ def test_half_a_line_at_the_end_is_dropped_and_nothing_else(tmp_path, half):
     again = Journal(path)
     assert [trial.value for trial in again.ended()] == [0.5]
     assert path.read_bytes() == whole
+    path.write_bytes(whole + half)  # left by another process while this one has it open
+    assert [trial.value for trial in again.ended()] == [0.5]
     again.optuna.tell(again.optuna.ask(), 0.75)
-    assert [trial.value for trial in Journal(path).ended()] == [0.5, 0.75]
+    assert [trial.value for trial in Journal(path).ended()] == [trial.value for trial in again.ended()] == [0.5, 0.75]
 
 
-@pytest.mark.parametrize("content", [b"hello\n", b"{}\n", b'{"op_code":0}\n', b"[]\n", b"", b"\x00\xff\n" * 9])
+@pytest.mark.parametrize("half", [b'{"op', b'{"op_code":0,"study'])
+def test_a_journal_that_was_torn_at_once_is_begun_anew(tmp_path, half):
+    path = tmp_path / "a.journal"
+    path.write_bytes(half)
+    assert Journal(path, make()).study == make()
+
+
+@pytest.mark.parametrize("content", [b"hello\n", b"hello", b"a\nb", b"{}\n", b'{"op_code":0}\n', b"[]\n", b"", b"\x00\xff\n" * 9])
 def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path, content):
     path = tmp_path / "a.journal"
     path.write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import statistics
 from pathlib import Path
 from typing import IO, Any, Self
@@ -19,6 +20,8 @@ from everynode.settings import Settings
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
+#: How every journal of Optuna begins.
+BEGINNING = b'{"op_code":'
 #: Complete trials before one may be given up after its first runs.
 BEFORE_PRUNING = 8
 
@@ -38,7 +41,6 @@ class Journal:
                 raise DataError(f"There is no study at {path}.")
             path.parent.mkdir(parents=True, exist_ok=True)
             with self.lock:
-                _drop_torn_line(path)
                 storage = JournalStorage(JournalFileBackend(str(path), self.lock))
                 self.optuna = self._load(storage, study)
                 self.study = _read(self.optuna.user_attrs["study"])
@@ -85,22 +87,12 @@ def _read(stored: dict[str, Any]) -> Study:
     return Study(**stored | {"base": Settings(**stored["base"])})
 
 
-def _drop_torn_line(path: Path) -> None:
-    """A process that was killed, or a full disk, may have left half a line at the end. While we hold the lock nobody is writing it."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        content = file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            file.truncate(whole)
-
-
 class _Lock(JournalFileOpenLock):
     """The lock of a journal, which may be taken several times over, and which the system lets go of however a process ends."""
 
     def __init__(self, path: Path):
         super().__init__(str(path))
+        self._journal = path
         self._path = path.with_name(f"{path.name}.lock")
         self._file: IO[str] | None = None
         self._depth = 0
@@ -113,6 +105,8 @@ class _Lock(JournalFileOpenLock):
         elif self._depth == 0:
             super().acquire()
         self._depth += 1
+        if self._depth == 1 and self._journal.exists():
+            self._drop_torn_line()
         return True
 
     def release(self) -> None:
@@ -129,3 +123,14 @@ class _Lock(JournalFileOpenLock):
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+    def _drop_torn_line(self) -> None:
+        """Half a line at the end, of a process that was killed or of a full disk, would spoil the next one. Nobody is writing it now."""
+        with self._journal.open("rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            if size and file.read() != b"\n":
+                file.seek(0)
+                content = file.read()
+                if content.startswith(BEGINNING[:size]):  # and not somebody else's file
+                    file.truncate(content.rfind(b"\n") + 1)
