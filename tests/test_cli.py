@@ -85,7 +85,7 @@ def test_every_promised_flag_is_in_the_help(call):
     text = call("train", "--help").stdout
     flags = (
         "--backbone --layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
-        "--patience --select --device --out --json --quiet --resume --no-resume --data-dir"
+        "--patience --select --metric --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
     )
     assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
     text = call("compare", "--help").stdout
@@ -147,7 +147,7 @@ def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, 
 FLAGS = {
     "layers": 3, "channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
     "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "macro-f1", "class_weight": "balanced",
 }  # fmt: skip
 
 

@@ -336,7 +336,7 @@ def test_every_parameter_reaches_the_settings(graph):
     given = {
         "layers": 3, "channels": 5, "dropout": 0.25, "layer_dropout": 0.1, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
         "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "auc", "class_weight": "balanced",
     }  # fmt: skip
     settings = NodeClassifier(**given).fit(graph).fitted_.settings
     assert {name: getattr(settings, name) for name in given} == given
@@ -430,8 +430,13 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
     from everynode import estimator
 
-    plain = estimator.fit
-    monkeypatch.setattr(estimator, "fit", lambda *args, **options: dataclasses.replace(plain(*args, **options), interrupted=True))
+    plain = estimator.race
+
+    def interrupted(*args, **options):
+        fitted, standings = plain(*args, **options)
+        return dataclasses.replace(fitted, interrupted=True), standings
+
+    monkeypatch.setattr(estimator, "race", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
         NodeClassifier(**QUICK).fit(graph)
 

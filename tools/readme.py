@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -207,6 +208,44 @@ def verdicts() -> str:
     ):
         counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
         lines.append(f"| {label} | {len(chosen)} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines)
+
+
+def recipe_table() -> str:
+    """Each variant's validation and test accuracy, by graph; marked where the paired interval against ``ce`` is off zero."""
+    rows = result("recipe")["rows"]
+    graphs = list(dict.fromkeys(r["graph"] for r in rows))
+    plain = {r["graph"]: r["test_accuracy"] for r in rows if r["variant"] == "ce"}
+    lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
+    for variant in dict.fromkeys(r["variant"] for r in rows):
+        cells = []
+        for r in (r for r in rows if r["variant"] == variant):
+            gap = [100 * (a - b) for a, b in zip(r["test_accuracy"], plain[r["graph"]], strict=True)]
+            sure = len(gap) > 1 and abs(statistics.mean(gap)) > 2.776 * statistics.stdev(gap) / len(gap) ** 0.5  # t, 4 degrees of freedom
+            val, test = (100 * statistics.mean(r[metric]) for metric in ("val_accuracy", "test_accuracy"))
+            cells.append(f"{val:.1f} / {test:.1f}" + (" *" if sure and variant != "ce" else ""))
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def last_point_table() -> str:
+    rows = result("last-point")["rows"]
+    lines = ["| graph | objective | | validation | test | test, std |", "|---|---|---|---|---|---|"]
+    for r in rows:
+        val, test = (100 * statistics.mean(r[part]) for part in ("val", "test"))
+        lines.append(f"| {r['graph']} | {r['objective']} | {r['way']} | {val:.1f} | {test:.1f} | {100 * statistics.stdev(r['test']):.1f} |")
+    return "\n".join(lines)
+
+
+def safe_table() -> str:
+    lines = [
+        "| graph | cross-entropy | ENC | default (race) | default minus the better of the two, 95% interval | time, ENC = 1 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for r in result("safe-defaults")["rows"]:
+        means = " | ".join(f"{100 * statistics.mean(r['test_accuracy'][way]):.1f}" for way in ("ce", "enc", "auto"))
+        gap = f"{100 * r['gap']['mean']:+.1f} ({100 * r['gap']['low']:+.1f} to {100 * r['gap']['high']:+.1f})"
+        lines.append(f"| {r['graph']} | {means} | {gap} | {r['times_enc']:.1f}x |")
     return "\n".join(lines)
 
 

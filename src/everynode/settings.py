@@ -15,10 +15,10 @@ from everynode.errors import DataError, UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
 PRESETS = ("default", "paper", "tuned")
-Select = Literal["loss", "accuracy"]
+Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
+SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a tuned preset has settings: split, graph, backbone, objective.
 Place = tuple[str, str, str, str]
-SELECTIONS: tuple[Select, ...] = ("loss", "accuracy")
 
 
 class NoSettings(UsageError):
@@ -48,6 +48,7 @@ class Settings:
     halves: Literal["random", "stratified", "fixed"] = "stratified"
     cvg_every: int = 1  # take CVG at every so many steps only
     preg: float = 0.0
+    class_weight: Literal["balanced"] | None = None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
     lr_gnn: float = 5e-4
     lr_oc: float = 0.03
@@ -56,7 +57,7 @@ class Settings:
     # when to stop, and which epoch counts
     epochs: int = 1500
     patience: int = 100
-    select: Select = "accuracy"  # best validation accuracy (ties by loss), or lowest validation loss
+    select: Select = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
 
     def __post_init__(self) -> None:
         require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
@@ -74,6 +75,7 @@ class Settings:
         require(self.mi_lambda >= 0, "mi_lambda", "Settings", ">= 0", self.mi_lambda)
         if self.select not in SELECTIONS:
             unknown("selection", self.select, SELECTIONS)
+        require(self.class_weight in (None, "balanced"), "class_weight", "Settings", "None or 'balanced'", self.class_weight)
 
     @classmethod
     def preset(
@@ -114,6 +116,19 @@ class Settings:
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, **off)
 
+    @classmethod
+    def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
+        """The settings that race where no objective was chosen (``objective="auto"``), the simplest first; ``choice``: see :meth:`preset`.
+
+        Of another preset than ``default``, whose settings suit their graph already, its cross-entropy and its ENC race.
+
+        >>> list(Settings.entrants()), list(Settings.entrants("paper", graph="cora", split="public"))
+        (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
+        """
+        given = {name: value for name, value in choice.items() if value is not None}
+        table = read_preset("default")["race"] if preset == "default" else {name: {"objective": name} for name in ("ce", "enc")}
+        return {name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"]) for name, entrant in table.items()}
+
     def network_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.backbones.Network` takes."""
         names = ("backbone", "layers", "channels", "dropout", "layer_dropout", "input", "gcnii_alpha", "gcnii_lambda")
@@ -121,7 +136,7 @@ class Settings:
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg")
+        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg", "class_weight")
         return {name: getattr(self, name) for name in names}
 
 
@@ -172,7 +187,7 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
     found = {key: value for key, value in row.items() if key != "study"}
     defaults = dataclasses.asdict(Settings())
     for key, value in found.items():
-        kind = type(defaults.get(key))
+        kind = str if key == "class_weight" else type(defaults.get(key))  # whose default is None
         if type(value) is not kind and not (kind is float and type(value) is int):
             where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
             raise DataError(f"{where} is no setting." if key not in defaults else f"{where} must be of type {kind.__name__}.")

@@ -18,7 +18,7 @@ from everynode.experiments.declare import Cell, Experiment, experiments
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
-    pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix"),
+    pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 STORE = Path("runs/runs.db")

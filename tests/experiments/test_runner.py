@@ -23,7 +23,7 @@ from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.graph import Graph
 
-forking = pytest.mark.skipif(sys.platform != "linux", reason="forked processes")
+forking = pytest.mark.skipif(sys.platform != "linux", reason="counts runs in forked workers, and workers are forked on Linux only")
 
 
 @pytest.fixture

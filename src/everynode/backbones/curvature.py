@@ -83,22 +83,26 @@ class Curvature:
         if any(layer.alpha for layer in self.layers):
             self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor]) -> Tensor:
+    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None) -> Tensor:
         """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
 
-        ``labels``: those of the nodes in question; ``halves``: positions among these.
+        ``labels``: those of the nodes in question; ``halves``: positions among these; ``weight``: of each class, None for all the same.
         """
         known = Known()
         with torch.no_grad():
-            value = self._sweep(labels, halves, known)
+            value = self._sweep(labels, halves, weight, known)
         return known.function(value)
 
-    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], known: Known) -> Tensor:
+    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, known: Known) -> Tensor:
         """The value of the cosine; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
-        for weights, half in zip(share, halves, strict=True):
-            weights.index_fill_(0, half, 1.0 / len(half))
+        for shares, half in zip(share, halves, strict=True):
+            if weight is None:
+                shares.index_fill_(0, half, 1.0 / len(half))
+            else:
+                own = weight[labels[half]]
+                shares[half, 0] = (own / own.sum()).to(shares.dtype)
         residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
         top = share * residual  # 2 x n x k: the gradient at the logits
         both, gradients = self._nothing()

@@ -11,8 +11,10 @@ from everynode import __version__
 from everynode.cli.bench import bench
 from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
+from everynode.cli.fit import fit
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
 from everynode.cli.options import say
+from everynode.cli.predict import predict
 from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
 from everynode.cli.results import results_export, results_merge, results_show, results_tables
@@ -21,6 +23,8 @@ from everynode.cli.tune import tune, tune_export
 from everynode.errors import EverynodeError
 
 app = App(name="everynode", version=__version__, help="Node classifiers trained on every node, labelled or not.")
+app.command(fit)
+app.command(predict)
 app.command(train)
 app.command(compare)
 app.command(bench)

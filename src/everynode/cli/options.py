@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.errors import UsageError, require
+from everynode.settings import Select
 
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
@@ -111,8 +112,10 @@ class ModelOptions:
     "At most so many."
     patience: int | None = None
     "Stop after so many epochs without a better one."
-    select: Literal["loss", "accuracy"] | None = None
-    "What makes an epoch the best: validation loss, or validation accuracy."
+    class_weight: Literal["balanced"] | None = None
+    "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
+    select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
+    "What makes an epoch the best on the validation nodes."
 
     @property
     def named(self) -> dict[str, Any]:
@@ -139,6 +142,15 @@ class ModelOptions:
         chosen = self.settings(dataset, split, objective).for_objective(objective)
         preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
         return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RaceOptions(ModelOptions):
+    """Which network and objective; where no objective is given, several race."""
+
+    objective: str = "auto"
+    "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
 
 
 def say(text: str, quiet: bool = False) -> None:

@@ -15,6 +15,9 @@ from everynode.settings import Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
+#: Settings that are younger than the first records, and the value at which they do nothing. At this value they are no part of a run's
+#: specification, so that older records are still of the same run.
+LATER = {"class_weight": None}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 
 
@@ -48,7 +51,11 @@ class Run:
     @cached_property
     def specification(self) -> str:
         """The run as canonical JSON: what is hashed, and kept beside the record."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        said = dataclasses.asdict(self)
+        for name, without in LATER.items():
+            if said["settings"][name] == without:
+                del said["settings"][name]
+        return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def key(self) -> str:

@@ -54,7 +54,7 @@ def _row(journal: Journal) -> dict[str, Any]:
     """The best trial's settings, all of them, so that later defaults change nothing; and the study's record."""
     best = journal.best()
     assert best is not None
-    settings = dataclasses.asdict(journal.study.settings(best.params))
+    settings = {name: value for name, value in dataclasses.asdict(journal.study.settings(best.params)).items() if value is not None}
     del settings["backbone"]
     return {**settings, "study": record(journal)}
 

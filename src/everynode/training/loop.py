@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from everynode.backbones import Network
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph
-from everynode.metrics import accuracy
+from everynode.metrics import METRICS, accuracy
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState
@@ -43,9 +43,10 @@ class Fitted:
     seed: int
     #: The epoch (from 0) whose weights these are.
     best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy`` (and ``test_accuracy``, if the test nodes were watched).
+    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the metric that selects if it is another, such as
+    #: ``val_macro_f1`` (and ``test_accuracy``, if the test nodes were watched).
     history: dict[str, list[float]] = field(repr=False)
-    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
+    #: What history has of validation at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
     metrics: dict[str, float]
     seconds: float
     #: Whether Ctrl-C ended the training early.
@@ -93,66 +94,119 @@ def fit(
     Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
     whose accuracy after each epoch is kept in the history and decides nothing.
     """
-    settings = settings or Settings()
     checkpoint = None if checkpoint is None else Path(checkpoint)
-    val = graph.nodes("val", fold)
-    if not len(val):
-        raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
-    val_labels = graph.labels[val]
-    looked_at = val if watch is None else torch.cat([val, watch])
-    network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
-    identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
-    history: dict[str, list[float]] = {}
-    best: dict[str, Tensor] = {}
-    best_key, best_epoch, epoch = (-math.inf, -math.inf), -1, 0
-    before = 0.0
-    with torch.random.fork_rng(devices=[]), reused_memory(), deferred_interrupt() as interrupt:
-        torch.manual_seed(seed)
-        state = TrainingState.load(checkpoint, identity) if checkpoint else None
-        if state:
-            try:
-                best = state.restore(network, objective, optimiser)
-            except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
-            history, best_epoch, best_key = state.history, state.best_epoch, state.best_key
-            epoch, before = state.epoch, state.seconds
-        start = saved = time.perf_counter()
+    training = Training(graph, settings or Settings(), fold=fold, seed=seed, checkpoint=checkpoint, watch=watch)
+    with deferred_interrupt() as interrupt:
+        training.advance(interrupt, report=report, checkpoint_every=checkpoint_every)
+    return training.result(interrupted=interrupt.is_set())
 
-        def keep(path: Path) -> None:
-            seconds = before + time.perf_counter() - start
-            TrainingState.capture(network, objective, optimiser, best, identity, history, best_epoch, best_key, epoch, seconds).save(path)
 
-        while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not interrupt.is_set():
-            row = step(network, objective, optimiser, graph)
-            if not math.isfinite(row["total"]):
-                raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
-            row |= validate(network, graph, looked_at, val_labels, watch)
-            if not math.isfinite(row["val_loss"]):
-                why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
-                raise EverynodeError(why)
-            for name, value in row.items():
-                history.setdefault(name, []).append(value)
-            # Higher is better, ties by loss; with select="loss" the loss alone counts.
-            key = (row["val_accuracy"] if settings.select == "accuracy" else 0.0, -row["val_loss"])
-            if key > best_key:
-                best_key, best_epoch = key, epoch
-                best = {name: value.detach().clone() for name, value in network.state_dict().items()}
-            epoch += 1
-            if report:
-                report(epoch - 1, row)
-            if checkpoint and time.perf_counter() - saved >= checkpoint_every:
-                keep(checkpoint)
-                saved = time.perf_counter()
-        seconds = before + time.perf_counter() - start
-        if checkpoint:
-            keep(checkpoint)
-    if not best:
-        raise KeyboardInterrupt
-    network.load_state_dict(best)
-    network.eval()
-    metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
-    stopped = interrupt.is_set()
-    return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
+class Training:
+    """A training that may pause after any epoch and go on: :func:`fit` runs one to its end, a race several side by side.
+
+    It has its own random numbers, so what happens in a pause changes nothing.
+    """
+
+    def __init__(
+        self, graph: Graph, settings: Settings, *, fold: int = 0, seed: int = 0, checkpoint: Path | None = None, watch: Tensor | None = None
+    ):
+        self.graph, self.settings, self.fold, self.seed, self.checkpoint, self.watch = graph, settings, fold, seed, checkpoint, watch
+        val = graph.nodes("val", fold)
+        if not len(val):
+            raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
+        self.val_labels = graph.labels[val]
+        if settings.select == "auc" and len(self.val_labels.unique()) < 2:
+            raise DataError(f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric.")
+        self.looked_at = val if watch is None else torch.cat([val, watch])
+        self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
+        self.history: dict[str, list[float]] = {}
+        self.best: dict[str, Tensor] = {}
+        self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
+            if state:
+                try:
+                    self.best = state.restore(self.network, self.objective, self.optimiser)
+                except (RuntimeError, KeyError, ValueError, TypeError) as error:
+                    raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
+                self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
+                self.epoch, self.seconds = state.epoch, state.seconds
+            self._random = torch.get_rng_state()
+
+    @property
+    def ended(self) -> bool:
+        """Whether patience or epochs have run out."""
+        return self.epoch >= self.settings.epochs or self.epoch - self.best_epoch > self.settings.patience
+
+    def advance(
+        self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
+    ) -> None:
+        """Train until so many epochs are done, or to the end; or until it is interrupted."""
+        with torch.random.fork_rng(devices=[]), reused_memory():
+            torch.set_rng_state(self._random)
+            before, start = self.seconds, time.perf_counter()
+            saved = start
+            while not self.ended and (until is None or self.epoch < until) and not interrupt.is_set():
+                row = self._epoch()
+                self.seconds = before + time.perf_counter() - start
+                if report:
+                    report(self.epoch - 1, row)
+                if self.checkpoint and time.perf_counter() - saved >= checkpoint_every:
+                    self._keep(self.checkpoint)
+                    saved = time.perf_counter()
+            self.seconds = before + time.perf_counter() - start
+            if self.checkpoint:
+                self._keep(self.checkpoint)
+            self._random = torch.get_rng_state()
+
+    def _epoch(self) -> dict[str, float]:
+        """One step, one look at the validation nodes, and the best weights kept."""
+        row = step(self.network, self.objective, self.optimiser, self.graph)
+        self._require_finite("loss", row["total"])
+        row |= validate(self.network, self.graph, self.looked_at, self.val_labels, self.watch, self.settings.select)
+        self._require_finite("validation loss", row["val_loss"])
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        key = self.key(self.epoch)
+        if key > self.best_key:
+            self.best_key, self.best_epoch = key, self.epoch
+            self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+        self.epoch += 1
+        return row
+
+    def key(self, epoch: int) -> tuple[float, float]:
+        """What makes an epoch better than another: higher is better, ties by loss; with select="loss" the loss alone counts."""
+        select = self.settings.select
+        return 0.0 if select == "loss" else self.history[history_name(select)][epoch], -self.history["val_loss"][epoch]
+
+    def best_within(self, epochs: int) -> tuple[float, float]:
+        """The best key among the first so many epochs."""
+        return max((self.key(epoch) for epoch in range(min(epochs, self.epoch))), default=(-math.inf, -math.inf))
+
+    def _require_finite(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise EverynodeError(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
+
+    def _keep(self, path: Path) -> None:
+        TrainingState.capture(
+            self.network, self.objective, self.optimiser, self.best, self.identity, self.history, self.best_epoch, self.best_key,
+            self.epoch, self.seconds,
+        ).save(path)  # fmt: skip
+
+    def result(self, *, interrupted: bool = False) -> Fitted:
+        """The network with the weights of the best epoch so far."""
+        if not self.best:
+            raise KeyboardInterrupt
+        self.network.load_state_dict(self.best)
+        self.network.eval()
+        metrics = {name: values[self.best_epoch] for name, values in self.history.items() if name.startswith("val_")}
+        graph = self.graph
+        return Fitted(
+            self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
+            metrics, self.seconds, interrupted,
+        )  # fmt: skip
 
 
 def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
@@ -165,8 +219,19 @@ def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, gra
     return {name: value.item() for name, value in terms.items()}
 
 
-def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None) -> dict[str, float]:
-    """``val_loss`` and ``val_accuracy``; and ``test_accuracy``, where there are test nodes to ``watch``.
+def history_name(select: str) -> str:
+    """What a validation metric is called in the history.
+
+    >>> history_name("macro-f1")
+    'val_macro_f1'
+    """
+    return f"val_{select.replace('-', '_')}"
+
+
+def validate(
+    network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None, select: str = "accuracy"
+) -> dict[str, float]:
+    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
 
     ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
     """
@@ -174,6 +239,8 @@ def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, 
     with torch.no_grad():
         logits, watched = network(graph, looked_at).tensor_split([len(labels)])
         row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
+        if select not in ("loss", "accuracy"):
+            row[history_name(select)] = METRICS[select](logits, labels)
         if watch is not None and len(watch):
             row["test_accuracy"] = accuracy(watched, graph.labels[watch])
     return row
