@@ -63,10 +63,10 @@ def test_an_export_is_the_same_each_time(folder, tmp_path):
 
 def test_what_else_a_preset_has_stays(folder, tmp_path):
     file = tmp_path / "best.toml"
-    file.write_text('[geom-gcn.texas.gat."mi+cvg"]\ntv_gate = "none"\nmi = 0.25\nlayers = 3\n[public.toy.gcn.ce]\nlayers = 9\n')
+    file.write_text('[geom-gcn.texas.gat."mi+cvg"]\ntv_gate = "none"\nmi = 0.25\nlayers = 3\n[public.toy.gcn.ce]\nchannels = 9\n')
     whole = tomllib.loads(export(folder, file))
     assert whole["geom-gcn"] == {"texas": {"gat": {"mi+cvg": {"tv_gate": "none", "mi": 0.25, "layers": 3}}}}
-    assert whole["public"]["toy"]["gcn"]["ce"]["layers"] == 2
+    assert whole["public"]["toy"]["gcn"]["ce"]["channels"] == 4, "replaced"
     assert set(whole["public"]["toy"]["gcn"]) == {"ce", "mi+tv"}
 
 
