@@ -89,7 +89,7 @@ def test_what_was_understood(write):
     }  # fmt: skip
     assert (found.nodes, found.labelled, found.unlabelled, found.edges) == (5, 4, 1, 4)
     assert found.classes == {"blue": 2, "red": 2}
-    assert [note.text for note in found.repairs] == ["column 'age' of nodes.csv: 1 missing value filled with the mean."]
+    assert [note.text for note in found.repairs] == ["Column 'age' of nodes.csv: 1 missing value filled with the mean."]
     assert json.loads(json.dumps(found.to_dict()))["unlabelled"] == 1
     lines = str(found).splitlines()
     assert "nodes     5: 4 labelled, 1 unlabelled" in lines

@@ -162,11 +162,12 @@ def _check_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
         list(range(len(names))), list(range(1, len(names) + 1))
     ):  # fmt: skip
         raise DataError(f"{path}, row 1 holds numbers where column names are expected: add a heading.")
-    named = [name or f"column {i + 1}" for i, name in enumerate(names)]
-    for i, name in enumerate(named):
-        if name in named[:i]:
-            raise DataError(f"{path}, row 1: the columns {named.index(name) + 1} and {i + 1} are both named {name!r}. Rename one.")
-    return tuple(named)
+    places: dict[str, int] = {}
+    for place, name in enumerate((name or f"column {i}" for i, name in enumerate(names, 1)), 1):
+        if name in places:
+            raise DataError(f"{path}, row 1: the columns {places[name]} and {place} are both named {name!r}. Rename one.")
+        places[name] = place
+    return tuple(places)
 
 
 # ---------------------------------------------------------------------- reading all of it
