@@ -144,6 +144,12 @@ def test_the_same_table_in_every_format_is_the_same_graph(write):
         assert same(en.read(nodes, edges, label="team"), graph), (nodes, edges)
     Path("table").write_text(PEOPLE)
     assert same(en.read_csv("table", "edges.csv", label="team"), graph)
+
+    class Stream:  # as polars and others offer it
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table(frame).__arrow_c_stream__(requested_schema)
+
+    assert same(en.read(Stream(), "edges.csv", label="team"), graph)
     refused(".csv", ".parquet", nodes="table", label="team")
 
 
@@ -296,6 +302,21 @@ def test_edges_to_unknown_nodes(write):
 def test_a_class_with_one_node_is_allowed_and_said(write):
     write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
     assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
+
+
+def test_classes_that_differ_in_capitals_are_asked_about(write):
+    write(nodes_csv="id,x,label\n1,1,Sales\n2,2,sales\n3,4,sales\n4,5,Sales\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.classes == ("Sales", "sales")
+    assert [note.text for note in graph.understood.warnings] == ["The classes 'Sales' and 'sales' differ in capitals only: are they one?"]
+
+
+def test_a_column_that_gives_the_label_away_is_named(write):
+    rows = [f"{i},{'ABC'[i % 3]},{'pq'[i % 2]},{'red' if i % 3 else 'blue'}" for i in range(30)]
+    write(nodes_csv="id,code,other,label\n" + "\n".join(rows), edges_csv="1,2\n2,3\n")
+    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    assert "Column 'code' of nodes.csv tells the label" in warning.text
+    assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
 
 
 # ---------------------------------------------------------------------- refused

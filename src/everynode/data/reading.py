@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from everynode.data.ids import check_unique, natural, texts
-from everynode.data.labels import read_labels, read_split
+from everynode.data.labels import read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
 from everynode.data.roles import check_heading, find_features, find_roles
@@ -80,6 +80,7 @@ def read(
         given = 0 if whole.features is None or "all" not in (features or ()) else int(whole.features.shape[1])
         recipe = Recipe(columns, roles, labels.classes, structural, given)
         recipe = dataclasses.replace(recipe, structural=structural or not recipe.feature_names)
+        warn_of_giveaways(people, columns, labels, notes, na)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
         links.pairs,
