@@ -132,12 +132,13 @@ def test_the_same_table_in_every_format_is_the_same_graph(write):
     Path("excel.csv").write_bytes(b"\xef\xbb\xbf" + PEOPLE.replace("\n", "\r\n").encode())
     Path("utf16.csv").write_bytes(PEOPLE.encode("utf-16"))
     Path("oldmac.csv").write_text(PEOPLE.replace("\n", "\r"), newline="")
+    Path("sep.csv").write_text("sep=;\n" + PEOPLE.replace(",", ";"))
     Path("comments.csv").write_text("# made by hand\n#\n" + PEOPLE)
     Path("quoted.csv").write_text(re.sub(r"([^,\n]+)", r'"\1"', PEOPLE))
     pairs = [
         ("nodes.tsv", "edges.txt"), ("nodes.parquet", "edges.parquet"), ("nodes.jsonl", "edges.jsonl"), ("nodes.csv.gz", links),
         ("semicolons.csv", "edges.csv"), ("bars.txt", "edges.csv"), ("excel.csv", "edges.csv"), ("utf16.csv", "edges.csv"),
-        ("oldmac.csv", "edges.csv"), ("comments.csv", "edges.csv"), ("quoted.csv", "edges.csv"), (frame, links),
+        ("oldmac.csv", "edges.csv"), ("comments.csv", "edges.csv"), ("sep.csv", "edges.csv"), ("quoted.csv", "edges.csv"), (frame, links),
         (frame.set_index("id"), links), (pa.table(frame), pa.table(links)), (frame.to_dict("list"), links.to_dict("list")),
     ]  # fmt: skip
     for nodes, edges in pairs:
@@ -167,7 +168,17 @@ def test_quoted_newlines_and_delimiters_and_quotes(write):
 
 
 @pytest.mark.parametrize(
-    "text", ["1 2\n2 3\n", "1\t2\n2\t3\n", "1,2\n2,3\n", "# from to\n1 2\n2 3\n", "% comment\n1 2\n2 3\n", "1 2 9\n2 3 7\n"]
+    "text",
+    [
+        "1 2\n2 3\n",
+        "1\t2\n2\t3\n",
+        "1,2\n2,3\n",
+        "# from to\n1 2\n2 3\n",
+        "% comment\n1 2\n2 3\n",
+        "1 2 9\n2 3 7\n",
+        " 1   2\r\n 2   3 \r\n",
+        "\n\n1 2\n2\t 3\n",
+    ],
 )
 def test_bare_edge_lists(write, text):
     write(nodes_csv="id,label\n1,a\n2,b\n3,b\n", edges_txt=text)
@@ -199,6 +210,8 @@ def test_columns_under_any_name_and_in_any_order(write):
     assert graph.edge_weight.tolist() == [3, 2]
     assert graph.understood.weighted
     assert en.read("nodes.csv", "edges.csv", label="team", id="person", source="a", target="b").edge_weight is None
+    same_name = {"person": [7, 9], "friend": [8, 7]}
+    assert en.read("nodes.csv", same_name, id="person", label="team", directed=True).edge_index.tolist() == [[0, 2], [1, 0]]
     refused("'persn'", "did you mean 'person'", "team, person, x", id="persn")
 
 
@@ -333,6 +346,7 @@ BAD = {
     "infinity": ({"nodes_csv": "id,x,label\n1,1,a\n2,-inf,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "-inf", "1 such cell")),
     "too large": ({"nodes_csv": "id,x,label\n1,1,a\n2,1e300,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "1e+300")),
     "ragged": ({"nodes_csv": NODES + "4,6,b,9\n5,6\n"}, ("nodes.csv, row 5", "4 cells", "has 3", "2 such rows", "double quotes")),
+    "no name for the index": ({"nodes_csv": "x,label\n1,1,a\n2,2,b\n"}, ("nodes.csv, row 2", "3 cells", "lacks the name of a column")),
     "ragged with accents": ({"nodes_csv": (NODES + "4,é,b,9\n").encode("latin-1")}, ("nodes.csv, row 5", "4 cells")),
     "quote never closed": ({"nodes_csv": 'id,x,label\n1,1,a\n2,2,"b\n3,5,b\n'}, ("nodes.csv, row 3", "quote", "never closes")),
     "quote never closed earlier": ({"nodes_csv": 'id,x,label\n1,1,a\n2,"2,b\n3,5,b\n'}, ("nodes.csv, row 3", "quote")),

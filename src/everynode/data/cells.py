@@ -193,8 +193,9 @@ def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
     if len(other):
         given = lengths[int(other[0])].as_py()
         raise DataError(f"{table.row(other[0])}, column {name!r} has a list of {given} where others have {width}: make them one length.")
+    present = np.asarray(cells.is_valid())
     values = np.full((len(cells), width), np.nan)
-    values[np.asarray(cells.is_valid())] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(-1, width)
+    values[present] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(present.sum(), width)
     return values
 
 
