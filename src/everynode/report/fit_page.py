@@ -243,9 +243,9 @@ def _training(fit: Fit) -> Html:
         cells = (significant(weight), significant(first), significant(then), significant(weight * then))
         rows.append([h("th", TERMS[name], scope="row"), *(h("td", text) for text in cells)])
     note = (
-        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s; the dashed line is the epoch that validation chose. CE learns "
-        "the labels; MI makes the predictions of all nodes sure and of every class; TV lets neighbours agree where their features do; CVG lets "
-        "two halves of the labels pull the same way."
+        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s; the dashed line is the epoch that validation chose. "
+        "CE learns the labels; MI makes the predictions of all nodes sure and of every class; TV lets neighbours agree where their "
+        "features do; CVG lets two halves of the labels pull the same way."
     )
     heads = ["term", "weight", "at first", f"at epoch {best}", "times its weight"]
     terms = listed(heads, rows, "The terms before they are weighted")
