@@ -122,6 +122,18 @@ def arxiv_table() -> str:
     return "\n".join(lines)
 
 
+def reading_table() -> str:
+    lines = ["| | files, MB | seconds | of a core | peak memory, GB |", "|---|---|---|---|---|"]
+    found = result("read-million")
+    for kind, r in found["rows"].items():
+        for step, what in (("read", "read and sum up"), ("check", "`everynode.data.check`"), ("structure", "features from the structure")):
+            size = f"{r['file_mb']:.0f}" if step == "read" else ""
+            times = f"{r[f'{step}_seconds']:.0f} | {r[f'{step}_cpu_seconds']:.0f}"
+            lines.append(f"| {kind}: {what} | {size} | {times} | {r[f'{step}_peak_gb']:.1f} |")
+    lines += ["", f"One thread; the load of the machine was {found['load'][0]:.0f} on {found['cores']} cores (`{found['command']}`)."]
+    return "\n".join(lines)
+
+
 def same_table() -> str:
     lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
     for r in result("same-accuracy")["rows"]:
@@ -266,6 +278,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "safe": safe_table,
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
     },
+    "docs/own-graphs.md": {"reading": reading_table},
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,

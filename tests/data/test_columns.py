@@ -119,7 +119,7 @@ def test_words_among_numbers_count_as_missing_and_are_said():
     column, _ = fit([1, 2, 3])
     features, notes = apply(column, ["1", "two", "3", ""])
     assert features[1].tolist() == features[3].tolist() == [0]
-    assert notes[0] == "column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
+    assert notes[0] == "Column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
     assert "2 missing values filled with the mean" in notes[1]
 
 

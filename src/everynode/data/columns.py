@@ -120,7 +120,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if kind == "text":
         return _fit_text(name, cells)
     if kind == "boolean":
-        return Column(name, kind, missing=bool(np.isnan(as_booleans(cells)).any()))
+        return Column(name, kind, missing=cells.null_count > 0)
     comma = comma_of(cells) if kind == "number" else ""
     values = _numbers(name, kind, comma, cells, table)
     missing = np.isnan(values).any(1)
@@ -166,7 +166,7 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
     """The features of every row from one column, n x its width, dense or sparse; what is missing or new is noted."""
     cells = clean(table[column.name], na)
     _check_shape(column.name, column.kind, cells, table)
-    where = f"column {column.name!r} of {table.where}"
+    where = f"Column {column.name!r} of {table.where}"
     if column.kind == "category":
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":

@@ -78,7 +78,7 @@ def _tables(graph: Any, path: Path, kind: str) -> Whole:
     people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
     names = dict.fromkeys(key for row in people for key in row if key != "id")
     columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
-    nodes = make_table(str(path), columns, f"{counted(len(ids), 'node')}, {kind}", "node", ids)
+    nodes = make_table(str(path), columns, kind, "node", ids)
     ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
     names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
     columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
@@ -118,7 +118,7 @@ def _read_npz(path: Path, notes: Notes) -> Whole:
     for what, array in (("features", features), ("labels", labels)):
         if array is not None and (array.ndim > 2 or array.shape[0] != n):
             raise DataError(f"{path}: there are {n:,} nodes but the {what} are {' x '.join(map(str, array.shape))}.")
-    how = f"{counted(n, 'node')}, NumPy archive ({', '.join(sorted(arrays))})"
+    how = f"NumPy archive ({', '.join(sorted(arrays))})"
     columns: list[tuple[str, Any]] = [("id", np.arange(n))]
     if labels is not None:
         columns.append(("label", _label_column(labels, path)))
