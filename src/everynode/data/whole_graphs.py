@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from everynode.data.tables import Table, check_path, ending, make_table
+from everynode.data.tables import Table, check_path, ending, make_table, unpacked
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
@@ -60,9 +60,9 @@ def _read_networkx(path: Path, kind: str) -> Any:
 
     try:
         if kind == "json":
-            content = json.loads(path.read_text(encoding="utf-8-sig"))
-            edges = "edges" if "edges" in content else "links"
-            return networkx.node_link_graph(content, edges=edges)
+            with unpacked(path) as file:
+                content = json.loads(file.read())
+            return networkx.node_link_graph(content, edges="edges" if "edges" in content else "links")
         return networkx.read_graphml(path) if kind == "graphml" else networkx.read_gexf(path)
     except OSError:
         raise
