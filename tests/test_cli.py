@@ -451,11 +451,25 @@ def test_data_list(call, tmp_path):
     done = call("data", "list")
     assert done.returncode == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
-    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv"
+    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv generated"
     assert list(lines) == graphs.split()
     assert "not here" not in lines["citeseer"]
     assert "not here" in lines["cora"]
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_generated_graph_is_called_a_stand_in_wherever_it_is_used(call):
+    name = "generated-200x600x8x4"
+    said = "A generated stand-in, not real data"
+    flags = ("--epochs", 3, "--channels", 8)
+    for command in (("train", name, *flags), ("compare", name, "--seeds", 2, "--workers", 1, *flags), ("data", "check", name)):
+        text, told = call(*command), call(*command, "--json")
+        assert (text.returncode, told.returncode) == (0, 0), text.stderr
+        assert said in text.stdout
+        assert said in told.stdout
+    assert said in call("data", "list").stdout
+    paper = json.loads(call("train", name, "--preset", "paper", *flags, "--json").stdout)
+    assert paper["settings"]["lr_gnn"] == 0.01
 
 
 def test_data_list_json(call):

@@ -30,7 +30,7 @@ def report(
     preset
         Whose runs: those with the paper's settings, or with another preset: default, tuned, or a file of `everynode tune`.
     data_dir
-        Where the public graphs are; only the runs of ogbn-arxiv need it, to be recognised.
+        Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.store import Store

@@ -94,7 +94,7 @@ def results_tables(
     store
         The store of runs.
     data_dir
-        Only for ogbn-arxiv, whose files are not known beforehand.
+        Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import experiments

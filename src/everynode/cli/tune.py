@@ -146,7 +146,7 @@ def _study(
     start_from: Sequence[Path],
 ) -> Study:  # fmt: skip
     """The study that the flags describe."""
-    from everynode.data.entries import CATALOGUE
+    from everynode.data.entries import find
     from everynode.data.files import Root
     from everynode.experiments.study import Study, known_parameters, search_space
     from everynode.settings import objective_name
@@ -161,7 +161,7 @@ def _study(
         changes |= {"directed": True}
     if space:
         changes |= {"space": space.name}
-    digest = CATALOGUE[name].digest(split, Root.find(data.data_dir))
+    digest = find(name).digest(split, Root.find(data.data_dir))
     base = model.settings(name, split, objective)
     return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from everynode.data.entries import CATALOGUE, is_present
+from everynode.data.entries import STAND_IN, is_generated, is_present
+from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
@@ -24,6 +25,8 @@ BACKBONES = ("gcn", "gat", "gcnii")
 NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
 #: For ablations in which the paper does not say how deep GCNII is: 64 layers, its best, would take days on a laptop.
 SHALLOW: dict[str, tuple[tuple[str, Any], ...]] = {"gcn": (), "gat": (), "gcnii": (("layers", 8),)}
+#: The graph that generated ones may stand in for.
+REAL = "ogbn-arxiv"
 #: The file that papers before 2022 called Cornell.
 PAPERS_CORNELL = "cornell-legacy"
 
@@ -69,7 +72,7 @@ class Cell:
 
 @cache
 def _digest(dataset: str, split: str, root: Root) -> str:
-    return CATALOGUE[dataset].digest(split, root)
+    return find_graph(dataset).digest(split, root)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Experiment:
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
         for cell in self.cells():
-            entry = CATALOGUE[cell.dataset]
+            entry = find_graph(cell.dataset)
             if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
@@ -110,6 +113,17 @@ class Experiment:
             except (NoSettings, DataError):  # ... or a digest that is not known beforehand, of files that are missing
                 plan[cell] = []
         return plan, missing
+
+    def on_stand_in(self, graph: str) -> Experiment:
+        """The same on a generated graph instead of ogbn-arxiv: without a number of the paper, and nowhere called ogbn-arxiv."""
+        if not is_generated(graph):
+            raise UsageError(f"A stand-in is a generated graph, such as generated or generated-1000x5000. Got {graph!r}.")
+        if any(cell.dataset != REAL for cell in self.cells()):
+            raise UsageError(f"--stand-in is for experiments on {REAL} alone, such as arxiv; {self.id} is on other graphs.")
+        split = find_graph(graph).splits[0]
+        moved = [replace(cell, column=graph, dataset=graph, split=split, published=None) for cell in self.cells()]
+        name, title = f"{self.id}-stand-in", f"Stand-in for {REAL}"
+        return replace(self, id=name, title=title, reference=STAND_IN, about=STAND_IN, cells=lambda: moved)
 
 
 def published(*path: str) -> float | None:
