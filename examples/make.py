@@ -15,8 +15,14 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-FIRST = ["Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gia", "Hugo", "Ines", "Jan", "Kim", "Lea", "Max", "Nora", "Otto", "Pia", "Quin", "Rosa", "Sam", "Tess", "Uma", "Vito", "Wera", "Xeno", "Yara", "Zoe"]
-LAST = ["Abel", "Berg", "Conti", "Dahl", "Eder", "Fuchs", "Gray", "Horn", "Ito", "Jung", "Kern", "Lang", "Moser", "Nagy", "Olsen", "Pohl", "Rossi", "Sato", "Tran", "Urban", "Vogt", "Weiss"]
+FIRST = (
+    "ada", "ben", "cleo", "dan", "eva", "finn", "gia", "hugo", "ines", "jan", "kim", "lea", "max",
+    "nora", "otto", "pia", "quin", "rosa", "sam", "tess", "uma", "vito", "wera", "xeno", "yara", "zoe",
+)  # fmt: skip
+LAST = (
+    "abel", "berg", "conti", "dahl", "eder", "fuchs", "gray", "horn", "ito", "jung", "kern",
+    "lang", "moser", "nagy", "olsen", "pohl", "rossi", "sato", "tran", "urban", "vogt", "weiss",
+)  # fmt: skip
 
 
 def planted(rng: np.random.Generator, labels: np.ndarray, edges: int, within: float) -> np.ndarray:
@@ -33,6 +39,7 @@ def planted(rng: np.random.Generator, labels: np.ndarray, edges: int, within: fl
 
 
 def write(name: str, heads: list[str], rows: list[list[object]], delimiter: str = ",", encoding: str = "utf-8") -> None:
+    """A table as delimited text."""
     with (HERE / name).open("w", newline="", encoding=encoding) as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(heads)
@@ -48,7 +55,7 @@ def people() -> None:
     names: list[str] = []
     while len(names) < 400:
         name = f"{rng.choice(FIRST)}.{rng.choice(LAST)}"
-        names += [name.lower()] if name.lower() not in names else []
+        names += [name] if name not in names else []
     topics = {
         "design": "colour layout type icons sketch brand", "engineering": "kernel build test cache merge deploy",
         "sales": "quota lead client contract price region", "support": "ticket refund reply manual queue reset",

@@ -123,6 +123,18 @@ def arxiv_table() -> str:
     return "\n".join(lines)
 
 
+def reading_table() -> str:
+    lines = ["| | files, MB | seconds | of a core | peak memory, GB |", "|---|---|---|---|---|"]
+    found = result("read-million")
+    for kind, r in found["rows"].items():
+        for step, what in (("read", "read and sum up"), ("check", "`everynode.data.check`"), ("structure", "features from the structure")):
+            size = f"{r['file_mb']:.0f}" if step == "read" else ""
+            times = f"{r[f'{step}_seconds']:.0f} | {r[f'{step}_cpu_seconds']:.0f}"
+            lines.append(f"| {kind}: {what} | {size} | {times} | {r[f'{step}_peak_gb']:.1f} |")
+    lines += ["", f"One thread; the load of the machine was {found['load'][0]:.0f} on {found['cores']} cores (`{found['command']}`)."]
+    return "\n".join(lines)
+
+
 def cost_table() -> str:
     found = result("cost-model")
     lines = ["| | cross-entropy | ENC |", "|---|---|---|"]
@@ -200,9 +212,11 @@ def numbers() -> str:
     )
 
 
-def paper_table(experiment: str) -> str:
+def paper_table(experiment: str, preset: str = "paper") -> str:
     """An experiment of ``everynode reproduce`` with the paper's numbers, one table a panel."""
-    found = next(table for table in result("tables-paper") if table["id"] == experiment)
+    found = next((table for table in result(f"tables-{preset}") if table["id"] == experiment), None)
+    if found is None:
+        return "Not run yet."
     blocks = []
     for panel in dict.fromkeys(cell["panel"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["panel"] == panel]
@@ -292,6 +306,13 @@ REPRODUCED = (
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table, "verdicts": verdicts},
     "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
+    "docs/accuracy.md": {
+        "recipe": recipe_table,
+        "last-point": last_point_table,
+        "safe": safe_table,
+        "tuned": partial(paper_table, "semi-supervised", "tuned"),
+    },
+    "docs/own-graphs.md": {"reading": reading_table},
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,

@@ -119,7 +119,7 @@ def test_words_among_numbers_count_as_missing_and_are_said():
     column, _ = fit([1, 2, 3])
     features, notes = apply(column, ["1", "two", "3", ""])
     assert features[1].tolist() == features[3].tolist() == [0]
-    assert notes[0] == "column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
+    assert notes[0] == "Column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
     assert "2 missing values filled with the mean" in notes[1]
 
 
@@ -158,6 +158,12 @@ def test_text_is_scikit_learns_tf_idf():
     rows, notes = apply(column, new)
     np.testing.assert_allclose(rows, reference.transform(new).toarray(), rtol=1e-5)
     assert "2 rows without a known word" in notes[0]
+
+
+def test_words_that_tell_nothing_are_left_out():
+    column, _ = fit([f"person {name} works on {thing}" for name in "ABCDEFGHIJ" for thing in ("code", "tea")])
+    assert column.words == ("code", "tea")
+    assert fit([f"person {name}{name}" for name in "ABCDEFGHIJ"])[0].kind == "ignored"
 
 
 def test_vectors():

@@ -89,7 +89,7 @@ def test_what_was_understood(write):
     }  # fmt: skip
     assert (found.nodes, found.labelled, found.unlabelled, found.edges) == (5, 4, 1, 4)
     assert found.classes == {"blue": 2, "red": 2}
-    assert [note.text for note in found.repairs] == ["column 'age' of nodes.csv: 1 missing value filled with the mean."]
+    assert [note.text for note in found.repairs] == ["Column 'age' of nodes.csv: 1 missing value filled with the mean."]
     assert json.loads(json.dumps(found.to_dict()))["unlabelled"] == 1
     lines = str(found).splitlines()
     assert "nodes     5: 4 labelled, 1 unlabelled" in lines
@@ -132,18 +132,25 @@ def test_the_same_table_in_every_format_is_the_same_graph(write):
     Path("excel.csv").write_bytes(b"\xef\xbb\xbf" + PEOPLE.replace("\n", "\r\n").encode())
     Path("utf16.csv").write_bytes(PEOPLE.encode("utf-16"))
     Path("oldmac.csv").write_text(PEOPLE.replace("\n", "\r"), newline="")
+    Path("sep.csv").write_text("sep=;\n" + PEOPLE.replace(",", ";"))
     Path("comments.csv").write_text("# made by hand\n#\n" + PEOPLE)
     Path("quoted.csv").write_text(re.sub(r"([^,\n]+)", r'"\1"', PEOPLE))
     pairs = [
         ("nodes.tsv", "edges.txt"), ("nodes.parquet", "edges.parquet"), ("nodes.jsonl", "edges.jsonl"), ("nodes.csv.gz", links),
         ("semicolons.csv", "edges.csv"), ("bars.txt", "edges.csv"), ("excel.csv", "edges.csv"), ("utf16.csv", "edges.csv"),
-        ("oldmac.csv", "edges.csv"), ("comments.csv", "edges.csv"), ("quoted.csv", "edges.csv"), (frame, links),
+        ("oldmac.csv", "edges.csv"), ("comments.csv", "edges.csv"), ("sep.csv", "edges.csv"), ("quoted.csv", "edges.csv"), (frame, links),
         (frame.set_index("id"), links), (pa.table(frame), pa.table(links)), (frame.to_dict("list"), links.to_dict("list")),
     ]  # fmt: skip
     for nodes, edges in pairs:
         assert same(en.read(nodes, edges, label="team"), graph), (nodes, edges)
     Path("table").write_text(PEOPLE)
     assert same(en.read_csv("table", "edges.csv", label="team"), graph)
+
+    class Stream:  # as polars and others offer it
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table(frame).__arrow_c_stream__(requested_schema)
+
+    assert same(en.read(Stream(), "edges.csv", label="team"), graph)
     refused(".csv", ".parquet", nodes="table", label="team")
 
 
@@ -161,7 +168,17 @@ def test_quoted_newlines_and_delimiters_and_quotes(write):
 
 
 @pytest.mark.parametrize(
-    "text", ["1 2\n2 3\n", "1\t2\n2\t3\n", "1,2\n2,3\n", "# from to\n1 2\n2 3\n", "% comment\n1 2\n2 3\n", "1 2 9\n2 3 7\n"]
+    "text",
+    [
+        "1 2\n2 3\n",
+        "1\t2\n2\t3\n",
+        "1,2\n2,3\n",
+        "# from to\n1 2\n2 3\n",
+        "% comment\n1 2\n2 3\n",
+        "1 2 9\n2 3 7\n",
+        " 1   2\r\n 2   3 \r\n",
+        "\n\n1 2\n2\t 3\n",
+    ],
 )
 def test_bare_edge_lists(write, text):
     write(nodes_csv="id,label\n1,a\n2,b\n3,b\n", edges_txt=text)
@@ -193,6 +210,8 @@ def test_columns_under_any_name_and_in_any_order(write):
     assert graph.edge_weight.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
     assert graph.understood.weighted
     assert en.read("nodes.csv", "edges.csv", label="team", id="person", source="a", target="b").edge_weight is None
+    same_name = {"person": [7, 9], "friend": [8, 7]}
+    assert en.read("nodes.csv", same_name, id="person", label="team", directed=True).edge_index.tolist() == [[0, 2], [1, 0]]
     refused("'persn'", "did you mean 'person'", "team, person, x", id="persn")
 
 
@@ -298,6 +317,21 @@ def test_a_class_with_one_node_is_allowed_and_said(write):
     assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
 
 
+def test_classes_that_differ_in_capitals_are_asked_about(write):
+    write(nodes_csv="id,x,label\n1,1,Sales\n2,2,sales\n3,4,sales\n4,5,Sales\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.classes == ("Sales", "sales")
+    assert [note.text for note in graph.understood.warnings] == ["The classes 'Sales' and 'sales' differ in capitals only: are they one?"]
+
+
+def test_a_column_that_gives_the_label_away_is_named(write):
+    rows = [f"{i},{'ABC'[i % 3]},{'pq'[i % 2]},{'red' if i % 3 else 'blue'}" for i in range(30)]
+    write(nodes_csv="id,code,other,label\n" + "\n".join(rows), edges_csv="1,2\n2,3\n")
+    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    assert "Column 'code' of nodes.csv tells the label" in warning.text
+    assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
+
+
 # ---------------------------------------------------------------------- refused
 
 NODES, EDGES = "id,x,label\n1,1,a\n2,2,b\n3,5,b\n", "source,target\n1,2\n2,3\n"
@@ -312,6 +346,7 @@ BAD = {
     "infinity": ({"nodes_csv": "id,x,label\n1,1,a\n2,-inf,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "-inf", "1 such cell")),
     "too large": ({"nodes_csv": "id,x,label\n1,1,a\n2,1e300,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "1e+300")),
     "ragged": ({"nodes_csv": NODES + "4,6,b,9\n5,6\n"}, ("nodes.csv, row 5", "4 cells", "has 3", "2 such rows", "double quotes")),
+    "no name for the index": ({"nodes_csv": "x,label\n1,1,a\n2,2,b\n"}, ("nodes.csv, row 2", "3 cells", "lacks the name of a column")),
     "ragged with accents": ({"nodes_csv": (NODES + "4,é,b,9\n").encode("latin-1")}, ("nodes.csv, row 5", "4 cells")),
     "quote never closed": ({"nodes_csv": 'id,x,label\n1,1,a\n2,2,"b\n3,5,b\n'}, ("nodes.csv, row 3", "quote", "never closes")),
     "quote never closed earlier": ({"nodes_csv": 'id,x,label\n1,1,a\n2,"2,b\n3,5,b\n'}, ("nodes.csv, row 3", "quote")),

@@ -28,7 +28,7 @@ MADE_OF = {
 }
 #: How a missing value is written, besides as nothing at all.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
-TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
+TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
 DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
@@ -166,13 +166,15 @@ def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
 
 def as_booleans(cells: pa.ChunkedArray) -> Floats:
     """0 and 1; anything that is neither, nor yes, no, true or false, counts as missing."""
-    if is_text(cells):
-        lower = pc.utf8_lower(cells)
-        words = np.where(np.asarray(pc.is_in(lower, value_set=pa.array(TRUE))), 1.0, np.nan)
-        words[np.asarray(pc.is_in(lower, value_set=pa.array(FALSE)))] = 0.0
-        return np.where(np.isnan(words), as_booleans(pa.chunked_array([as_numbers(cells)])), words)
-    values = _floats(cells.cast(pa.float64()))
-    values[~np.isin(values, (0, 1))] = np.nan
+    if not is_text(cells):
+        values = _floats(cells.cast(pa.float64()))
+        values[~np.isin(values, (0, 1))] = np.nan
+        return values
+    lower = pc.utf8_lower(cells)
+    values = np.where(np.asarray(pc.is_in(lower, value_set=pa.array(TRUE))), 1.0, np.nan)
+    values[np.asarray(pc.is_in(lower, value_set=pa.array(FALSE)))] = 0.0
+    if np.isnan(values).sum() > cells.null_count:  # 1.0, perhaps
+        values = np.where(np.isnan(values), as_booleans(pa.chunked_array([as_numbers(cells)])), values)
     return values
 
 
@@ -191,8 +193,9 @@ def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
     if len(other):
         given = lengths[int(other[0])].as_py()
         raise DataError(f"{table.row(other[0])}, column {name!r} has a list of {given} where others have {width}: make them one length.")
+    present = np.asarray(cells.is_valid())
     values = np.full((len(cells), width), np.nan)
-    values[np.asarray(cells.is_valid())] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(-1, width)
+    values[present] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(present.sum(), width)
     return values
 
 

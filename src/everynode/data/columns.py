@@ -120,7 +120,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if kind == "text":
         return _fit_text(name, cells)
     if kind == "boolean":
-        return Column(name, kind, missing=bool(np.isnan(as_booleans(cells)).any()))
+        return Column(name, kind, missing=cells.null_count > 0)
     comma = comma_of(cells) if kind == "number" else ""
     values = _numbers(name, kind, comma, cells, table)
     missing = np.isnan(values).any(1)
@@ -149,11 +149,12 @@ def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
     from sklearn.feature_extraction.text import CountVectorizer
 
     documents = cells.drop_null().cast(pa.string()).to_pylist()
-    vectorizer = CountVectorizer(max_features=VOCABULARY, min_df=2 if len(documents) >= 10 else 1)
+    rare, common = (2, 0.9) if len(documents) >= 10 else (1, 1.0)  # a word of one row, or of nearly all rows, tells nothing
+    vectorizer = CountVectorizer(max_features=VOCABULARY, min_df=rare, max_df=common)
     try:
         counts = vectorizer.fit_transform(documents)
     except ValueError:  # scikit-learn's way to say that no word is left
-        return Column(name, "ignored", "no word occurs twice")
+        return Column(name, "ignored", "no word that some rows share")
     found = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1 + len(documents)) / (1 + found)) + 1
     return Column(name, "text", words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
@@ -166,7 +167,7 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
     """The features of every row from one column, n x its width, dense or sparse; what is missing or new is noted."""
     cells = clean(table[column.name], na)
     _check_shape(column.name, column.kind, cells, table)
-    where = f"column {column.name!r} of {table.where}"
+    where = f"Column {column.name!r} of {table.where}"
     if column.kind == "category":
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":

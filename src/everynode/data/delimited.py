@@ -29,6 +29,10 @@ HEAD = 1 << 16
 #: A record must be shorter than this, in bytes.
 BLOCK = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+#: What the lines before a table may be: comments, and Excel's line for the delimiter.
+COMMENT = r"[#%]|\"?sep=.\"?\s*$"
+#: Blanks around and between the cells of a space-separated list; the first group is what stays of them.
+RUN = r"(?m)^[ \t]+|[ \t]+(?=\r?$)|( )[ \t]+"
 #: Tried in this order; in the last one every byte is a letter.
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
 #: The byte order marks of UTF-16.
@@ -68,12 +72,12 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     columns = _cells(path, layout, encoding)
     if encoding in ("cp1252", "latin-1"):
         notes.warn(f"{path} is not UTF-8 and was read as {encoding}: if accents look wrong, save it as UTF-8.")
-    numbers = np.arange(layout.comments + 1, layout.comments + 1 + len(columns[0]))
+    numbers: Any = range(layout.comments + 1, layout.comments + 1 + len(columns[0]))
     blank = _blank_rows(columns)
     if len(blank):
         keep = np.ones(len(numbers), dtype=bool)
         keep[blank] = False
-        columns, numbers = [column.filter(pa.array(keep)) for column in columns], numbers[keep]
+        columns, numbers = [column.filter(pa.array(keep)) for column in columns], np.asarray(numbers)[keep]
         inside = blank[blank < np.flatnonzero(keep).max(initial=-1)]  # at the end of a file they are no news
         if len(inside):
             notes.repair(f"{counted(len(inside), 'blank row')} of {path} passed over.", len(inside))
@@ -84,7 +88,7 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     if not len(numbers) or names is None:
         raise DataError(f"{path} has a heading but no rows.")
     names = _check_names(names, path)
-    how = f"{counted(len(numbers), 'row')}, {counted(len(names), 'column')}, {DELIMITERS[layout.delimiter]}-separated"
+    how = f"{counted(len(names), 'column')}, {DELIMITERS[layout.delimiter]}-separated"
     how += ("" if encoding == "utf-8" else f", {encoding}") + (", no heading" if layout.names and not layout.comments else "")
     table = Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
     _check_quotes(table)
@@ -118,15 +122,15 @@ def _text(head: bytes) -> str:
 
 def _layout(text: str, path: Path, edges: bool) -> _Layout:
     lines = re.split(r"\r\n|\r|\n", text)
-    comments = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith(("#", "%"))), 0)
+    comments = next((number for number, line in enumerate(lines) if line.strip() and not re.match(COMMENT, line)), 0)
     body = "\n".join(lines[comments:])
-    records = {delimiter: _records(body, delimiter) for delimiter in DELIMITERS if delimiter != " " or edges}
+    records = {d: _records(re.sub(RUN, r"\1", body) if d == " " else body, d) for d in DELIMITERS if d != " " or edges}
     # the delimiter that cuts the first row, and then the most rows into as many cells; of several, the one that cuts the most
     scores = {d: (np.mean([len(r) == len(rows[0]) for r in rows]), d != " ", len(rows[0])) for d, rows in records.items() if rows}
     delimiter = max((d for d in scores if scores[d][2] > 1), key=lambda d: scores[d], default=",")
     first = records[delimiter][0] if records[delimiter] else [""]
-    heading = re.sub(r"^[#%]\s*", "", lines[comments - 1]) if comments else ""
-    named = next(csv.reader([heading], delimiter=delimiter), [])
+    heading = lines[comments - 1] if comments and lines[comments - 1][:1] in ("#", "%") else ""
+    named = next(csv.reader([heading.lstrip("#% ")], delimiter=delimiter), [])
     if 1 < len(named) == len(first):
         return _Layout(delimiter, len(first), comments, tuple(name.strip() for name in named))
     bare = ending(path) in ("edges", "edgelist", "el") or delimiter == " " or len(records[delimiter]) == 1
@@ -162,11 +166,12 @@ def _check_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
         list(range(len(names))), list(range(1, len(names) + 1))
     ):  # fmt: skip
         raise DataError(f"{path}, row 1 holds numbers where column names are expected: add a heading.")
-    named = [name or f"column {i + 1}" for i, name in enumerate(names)]
-    for i, name in enumerate(named):
-        if name in named[:i]:
-            raise DataError(f"{path}, row 1: the columns {named.index(name) + 1} and {i + 1} are both named {name!r}. Rename one.")
-    return tuple(named)
+    places: dict[str, int] = {}
+    for place, name in enumerate((name or f"column {i}" for i, name in enumerate(names, 1)), 1):
+        if name in places:
+            raise DataError(f"{path}, row 1: the columns {places[name]} and {place} are both named {name!r}. Rename one.")
+        places[name] = place
+    return tuple(places)
 
 
 # ---------------------------------------------------------------------- reading all of it
@@ -195,10 +200,12 @@ def _cells(path: Path, layout: _Layout, encoding: str) -> list[pa.ChunkedArray]:
         raise DataError(f"{path} cannot be read as a table ({str(error).splitlines()[0].rstrip('.')}).") from error
     if ragged:
         first = ragged[0]
-        quote = " A double quote that opens there may never close." if "\n" in first.text.strip() else ""
+        hint = " A double quote that opens there may never close." if "\n" in first.text.strip() else ""
+        if first.number == layout.comments + 2 and first.actual_columns == first.expected_columns + 1:
+            hint = " Or the heading lacks the name of a column."
         raise DataError(
             f"{path}, row {first.number} has {counted(first.actual_columns, 'cell')} where the first row has {first.expected_columns} "
-            f"({counted(len(ragged), 'such row')}): put cells that hold a {DELIMITERS[layout.delimiter]} in double quotes.{quote}"
+            f"({counted(len(ragged), 'such row')}): put cells that hold a {DELIMITERS[layout.delimiter]} in double quotes.{hint}"
         )
     return columns
 
@@ -213,7 +220,7 @@ def _parse(path: Path, layout: _Layout, encoding: str, ragged: list[Any]) -> lis
 
     with unpacked(path) as file:
         table = pa.csv.read_csv(
-            file,
+            io.BytesIO(re.sub(RUN.encode(), rb"\1", file.read())) if layout.delimiter == " " and encoding != "utf-16" else file,
             # one thread: only then are the rows of the errors known
             pa.csv.ReadOptions(column_names=names, use_threads=False, encoding=encoding, skip_rows=layout.comments, block_size=BLOCK),
             pa.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=note),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.data.cells import clean, is_text, numpy_array, shape_of
+from everynode.data.columns import Column
 from everynode.data.ids import natural
 from everynode.data.tables import Table, where_true
 from everynode.data.understood import Notes, counted
@@ -18,6 +19,9 @@ from everynode.errors import DataError
 
 #: How the parts of a split may be written, in lower case.
 PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+
+#: A column gives the label away only if its values were seen with it this often, on average.
+SEEN = 5
 
 
 class Labels(NamedTuple):
@@ -44,9 +48,9 @@ def read_labels(
     if is_text(column):
         _count_spaces(column, cells, table, name, notes)
         _note_spelling(column, cells, name, notes)
-    present = pc.unique(text.drop_null())
+    fitting = classes is None
     if classes is None:
-        classes = sorted(natural(pa.chunked_array([present])))
+        classes = sorted(natural(pa.chunked_array([pc.unique(text.drop_null())])))
         _check_classes(classes, text, table, name)
     codes = numpy_array(pc.fill_null(pc.index_in(text, value_set=pa.array([str(c) for c in classes], pa.string())), -1), np.int64)
     codes[np.asarray(text.is_null())] = -1
@@ -58,14 +62,36 @@ def read_labels(
             len(new),
         )
     labels = Labels(codes, tuple(classes))
-    rare = [c for c, count in labels.counts().items() if count == 1]
+    if fitting:
+        _warn(labels, notes)
+    return labels
+
+
+def _warn(labels: Labels, notes: Notes) -> None:
+    """What is odd about the classes, but allowed."""
+    rare = [name for name, count in labels.counts().items() if count == 1]
     if rare:
         names = ", ".join(rare[:10]) + (" and others" if len(rare) > 10 else "")
-        notes.warn(
-            f"Classes of one node, which cannot be both learned and tested: {names}.",
-            len(rare),
-        )
-    return labels
+        notes.warn(f"Classes of one node, which cannot be both learned and tested: {names}.", len(rare))
+    spelled: dict[str, Hashable] = {}
+    for name in labels.classes:
+        other = spelled.setdefault(str(name).casefold(), name)
+        if other != name:
+            notes.warn(f"The classes {other!r} and {name!r} differ in capitals only: are they one?")
+
+
+def warn_of_giveaways(table: Table, columns: Iterable[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:
+    """Say which columns tell the label by themselves: what is only known once the label is known is no feature."""
+    known = np.flatnonzero(labels.codes >= 0)
+    for column in columns:
+        if column.kind == "category" and len(column.words) * SEEN <= len(known):
+            values = np.asarray(clean(table[column.name], na).combine_chunks().dictionary_encode().indices.fill_null(-1))[known]
+            different = len(np.unique(values))
+            if different > 1 and different == len(np.unique(np.stack([values, labels.codes[known]]), axis=1).T):
+                notes.warn(
+                    f"Column {column.name!r} of {table.where} tells the label of every labelled node: if it is not known before the "
+                    "label, leave it out."
+                )
 
 
 def _as_text(cells: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from everynode.data.columns import fit_column
 from everynode.data.ids import check_unique, natural, texts
-from everynode.data.labels import read_labels, read_split
+from everynode.data.labels import read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
 from everynode.data.roles import check_heading, find_features, find_roles
 from everynode.data.structure import structural_features
 from everynode.data.tables import Table, open_table
-from everynode.data.understood import Notes, Taken, Understood
+from everynode.data.understood import Notes, Taken, Understood, counted
 from everynode.data.whole_graphs import Whole, is_whole, read_whole
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
@@ -75,12 +76,13 @@ def read(
     links = read_links(ties, roles, ids, unknown, notes)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
-        wanted, structural = find_features(features, people, roles)
-        columns = Recipe.fit(people, wanted, na).columns
-        given = 0 if whole.features is None or "all" not in (features or ()) else int(whole.features.shape[1])
+        wanted = find_features(features, people, roles)
+        columns = tuple(fit_column(column, kind, people, na) for column, kind in wanted.columns.items())
+        matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
+        structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
         unit = 1.0 if links.weight is None else float(links.weight.mean())
-        recipe = Recipe(columns, roles, labels.classes, structural, given, unit)
-        recipe = dataclasses.replace(recipe, structural=structural or not recipe.feature_names)
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit)
+        warn_of_giveaways(people, columns, labels, notes, na)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
         links.pairs,
@@ -94,8 +96,8 @@ def read(
     )
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
-        files={table.where: table.how for table in (people, ties) if table.how},
-        columns=_taken(recipe, roles),
+        files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
+        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
@@ -149,6 +151,6 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
 
 
 def _taken(recipe: Recipe, roles: Mapping[str, str]) -> tuple[Taken, ...]:
-    used = [Taken(roles[role], role) for role in ("id", "label", "split") if role in roles]
+    used = [Taken(roles[role], role) for role in ("id", "label", "split") if roles.get(role)]
     ends = [Taken(roles[role], role) for role in ("source", "target", "weight") if role in roles]
     return (*used, *(column.taken for column in recipe.columns), *ends)

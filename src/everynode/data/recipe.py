@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from everynode.data.cells import KINDS, Kind
-from everynode.data.columns import Column, column_values, fit_column
+from everynode.data.cells import KINDS
+from everynode.data.columns import Column, column_values
 from everynode.data.tables import Table
 from everynode.data.understood import Notes
 from everynode.errors import DataError
@@ -60,11 +60,6 @@ class Recipe:
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(f"This is not a recipe that everynode wrote ({wrong}).") from None
-
-    @classmethod
-    def fit(cls, table: Table, wanted: Mapping[str, Kind | None], na: Sequence[str] = ()) -> Recipe:
-        """The recipe for the wanted columns, each with its kind where that is given."""
-        return cls(tuple(fit_column(name, kind, table, na) for name, kind in wanted.items()))
 
     def apply(self, table: Table, notes: Notes, na: Sequence[str] = ()) -> list[Any]:
         """The features of a table's rows, a block for each column; what is missing or new is noted."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +52,8 @@ def find_roles(asked: Mapping[str, str | None], nodes: Table | None, edges: Tabl
                 table[column]
                 roles[role] = column
         else:
-            column = _usual(role, table, {*asked.values(), *roles.values()}, recipe)
+            others = [other for other in asked if (other in OF_EDGES) == (role in OF_EDGES)]
+            column = _usual(role, table, {taken for other in others for taken in (asked[other], roles.get(other))}, recipe)
             if column is not None:
                 roles[role] = column
     if roles["source"] == roles["target"]:
@@ -83,24 +84,33 @@ def check_heading(edges: Table, roles: dict[str, str], asked: Mapping[str, str |
     for role in OF_EDGES:
         if role in roles:
             roles[role] = f"column {names.index(roles[role]) + 1}"
-    return dataclasses.replace(edges.without_heading(), how=edges.how.replace(" rows", " rows and no heading"))
+    return edges.without_heading()
 
 
-def find_features(features: str | Sequence[str] | None, nodes: Table, roles: Mapping[str, str]) -> tuple[dict[str, Kind | None], bool]:
-    """The columns to make features of, each with its kind if that was said, and whether the structure shall give some too."""
+class Wanted(NamedTuple):
+    """Where the features shall come from."""
+
+    #: The columns, each with its kind if that was said.
+    columns: dict[str, Kind | None]
+    #: Whether a matrix that the file gives is wanted.
+    matrix: bool
+    #: Whether the structure shall give some too.
+    structure: bool
+
+
+def find_features(features: str | Sequence[str] | None, nodes: Table, roles: Mapping[str, str]) -> Wanted:
+    """What the words for the features stand for."""
     used = {roles[role]: role for role in ("id", "label", "split") if role in roles}
     wanted: dict[str, Kind | None] = {}
-    structural = features is None
-    words = features.split(",") if isinstance(features, str) else features or ()
-    for word in (word.strip() for word in words):
-        if word == ALL and ALL not in nodes.columns:
-            wanted |= {name: None for name in nodes.columns if name not in used}
-        elif word == STRUCTURE and STRUCTURE not in nodes.columns:
-            structural = True
+    words = [word.strip() for word in (features.split(",") if isinstance(features, str) else features or (STRUCTURE,))]
+    special = {word for word in words if word in (ALL, STRUCTURE) and word not in nodes.columns}
+    for word in words:
+        if word in special:
+            wanted |= {name: None for name in nodes.columns if word == ALL and name not in used}
         else:
             column, _, kind = word.rpartition(":") if word not in nodes.columns and ":" in word else (word, "", "")
             nodes[column]
             if column in used:
                 raise UsageError(f"Column {column!r} is the {used[column]}: it cannot be a feature too.")
             wanted[column] = kind or None  # type: ignore[assignment]  # what is no kind is refused when the column is fitted
-    return wanted, structural
+    return Wanted(wanted, ALL in special, STRUCTURE in special)

@@ -56,9 +56,9 @@ def _positions(adjacency: scipy.sparse.csr_array, degree: Floats) -> Floats:
     """
     n = adjacency.shape[0]
     scale = scipy.sparse.diags_array(1 / np.sqrt(np.maximum(degree, 1)))
-    operator = scipy.sparse.csr_array(scale @ adjacency @ scale)
+    operator = scipy.sparse.csr_array(scale @ adjacency @ scale, dtype=np.float32)  # half the memory to go through, thirty times
     width = min(POSITIONS + 1, max(1, n // 2))
-    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((n, min(n, width + 8))))[0]
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((n, min(n, width + 8)), dtype=np.float32))[0]
     for done in range(1, ROUNDS + 1):
         basis = (basis + operator @ basis) / 2
         if done % ORTHOGONAL == 0:

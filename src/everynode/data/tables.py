@@ -37,7 +37,7 @@ class Table:
     #: The file, or what else to call the table in a sentence.
     where: str
     columns: Mapping[str, pa.ChunkedArray]
-    #: How it was read, in a few words.
+    #: How it was read, in a few words; empty for a table that is in no file of its own.
     how: str = ""
     #: What a row is called: "row" as a spreadsheet counts them (the heading is row 1), "line", "node", "edge", or "record".
     unit: str = "record"
@@ -79,7 +79,8 @@ class Table:
             f"column {i + 1}": pa.chunked_array([pa.array([name], pa.string()), *column.chunks])
             for i, (name, column) in enumerate(self.columns.items())
         }
-        return dataclasses.replace(self, columns=columns, numbers=[self.numbers[0] - 1, *self.numbers[: self.num_rows]])
+        numbers = np.concatenate([[self.numbers[0] - 1], self.numbers])
+        return dataclasses.replace(self, columns=columns, numbers=numbers, how=f"{self.how}, no heading")
 
 
 def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | None = None) -> Table:
@@ -124,10 +125,9 @@ def check_path(path: Path) -> None:
 
 def unpacked(path: Path) -> BinaryIO:
     """A file to read from, unpacked if gzip packed it, whatever it is called."""
-    file = path.open("rb")
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")
 
 
 def where_true(mask: pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -192,9 +192,8 @@ def _read_parquet(path: Path) -> Table:
         table = pq.read_table(path)
     except (pa.ArrowException, ValueError) as error:
         raise DataError(f"{path} is not a Parquet file: {str(error).splitlines()[0].rstrip('.')}.") from error
-    how = f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}, Parquet"
     columns = zip(table.column_names, table.columns, strict=True)
-    return make_table(str(path), columns, how, "record", range(1, table.num_rows + 1))
+    return make_table(str(path), columns, f"{counted(table.num_columns, 'column')}, Parquet", "record", range(1, table.num_rows + 1))
 
 
 def _read_json_lines(path: Path) -> Table:
@@ -210,7 +209,7 @@ def _read_json_lines(path: Path) -> Table:
         raise DataError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8.") from None
     names = dict.fromkeys(name for row in rows for name in row)
     columns = [(name, [row.get(name) for row in rows]) for name in names]
-    return make_table(str(path), columns, f"{counted(len(rows), 'row')}, {counted(len(names), 'column')}, JSON lines", "line", numbers)
+    return make_table(str(path), columns, f"{counted(len(names), 'column')}, JSON", "line", numbers)
 
 
 def _json_object(line: str, where: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from everynode.data.tables import Table, check_path, ending, make_table
+from everynode.data.tables import Table, check_path, ending, make_table, unpacked
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
@@ -60,9 +60,9 @@ def _read_networkx(path: Path, kind: str) -> Any:
 
     try:
         if kind == "json":
-            content = json.loads(path.read_text(encoding="utf-8-sig"))
-            edges = "edges" if "edges" in content else "links"
-            return networkx.node_link_graph(content, edges=edges)
+            with unpacked(path) as file:
+                content = json.loads(file.read())
+            return networkx.node_link_graph(content, edges="edges" if "edges" in content else "links")
         return networkx.read_graphml(path) if kind == "graphml" else networkx.read_gexf(path)
     except OSError:
         raise
@@ -78,7 +78,7 @@ def _tables(graph: Any, path: Path, kind: str) -> Whole:
     people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
     names = dict.fromkeys(key for row in people for key in row if key != "id")
     columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
-    nodes = make_table(str(path), columns, f"{counted(len(ids), 'node')}, {kind}", "node", ids)
+    nodes = make_table(str(path), columns, kind, "node", ids)
     ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
     names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
     columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
@@ -118,7 +118,7 @@ def _read_npz(path: Path, notes: Notes) -> Whole:
     for what, array in (("features", features), ("labels", labels)):
         if array is not None and (array.ndim > 2 or array.shape[0] != n):
             raise DataError(f"{path}: there are {n:,} nodes but the {what} are {' x '.join(map(str, array.shape))}.")
-    how = f"{counted(n, 'node')}, NumPy archive ({', '.join(sorted(arrays))})"
+    how = f"NumPy archive ({', '.join(sorted(arrays))})"
     columns: list[tuple[str, Any]] = [("id", np.arange(n))]
     if labels is not None:
         columns.append(("label", _label_column(labels, path)))

@@ -61,7 +61,8 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, lab
 
     ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
     the two nodes of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``:
-    :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over nodes and edges are taken in float64.
+    :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over nodes and edges are
+    taken in float64.
     """
     n, width = x.shape
     k = logits.shape[1]

@@ -150,8 +150,8 @@ def _probabilities(fit: Fit) -> Html:
     after, before = fit.quality[part]["ece"].value, fit.ece_before[part]
     if fit.model.calibrate:
         text = (
-            f"All logits are divided by one temperature, {number(fit.model.temperature_, 2)}, chosen on the validation nodes; it changes no "
-            f"prediction. On the {part} nodes the calibration error goes from {_percent(before)}% to {_percent(after)}%."
+            f"All logits are divided by one temperature, {number(fit.model.temperature_, 2)}, chosen on the validation nodes; it changes "
+            f"no prediction. On the {part} nodes the calibration error goes from {_percent(before)}% to {_percent(after)}%."
         )
     else:
         text = f"Probabilities are as trained (`--no-calibrate`). On the {part} nodes the calibration error is {_percent(before)}%."
@@ -243,9 +243,9 @@ def _training(fit: Fit) -> Html:
         cells = (significant(weight), significant(first), significant(then), significant(weight * then))
         rows.append([h("th", TERMS[name], scope="row"), *(h("td", text) for text in cells)])
     note = (
-        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s; the dashed line is the epoch that validation chose. CE learns the "
-        "labels; MI makes the predictions of all nodes sure and of every class; TV lets neighbours agree where their features do; CVG lets "
-        "two halves of the labels pull the same way."
+        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s; the dashed line is the epoch that validation chose. "
+        "CE learns the labels; MI makes the predictions of all nodes sure and of every class; TV lets neighbours agree where their "
+        "features do; CVG lets two halves of the labels pull the same way."
     )
     heads = ["term", "weight", "at first", f"at epoch {best}", "times its weight"]
     terms = listed(heads, rows, "The terms before they are weighted")
