@@ -147,7 +147,12 @@ def cost_table() -> str:
         errors = [model["relative_errors"] for model in models]
         cells = [f"{100 * error['median']:.0f} %, {100 * error['worst']:.0f} %" for error in errors]
         what = "time" if kind == "seconds" else "memory"
-        lines.append(f"| *median and largest error of the {what}* | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| *median and largest error of the {what}, {models[0]['points']} and {models[1]['points']} points* | {' | '.join(cells)} |"
+        )
+        if "over_measured_on_smaller" in models[0]:
+            cells = [f"{model['over_measured_on_smaller']:.1f} times" for model in models]
+            lines.append(f"| *what the model says of smaller graphs, against what they take* | {' | '.join(cells)} |")
     ranges = {name: [row[name] for row in found["rows"]] for name in ("nodes", "edges", "channels")}
     spans = ", ".join(f"{min(values):,} to {max(values):,} {name}" for name, values in ranges.items())
     lines += ["", f"{len(found['rows'])} points, {spans}; load of the machine {found['load'][2]:.1f} on {found['cores']} cores."]
