@@ -19,8 +19,9 @@ the way back together with the rest of the objective, for nothing. How S is made
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +60,15 @@ class Trace:
         return drop(active, p, level.pick(noise))
 
 
+class Shared(NamedTuple):
+    """How two halves are shared out among processes: each has some of their nodes."""
+
+    #: How many nodes the halves have in all processes together.
+    sizes: tuple[int, int]
+    #: Makes a tensor, in place, the sum of those of all processes; None if there is one only.
+    add_up: Callable[[Tensor], object] | None = None
+
+
 class Curvature:
     """The sweeps through a network, along the values of its last training pass, over a receptive field."""
 
@@ -83,26 +93,28 @@ class Curvature:
         if any(layer.alpha for layer in self.layers):
             self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor]) -> Tensor:
+    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], shared: Shared | None = None) -> Tensor:
         """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
 
         ``labels``: those of the nodes in question; ``halves``: positions among these.
         """
         known = Known()
         with torch.no_grad():
-            value = self._sweep(labels, halves, known)
+            value = self._sweep(labels, halves, shared or Shared((len(halves[0]), len(halves[1]))), known)
         return known.function(value)
 
-    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], known: Known) -> Tensor:
+    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], shared: Shared, known: Known) -> Tensor:
         """The value of the cosine; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
-        for weights, half in zip(share, halves, strict=True):
-            weights.index_fill_(0, half, 1.0 / len(half))
+        for weights, half, size in zip(share, halves, shared.sizes, strict=True):
+            weights.index_fill_(0, half, 1.0 / size)
         residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
         top = share * residual  # 2 x n x k: the gradient at the logits
         both, gradients = self._nothing()
         downs = self._back(top, gradients)
+        if shared.add_up:
+            shared.add_up(both)
 
         # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1, and the same with 1 and 2 exchanged.
         (square_1, dot), (_, square_2) = (both @ both.T).tolist()

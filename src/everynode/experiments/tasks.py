@@ -20,7 +20,8 @@ from everynode.experiments.run import Run, Task
 from everynode.graph import Graph
 from everynode.metrics import confusion, scores
 from everynode.training import Fitted, fit
-from everynode.training.loop import Report, build
+from everynode.training.loop import Report
+from everynode.training.whole import build
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 
 #: Significant digits of the numbers in a curve.

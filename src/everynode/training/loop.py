@@ -1,4 +1,4 @@
-"""The loop: one step of Adam on the objective, one look at the validation nodes, until patience runs out."""
+"""The loop: an epoch of Adam on the objective, one look at the validation nodes, until patience runs out."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from everynode.backbones import Network
-from everynode.errors import DataError, EverynodeError
+from everynode.disk import DiskGraph
+from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.graph import Graph
 from everynode.metrics import accuracy
-from everynode.objectives import ENC
-from everynode.settings import Settings
+from everynode.settings import Batches, Settings
+from everynode.training.batches.ranks import Ranks
+from everynode.training.batches.work import Batched
 from everynode.training.checkpoint import TrainingState
 from everynode.training.memory import reused_memory
+from everynode.training.whole import WholeGraph
 
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
@@ -57,26 +60,29 @@ class Fitted:
         return len(self.history["total"])
 
 
-def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Network, ENC, torch.optim.Adam]:
-    """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
-    if graph.num_classes < 2:
-        raise DataError(f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes.")
-    network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.network_options())
-    network.to(device=graph.labels.device, dtype=graph.dtype)
-    objective = ENC(graph, fold=fold, seed=seed, **settings.objective_options()).to(graph.labels.device)
-    groups = network.parameter_groups()
-    optimiser = torch.optim.Adam(
-        [
-            {"params": groups["gnn"], "lr": settings.lr_gnn, "weight_decay": settings.wd_gnn},
-            {"params": groups["oc"], "lr": settings.lr_oc, "weight_decay": settings.wd_oc},
-        ],
-        fused=True,
-    )
-    return network, objective, optimiser
+class Work(Protocol):
+    """What an epoch is made of."""
+
+    network: Network
+    objective: nn.Module
+    optimiser: torch.optim.Optimizer
+    #: How many steps an epoch has.
+    steps: int
+    #: How many of them are done in the epoch in hand, and the sums of the terms (and ``total``) over these.
+    step: int
+    sums: dict[str, float]
+
+    def advance(self, epoch: int) -> None:
+        """Do the next step."""
+        ...
+
+    def validate(self) -> dict[str, float]:
+        """``val_loss`` and ``val_accuracy``, and whatever else is to be in the history."""
+        ...
 
 
 def fit(
-    graph: Graph,
+    graph: Graph | DiskGraph,
     settings: Settings | None = None,
     *,
     fold: int = 0,
@@ -85,23 +91,29 @@ def fit(
     checkpoint: Path | str | None = None,
     checkpoint_every: float = 1.0,
     watch: Tensor | None = None,
+    batches: Batches | None = None,
+    ranks: Ranks | None = None,
 ) -> Fitted:
     """Train on one fold of a graph and return the network with the weights of its best validation epoch.
 
     With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, and when
     interrupted) and training goes on from it if it is there; it then ends bit for bit where it would have ended undisturbed.
-    Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
-    whose accuracy after each epoch is kept in the history and decides nothing.
+    Ctrl-C ends the training after the step in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
+    whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time.
+    ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
     """
-    settings = settings or Settings()
+    settings, ranks = settings or Settings(), ranks or Ranks()
     checkpoint = None if checkpoint is None else Path(checkpoint)
-    val = graph.nodes("val", fold)
-    if not len(val):
-        raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
-    val_labels = graph.labels[val]
-    looked_at = val if watch is None else torch.cat([val, watch])
-    network, objective, optimiser = build(graph, settings, fold=fold, seed=seed)
-    identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
+    work: Work
+    if batches:
+        work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=ranks)
+    elif isinstance(graph, DiskGraph):
+        raise UsageError(f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size).")
+    else:
+        work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
+    network = work.network
+    what = (settings, fold, seed, graph.digest, *([batches, ranks.size] if batches else []))
+    identity = hashlib.sha256(repr(what).encode()).hexdigest()
     history: dict[str, list[float]] = {}
     best: dict[str, Tensor] = {}
     best_key, best_epoch, epoch = (-math.inf, -math.inf), -1, 0
@@ -111,72 +123,55 @@ def fit(
         state = TrainingState.load(checkpoint, identity) if checkpoint else None
         if state:
             try:
-                best = state.restore(network, objective, optimiser)
+                best = state.restore(network, work.objective, work.optimiser)
             except (RuntimeError, KeyError, ValueError, TypeError) as error:
                 raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
             history, best_epoch, best_key = state.history, state.best_epoch, state.best_key
             epoch, before = state.epoch, state.seconds
+            work.step, work.sums = state.step, state.sums
+        ranks.agree_on("graph, settings and state", int(identity[:8], 16) + epoch * work.steps + work.step)
         start = saved = time.perf_counter()
 
         def keep(path: Path) -> None:
             seconds = before + time.perf_counter() - start
-            TrainingState.capture(network, objective, optimiser, best, identity, history, best_epoch, best_key, epoch, seconds).save(path)
+            TrainingState.capture(
+                network, work.objective, work.optimiser, best, identity, history, best_epoch, best_key, epoch, seconds, work.step, work.sums
+            ).save(path)
 
-        while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not interrupt.is_set():
-            row = step(network, objective, optimiser, graph)
-            if not math.isfinite(row["total"]):
-                raise EverynodeError(f"The loss became {row['total']} in epoch {epoch}: lower the learning rates or the terms' weights.")
-            row |= validate(network, graph, looked_at, val_labels, watch)
-            if not math.isfinite(row["val_loss"]):
-                why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
+        while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not ranks.any(interrupt.is_set()):
+            work.advance(epoch)
+            if not math.isfinite(work.sums["total"]):
+                why = f"The loss became {work.sums['total']} in epoch {epoch}: lower the learning rates or the terms' weights."
                 raise EverynodeError(why)
-            for name, value in row.items():
-                history.setdefault(name, []).append(value)
-            # Higher is better, ties by loss; with select="loss" the loss alone counts.
-            key = (row["val_accuracy"] if settings.select == "accuracy" else 0.0, -row["val_loss"])
-            if key > best_key:
-                best_key, best_epoch = key, epoch
-                best = {name: value.detach().clone() for name, value in network.state_dict().items()}
-            epoch += 1
-            if report:
-                report(epoch - 1, row)
-            if checkpoint and time.perf_counter() - saved >= checkpoint_every:
+            if work.step == work.steps:
+                row = {name: total / work.steps for name, total in work.sums.items()} | work.validate()
+                if not math.isfinite(row["val_loss"]):
+                    why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
+                    raise EverynodeError(why)
+                for name, value in row.items():
+                    history.setdefault(name, []).append(value)
+                # Higher is better, ties by loss; with select="loss" the loss alone counts.
+                key = (row["val_accuracy"] if settings.select == "accuracy" else 0.0, -row["val_loss"])
+                if key > best_key:
+                    best_key, best_epoch = key, epoch
+                    best = {name: value.detach().clone() for name, value in network.state_dict().items()}
+                epoch += 1
+                work.step, work.sums = 0, {}
+                if report:
+                    report(epoch - 1, row)
+            if checkpoint and ranks.first and time.perf_counter() - saved >= checkpoint_every:
                 keep(checkpoint)
                 saved = time.perf_counter()
         seconds = before + time.perf_counter() - start
-        if checkpoint:
+        if checkpoint and ranks.first:
             keep(checkpoint)
+        stopped = ranks.any(interrupt.is_set())
     if not best:
         raise KeyboardInterrupt
     network.load_state_dict(best)
     network.eval()
     metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
-    stopped = interrupt.is_set()
     return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
-
-
-def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
-    """One training step; each term before weighting, and ``total``."""
-    network.train()
-    terms = objective.breakdown(network(graph), network)
-    optimiser.zero_grad()
-    terms["total"].backward()
-    optimiser.step()
-    return {name: value.item() for name, value in terms.items()}
-
-
-def validate(network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None) -> dict[str, float]:
-    """``val_loss`` and ``val_accuracy``; and ``test_accuracy``, where there are test nodes to ``watch``.
-
-    ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
-    """
-    network.eval()
-    with torch.no_grad():
-        logits, watched = network(graph, looked_at).tensor_split([len(labels)])
-        row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
-        if watch is not None and len(watch):
-            row["test_accuracy"] = accuracy(watched, graph.labels[watch])
-    return row
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:

@@ -1,0 +1,209 @@
+"""A graph in a folder: its features stay on disk and are read as they are needed, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import tempfile
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from everynode.errors import DataError
+from everynode.graph import Split, labelled_nodes
+from everynode.neighbours import Neighbours
+from everynode.tidy import check_labels, check_split, tidy_edges, tidy_split
+
+FORMAT = 1
+CARD = "graph.json"
+#: So many bytes of a file are looked at before they are given back to the system; and arrays below this size stay in memory.
+RESIDENT = 1024**3
+#: Rows that are read or written at once.
+ROWS = 65536
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiskGraph:
+    """An undirected graph without edge weights whose features and neighbours are files. Open one, or :meth:`write` it first.
+
+    The folder holds ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours, CSR), ``labels.npy``
+    and ``train.npy``, ``val.npy``, ``test.npy``. In memory are 8 bytes a node for ``crow``, as many for the degrees and for the labels;
+    features and ``col`` are mapped, and the pages that were looked at are given back after every GB.
+    """
+
+    folder: Path
+    name: str
+    classes: tuple[Hashable, ...]
+    features: npt.NDArray[np.float32]
+    neighbours: Neighbours
+    labels: Tensor
+    splits: tuple[Split, ...]
+    #: Of the content.
+    digest: str
+    _looked_at: list[int] = field(default_factory=lambda: [0])
+
+    dtype = torch.float32
+    directed = False
+
+    @classmethod
+    def open(cls, folder: Path | str) -> DiskGraph:
+        """The graph in a folder that :meth:`write` has written."""
+        folder = Path(folder)
+        try:
+            card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+            if card["format"] != FORMAT:
+                raise DataError(f"{folder / CARD} is of format {card['format']}, not {FORMAT}: a newer everynode wrote it.")
+            crow, labels, *parts = (np.load(folder / f"{name}.npy") for name in ("crow", "labels", *Split._fields))
+            features, col = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("features", "col"))
+            classes, name, digest = tuple(card["classes"]), str(card["name"]), str(card["digest"])
+        except FileNotFoundError as error:
+            raise DataError(f"{folder} is not a graph's folder: {Path(error.filename).name} is missing; write it again.") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{folder} cannot be read as a graph ({error}): write it again.") from error
+        n = len(labels)
+        if features.shape[:1] != (n,) or len(crow) != n + 1 or crow[-1] != len(col):
+            raise DataError(f"The files of {folder} are not of one graph ({n} labels, {len(features)} rows of features): write it again.")
+        split = Split(*(torch.from_numpy(part) for part in parts))
+        return cls(folder, name, classes, features, Neighbours(crow, col), torch.from_numpy(labels), (split,), digest)
+
+    @classmethod
+    def write(
+        cls,
+        folder: Path | str,
+        features: npt.NDArray[Any] | Iterable[npt.NDArray[Any]],
+        edge_index: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        *,
+        split: Sequence[Any],
+        classes: Sequence[Hashable],
+        name: str = "graph",
+    ) -> DiskGraph:
+        """Write a graph into a folder and open it.
+
+        ``features``: n x c, or blocks of its rows one after the other, for what does not fit into memory. ``edge_index``: 2 x m, each
+        edge in one direction or both; loops and repeats are dropped. ``labels``: class indices, -1 for unlabelled. ``split``: train,
+        validation and test nodes.
+        """
+        folder = Path(folder)
+        y = torch.as_tensor(np.asarray(labels, dtype=np.int64))
+        n = len(y)
+        check_labels(y, len(classes))
+        parts = tidy_split(split, n)
+        check_split(parts, n, 0)
+        edges, _, _ = tidy_edges(edge_index, None, n, directed=False)
+        neighbours = Neighbours.of_edges(edges.numpy(), n)
+        sha = hashlib.sha256(repr((n, tuple(classes))).encode())
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / CARD).unlink(missing_ok=True)  # without it the folder holds no graph, until all of it is there
+            arrays = {"crow": neighbours.crow, "col": neighbours.col, "labels": y.numpy()}
+            arrays |= {part: index.numpy() for part, index in zip(Split._fields, parts, strict=True)}
+            for file, array in arrays.items():
+                np.save(folder / f"{file}.npy", array)
+                sha.update(np.ascontiguousarray(array).data)
+            blocks = _blocks_of(features) if isinstance(features, np.ndarray) else features
+            _write_rows(folder / "features.npy", blocks, n, sha)
+            card = {"format": FORMAT, "name": name, "classes": list(classes), "digest": sha.hexdigest()}
+            (folder / CARD).write_text(json.dumps(card), encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"Cannot write {folder}: {error.strerror or error}; free some space or choose another folder.") from error
+        return cls.open(folder)
+
+    def __repr__(self) -> str:
+        return (
+            f"DiskGraph {self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} features, "
+            f"{self.num_classes} classes, in {self.folder}"
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """n."""
+        return self.features.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        """m: undirected edges."""
+        return len(self.neighbours.col) // 2
+
+    @property
+    def num_features(self) -> int:
+        """c_in."""
+        return self.features.shape[1]
+
+    @property
+    def num_classes(self) -> int:
+        """k."""
+        return len(self.classes)
+
+    def nodes(self, part: str, fold: int = 0) -> Tensor:
+        """The labelled nodes of 'train', 'val' or 'test'."""
+        return labelled_nodes(self, part, fold)
+
+    def rows(self, nodes: npt.NDArray[Any]) -> Tensor:
+        """The features of some nodes, read from disk."""
+        found = torch.from_numpy(np.asarray(self.features[nodes]))
+        self._looked_at[0] += len(nodes) * max(found.shape[1] * found.element_size(), mmap.PAGESIZE)
+        if self._looked_at[0] > RESIDENT:
+            give_back(self.features)
+            give_back(self.neighbours.col)
+            self._looked_at[0] = 0
+        return found
+
+
+def give_back(array: npt.NDArray[Any]) -> None:
+    """Let the system have the memory of a mapped array's pages; what was written to them is not lost."""
+    mapped = array.base
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> npt.NDArray[Any]:
+    """An array to write to: in memory, or, if it is large, in a file that is gone as soon as the array is."""
+    size = rows * columns * np.dtype(dtype).itemsize
+    if size <= RESIDENT:
+        return np.empty((rows, columns), dtype)
+    with suppress(OSError):  # beside the graph if one may write there; elsewhere the folder may be one in memory
+        return _mapped_room(rows, columns, dtype, folder)
+    return _mapped_room(rows, columns, dtype, None)
+
+
+def _mapped_room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> npt.NDArray[Any]:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.memmap(file, dtype, "w+", shape=(rows, columns))
+
+
+def _blocks_of(features: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    for start in range(0, len(features), ROWS):
+        yield features[start : start + ROWS]
+
+
+def _write_rows(path: Path, blocks: Iterable[npt.NDArray[Any]], n: int, sha: Any) -> None:
+    """Blocks of rows as one .npy file, each checked."""
+    out: npt.NDArray[Any] | None = None
+    done = 0
+    for given in blocks:
+        block = np.ascontiguousarray(given, dtype=np.float32)
+        if out is None:
+            out = np.lib.format.open_memmap(path, "w+", np.float32, (n, *block.shape[1:]))
+        if block.ndim != 2 or block.shape[1:] != out.shape[1:] or done + len(block) > n:
+            raise DataError(f"Features for {n} nodes must come as blocks of rows of one width; got one of shape {block.shape} at row {done}.")
+        if not np.isfinite(block).all():
+            node, column = np.argwhere(~np.isfinite(block))[0]
+            raise DataError(f"Feature {column} of node {done + node} is {block[node, column]}: features must be finite numbers.")
+        out[done : done + len(block)] = block
+        give_back(out)
+        sha.update(block.data)
+        done += len(block)
+    if done != n:
+        raise DataError(f"{n} nodes have labels but {done} have features: give one row per node.")
+    assert out is not None or n == 0
+    if out is None:
+        np.save(path, np.empty((0, 0), np.float32))
