@@ -25,9 +25,7 @@ class Hop:
     are the nodes that the opening layer was applied to.
     """
 
-    def __init__(
-        self, graph: Graph | Block, sources: Tensor | None = None, targets: Tensor | None = None, origins: Tensor | None = None
-    ):
+    def __init__(self, graph: Graph | Block, sources: Tensor | None = None, targets: Tensor | None = None, origins: Tensor | None = None):
         self.graph, self.sources, self.nodes = graph, sources, targets
         #: Where the targets stand among the sources, and among the opening layer's nodes; None if they are the same.
         self.targets = _positions(targets, sources)
@@ -98,7 +96,8 @@ class Block(Hop):
         self.graph, self.sources, self.nodes = self, None, None
         self.targets = None if targets == sources else everyone
         self.origins = None if targets == len(scale) else everyone
-        self.num_nodes = self.total = len(scale)
+        self.num_nodes: int = len(scale)
+        self.total = self.num_nodes
         self.dtype, self.scale = dtype, scale
         self.__dict__["looped_adjacency"] = looped_adjacency  # what a Hop would work out from its graph
 

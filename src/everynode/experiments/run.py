@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from importlib.metadata import version as installed
 from typing import Any, Literal
 
-from everynode.settings import Settings
+from everynode.settings import Batches, Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
@@ -44,11 +44,17 @@ class Run:
     #: ``train``; ``time`` its steps; ``describe`` the graph; a 2-D map of what it predicts (``tsne``), or of the input (``tsne-input``).
     task: Task = "train"
     versions: dict[str, str] = field(default_factory=versions, hash=False)
+    #: Training on a part of the graph at a time, by so many processes; None: on the whole graph.
+    batches: Batches | None = None
+    processes: int = 1
 
     @cached_property
     def specification(self) -> str:
         """The run as canonical JSON: what is hashed, and kept beside the record."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        content = dataclasses.asdict(self)
+        if self.batches is None:  # so that the runs from before there were batches keep their keys
+            del content["batches"], content["processes"]
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def key(self) -> str:

@@ -63,9 +63,21 @@ class Fitted:
 class Work(Protocol):
     """What an epoch is made of."""
 
-    network: Network
-    objective: nn.Module
-    optimiser: torch.optim.Optimizer
+    @property
+    def network(self) -> Network:
+        """What is trained."""
+        ...
+
+    @property
+    def objective(self) -> nn.Module:
+        """What it is trained on."""
+        ...
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """What trains it."""
+        ...
+
     #: How many steps an epoch has.
     steps: int
     #: How many of them are done in the epoch in hand, and the sums of the terms (and ``total``) over these.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ import torch
 from everynode.graph import Graph, Split
 
 
-def make_graph(*, dense: bool = True, weighted: bool = False, seed: int = 0, n: int = 60, train: int = 14) -> Graph:
+def _make(*, dense: bool = True, weighted: bool = False, seed: int = 0, n: int = 60, train: int = 14) -> Graph:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 7)) if dense else rng.random((n, 24)) * (rng.random((n, 24)) < 0.15)
     near = np.stack([rng.integers(0, n - 3, 110), (n * rng.random(110) ** 3).astype(np.int64)])  # a few hubs; the last three are isolated
@@ -20,6 +22,17 @@ def make_graph(*, dense: bool = True, weighted: bool = False, seed: int = 0, n: 
     return graph.to(torch.float64)
 
 
+@pytest.fixture
+def make_graph() -> Callable[..., Graph]:
+    return _make
+
+
 @pytest.fixture(params=["dense", "sparse", "weighted"])
-def graph(request: pytest.FixtureRequest) -> Graph:
-    return make_graph(dense=request.param != "sparse", weighted=request.param == "weighted")
+def kind(request: pytest.FixtureRequest) -> dict[str, bool]:
+    """What the graph is to be like, as ``make_graph`` takes it."""
+    return {"dense": request.param != "sparse", "weighted": request.param == "weighted"}
+
+
+@pytest.fixture
+def graph(kind: dict[str, bool]) -> Graph:
+    return _make(**kind)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
 
 from everynode.backbones import BACKBONES, Network
 from everynode.graph import Graph
-from everynode.objectives import ENC
-from everynode.objectives.mutual_information import mutual_information
+from everynode.neighbours import Neighbours
+from everynode.objectives import ENC, CrossValidatingGradients
 from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
-from everynode.training.batches.objective import BatchENC
+from everynode.training.batches.plan import AtRandom
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
 from everynode.training.batches.work import Batched
@@ -64,22 +67,16 @@ def test_inference_in_blocks_is_that_of_the_whole_graph(graph, backbone):
     assert infer(network, graph, torch.arange(0)).shape == (0, 4)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_a_layers_sum_is_right_on_average(backbone):
-    """One node with many neighbours, every set of two of which is as likely: the mean over many draws against the whole sum."""
-    from everynode.neighbours import Neighbours
-
+def test_every_set_of_neighbours_is_as_likely():
     star = Neighbours.of_edges(np.stack([np.zeros(6, np.int64), np.arange(1, 7)]), 7)
     rng = np.random.default_rng(0)
-    counted = np.zeros(7)
-    pairs = set()
+    found: Counter[tuple[int, ...]] = Counter()
     for _ in range(3000):
         drawn = star.draw(np.array([0]), 2, rng)
-        assert len(set(drawn.nodes.tolist())) == 2
-        pairs.add(tuple(sorted(drawn.nodes.tolist())))
-        counted += np.bincount(drawn.nodes, drawn.weight, 7)
-    assert len(pairs) == 15
-    np.testing.assert_allclose(counted[1:] / 3000, 1.0, atol=0.12)  # six standard deviations
+        assert drawn.weight.tolist() == [3.0, 3.0]
+        found[tuple(sorted(drawn.nodes.tolist()))] += 1
+    assert len(found) == 15
+    assert max(abs(count - 200) for count in found.values()) < 70  # five standard deviations
 
 
 def test_the_layers_operator_is_that_of_the_graph_on_average(graph):
@@ -95,31 +92,72 @@ def test_the_layers_operator_is_that_of_the_graph_on_average(graph):
     torch.testing.assert_close(mean.diag(), expected.diag())
 
 
-@pytest.mark.parametrize("gate", ["raw", "row", "standardised", "none"])
-def test_the_terms_of_an_epoch_are_those_of_the_graph(graph, gate):
-    """CE, TV and MI with the right marginal: value and gradient, averaged over the steps of an epoch."""
-    settings = Settings(**{**EXACT.__dict__, "tv_gate": gate})
-    work = batched(graph, settings)
-    assert work.steps == 2
-    assert work.plan.used < len(work.plan.others)
-    work = batched(graph, settings, Batches(60, (-1,), tv_edges=-1))
-    work.plan.__init__(graph.nodes("train").numpy(), 60, 60, with_others=True, seed=0)
-    whole = ENC(graph, **settings.objective_options())
-    logits = work.network.train()(graph)
-    expected = whole.breakdown(logits, work.network)
-    expected_gradient = gradient(expected["total"], work.network)
-    # Two steps of 7 training nodes and 23 others each.
-    work.plan.steps, work.plan.of_labelled, work.plan.of_others = 2, 2.0, 2.0
-    found, found_gradient = dict.fromkeys(expected, 0.0), 0.0
-    marginal = torch.softmax(logits, 1).mean(0).detach()
-    for step in range(2):
-        part = work.part(0, step)
-        assert len(part.labels) == 7
-        work.objective.marginal.copy_(marginal)
-        work.objective._carry_on = lambda own, reach: None
+def average(work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor) -> tuple[dict[str, float], torch.Tensor]:
+    """Each term's mean over these (epoch, step), and the mean gradient of the total; with this class marginal in every step."""
+    work.objective._carry_on = lambda own, reach: work.objective.marginal.copy_(marginal)
+    found: dict[str, float] = {}
+    mean = torch.zeros(())
+    for epoch, step in steps:
+        part = work.part(epoch, step)
         terms = work.objective.breakdown(work.network(part.batch), part, work.network)
-        found_gradient = found_gradient + gradient(terms["total"], work.network) / 2
+        mean = mean + gradient(terms["total"], work.network) / len(steps)
         for name, value in terms.items():
-            found[name] += value.item() / 2
-    assert found == pytest.approx({name: value.item() for name, value in expected.items()}, abs=1e-12)
-    torch.testing.assert_close(found_gradient, expected_gradient, rtol=1e-10, atol=1e-12)
+            found[name] = found.get(name, 0.0) + value.item() / len(steps)
+    return found, mean
+
+
+def whole(work: Batched, graph: Graph, settings: Settings) -> tuple[dict[str, float], torch.Tensor, torch.Tensor]:
+    """The same of the whole graph, and its class marginal."""
+    logits = work.network.train()(graph)
+    terms = ENC(graph, seed=3, **settings.objective_options()).breakdown(logits, work.network)
+    values = {name: value.item() for name, value in terms.items()}
+    return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
+
+
+@pytest.mark.parametrize("gate", ["raw", "row", "standardised", "none"])
+@pytest.mark.parametrize("clusters", [None, 5])
+def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
+    """CE, TV, and MI given the right marginal: value and gradient, to the last digits."""
+    graph = make_graph(**kind, train=30)
+    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row")
+    work = batched(graph, settings, dataclasses.replace(ALL, size=30, clusters=clusters))
+    assert work.steps == 2
+    expected, expected_gradient, marginal = whole(work, graph, settings)
+    found, found_gradient = average(work, [(4, 0), (4, 1)], marginal)
+    assert found == pytest.approx(expected, abs=1e-12)
+    torch.testing.assert_close(found_gradient, expected_gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
+    """Where seeds and edges are drawn: the mean over many epochs."""
+    graph = make_graph(train=14)
+    work = batched(graph, EXACT, dataclasses.replace(ALL, size=24, tv_edges=1))
+    assert isinstance(work.plan, AtRandom)
+    assert (work.steps, work.plan.used) == (2, 34)
+    assert work.plan.used < len(work.plan.others)
+    expected, expected_gradient, marginal = whole(work, graph, EXACT)
+    found, found_gradient = average(work, [(epoch, step) for epoch in range(400) for step in range(2)], marginal)
+    assert found == pytest.approx(expected, rel=0.02)
+    assert (found_gradient - expected_gradient).norm() < 0.03 * expected_gradient.norm()
+    one, one_gradient = average(work, [(0, 0)], marginal)
+    assert one != pytest.approx(expected, rel=0.02), "one step is as good: this test would see nothing"
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("halves", ["random", "stratified", "fixed"])
+def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, halves):
+    """All four terms, CVG included, and MI with the step's own marginal."""
+    graph = make_graph(**kind)
+    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves)
+    work = batched(graph, settings, dataclasses.replace(ALL, size=60))
+    assert work.steps == 1
+    part = work.part(0, 0)
+    # The same halves: in a batch the training nodes stand in another order.
+    place = {int(node): i for i, node in enumerate(graph.nodes("train"))}
+    order = [place[int(node)] for node in part.together]
+    wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
+    work.objective._halves = lambda part: tuple(np.flatnonzero(np.isin(order, half)) for half in wanted)
+    expected, expected_gradient, _ = whole(work, graph, settings)
+    terms = work.objective.breakdown(work.network.train()(part.batch), part, work.network)
+    assert {name: value.item() for name, value in terms.items()} == pytest.approx(expected, abs=1e-11)
+    torch.testing.assert_close(gradient(terms["total"], work.network), expected_gradient, rtol=1e-8, atol=1e-11)

@@ -133,11 +133,11 @@ class BatchENC(nn.Module):
         self.calls += 1
         if not len(one) or not len(other):  # not due, or nothing to halve
             return logits[:1].sum() * 0.0
-        rank, size = self.ranks.rank, self.ranks.size
-        mine = tuple(torch.from_numpy(half[half % size == rank] // size) for half in (one, other))
-        shared = Shared((len(one), len(other)), self.ranks.add_up if size > 1 else None)
         nodes = torch.arange(len(part.labels))
-        cosine = network.gradient_cosine(logits, nodes, part.labels, (mine[0], mine[1]), shared)
+        mine = [half[(half >= part.start) & (half < part.start + len(nodes))] - part.start for half in (one, other)]
+        shared = Shared((len(one), len(other)), self.ranks.add_up if self.ranks.size > 1 else None)
+        halves = torch.from_numpy(mine[0]), torch.from_numpy(mine[1])
+        cosine = network.gradient_cosine(logits, nodes, part.labels, halves, shared)
         if cosine is None:
             raise UsageError("Cross-validating gradients in batches need everynode's own network, without hooks and with no weight frozen.")
         return -cosine

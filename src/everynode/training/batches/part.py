@@ -30,8 +30,9 @@ class Part:
     #: Pairs of the batch's nodes (2 x e), and by how much each counts in a sum over all edges.
     edges: Integers
     edge_weight: Reals
-    #: The training nodes of all processes, as the graph numbers them, of which this one has every so-manieth.
+    #: The training nodes of all processes, as the graph numbers them, and where among them those of this process start.
     together: Integers
+    start: int
     #: The share of the graph's nodes that are seeds of this step.
     reach: float
 
@@ -41,8 +42,11 @@ def draw_part(
 ) -> Part:
     """The part of process ``rank`` of ``ranks``; ``tv_edges``: how many edges of each seed TV looks at (0: none, -1: all)."""
     graph = sampler.graph
-    mine = np.concatenate([seeds.labelled[rank::ranks], seeds.others[rank::ranks]])
-    labelled = len(seeds.labelled[rank::ranks])
+    # A piece of each, not every so-manieth: neighbours that stand together stay together.
+    bounds = [np.linspace(0, len(part), ranks + 1).astype(np.int64)[rank : rank + 2] for part in seeds]
+    mine = np.concatenate([part[a:b] for part, (a, b) in zip(seeds, bounds, strict=True)])
+    start, end = bounds[0].tolist()
+    labelled = end - start
     counts_for = np.full(len(mine), plan.of_others)
     counts_for[:labelled] = plan.of_labelled
     # Each edge is met from both of its ends: hence the half.
@@ -61,5 +65,6 @@ def draw_part(
         edges,
         edge_weight,
         seeds.labelled,
+        start,
         (len(seeds.labelled) + len(seeds.others)) / max(graph.num_nodes, 1),
     )

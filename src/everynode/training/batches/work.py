@@ -13,7 +13,7 @@ from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
 from everynode.training.batches.objective import BatchENC
 from everynode.training.batches.part import Part, draw_part
-from everynode.training.batches.plan import Plan
+from everynode.training.batches.plan import AtRandom, ByCluster, Plan, cut
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
 from everynode.training.whole import build_network, validation_nodes
@@ -41,8 +41,12 @@ class Batched:
         self.network, self.optimiser = build_network(graph, settings, seed=seed)
         self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options())
         self.sampler = Sampler(graph)
-        with_others = bool(settings.mi or settings.tv)
-        self.plan = Plan(train.numpy(), graph.num_nodes, batches.size * ranks.size, with_others=with_others, seed=seed)
+        size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv)
+        self.plan: Plan
+        if batches.clusters:
+            self.plan = ByCluster(train.numpy(), cut(graph.neighbours, batches.clusters), size, seed=seed)
+        else:
+            self.plan = AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
         self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
 
     def part(self, epoch: int, step: int) -> Part:
