@@ -194,9 +194,7 @@ def _write_rows(path: Path, blocks: Iterable[npt.NDArray[Any]], n: int, sha: Any
         if out is None:
             out = np.lib.format.open_memmap(path, "w+", np.float32, (n, *block.shape[1:]))
         if block.ndim != 2 or block.shape[1:] != out.shape[1:] or done + len(block) > n:
-            raise DataError(
-                f"Features for {n} nodes must come in blocks of rows of one width; got shape {block.shape} at row {done}."
-            )
+            raise DataError(f"Features for {n} nodes must come in blocks of rows of one width; got shape {block.shape} at row {done}.")
         if not np.isfinite(block).all():
             node, column = np.argwhere(~np.isfinite(block))[0]
             raise DataError(f"Feature {column} of node {done + node} is {block[node, column]}: features must be finite numbers.")

@@ -57,16 +57,19 @@ def train(
     """
     import torch
 
+    from everynode.disk import DiskGraph
     from everynode.experiments.run import short
-    from everynode.training.batches.ranks import joined
+    from everynode.training.batches.ranks import how_many, joined
 
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     batches = batch.batches()
+    if batches is None and how_many() > 1:
+        raise UsageError("Several processes share the steps of training in batches: give --batch-size, or start one process.")
     with joined() as ranks:
-        if ranks.size > 1 and batches is None:
-            raise UsageError("Several processes share the steps of training in batches: give --batch-size, or start one process.")
         graph, split = data.open(name)
+        if batches is None and isinstance(graph, DiskGraph):
+            raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
         run = model.run(
             graph.name, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size
         )

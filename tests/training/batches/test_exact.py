@@ -83,12 +83,12 @@ def test_the_layers_operator_is_that_of_the_graph_on_average(graph):
     sampler, roots = Sampler(graph), np.arange(graph.num_nodes)
     rng = np.random.default_rng(2)
     mean = torch.zeros(60, 60, dtype=torch.float64)
-    for _ in range(1500):
+    for _ in range(600):
         (hop,) = sampler.batch(roots, [2], rng).hops
-        mean += hop.gcn_operator.to_dense() / 1500
+        mean += hop.gcn_operator.to_dense() / 600
     expected = graph.gcn_operator.to_dense()
-    assert (mean - expected).abs().max() < 0.08
-    assert (mean.sum(1) - expected.sum(1)).abs().max() < 0.1
+    assert (mean - expected).abs().max() < 0.12
+    assert (mean.sum(1) - expected.sum(1)).abs().max() < 0.12
     torch.testing.assert_close(mean.diag(), expected.diag())
 
 
@@ -136,10 +136,10 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
     assert (work.steps, work.plan.used) == (2, 34)
     assert work.plan.used < len(work.plan.others)
     expected, expected_gradient, marginal = whole(work, graph, EXACT)
-    found, found_gradient = average(work, [(epoch, step) for epoch in range(400) for step in range(2)], marginal)
-    assert found == pytest.approx(expected, rel=0.02)
-    assert (found_gradient - expected_gradient).norm() < 0.03 * expected_gradient.norm()
-    one, one_gradient = average(work, [(0, 0)], marginal)
+    found, found_gradient = average(work, [(epoch, step) for epoch in range(150) for step in range(2)], marginal)
+    assert found == pytest.approx(expected, rel=0.03)
+    assert (found_gradient - expected_gradient).norm() < 0.06 * expected_gradient.norm()
+    one, _ = average(work, [(0, 0)], marginal)
     assert one != pytest.approx(expected, rel=0.02), "one step is as good: this test would see nothing"
 
 

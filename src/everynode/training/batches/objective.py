@@ -101,7 +101,7 @@ class BatchENC(nn.Module):
         share = part.share.to(log_y.dtype)
         y = log_y.exp()
         own = y @ share
-        self._carry_on(self.ranks.add_up(own.detach().double()), part.reach)
+        self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
         log_m = self.marginal.clamp_min(torch.finfo(log_y.dtype).tiny).log().to(log_y.dtype)
         constant = self.marginal.sum().item() / self.ranks.size
         return -torch.dot((y * log_y).sum(0), share) + self.mi_lambda * (torch.dot(own, log_m + 1.0) - constant)

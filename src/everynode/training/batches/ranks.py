@@ -59,10 +59,15 @@ class Ranks:
             raise EverynodeError(f"The processes of this training do not have the same {what}: start all with one command and one --out.")
 
 
+def how_many() -> int:
+    """How many processes ``torchrun`` has started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 @contextmanager
 def joined() -> Iterator[Ranks]:
     """This process among those that ``torchrun`` has started; alone where there is none."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if how_many() == 1:
         yield Ranks()
         return
     with _told_when_ended():
