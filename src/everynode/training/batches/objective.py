@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -161,6 +163,7 @@ class BatchENC(nn.Module):
         return in_first
 
 
-def _blocks(graph: Graph | DiskGraph):  # type: ignore[no-untyped-def]
+def _blocks(graph: Graph | DiskGraph) -> Iterator[SparseMatrix | Tensor]:
+    """The features, some rows at a time."""
     for start in range(0, graph.num_nodes, ROWS):
         yield graph.rows(np.arange(start, min(start + ROWS, graph.num_nodes)))

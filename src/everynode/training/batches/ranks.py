@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import FrameType
 from typing import NoReturn
 
@@ -17,6 +18,9 @@ from torch import Tensor
 from everynode.errors import EverynodeError
 
 LOST = "Another process of this training has ended. What was kept is not lost: run the same command again and it goes on."
+
+#: How long a process waits for the others before it says that they are lost: a host that vanishes sends no farewell.
+PATIENCE = timedelta(minutes=10)
 
 
 class Ranks:
@@ -71,7 +75,7 @@ def joined() -> Iterator[Ranks]:
         yield Ranks()
         return
     with _told_when_ended():
-        dist.init_process_group("gloo")
+        dist.init_process_group("gloo", timeout=PATIENCE)
         yield Ranks(dist.get_rank(), dist.get_world_size())
         dist.destroy_process_group()  # not after an error: it would wait for the others
 
