@@ -56,7 +56,10 @@ def main() -> None:
                 time.sleep(0.1)
             running[1].terminate()  # the second host is shut down
             lost = end(running)
-            found["host_lost"] = {"exit_codes": [code for code, *_ in lost], "said": "Another process of this training has ended" in lost[0][2]}
+            found["host_lost"] = {
+                "exit_codes": [code for code, *_ in lost],
+                "said": "Another process of this training has ended" in lost[0][2],
+            }
             (code, out_0, err_0), (code_1, out_1, _) = end(start(out, 29512))
             if code:
                 raise SystemExit(err_0)

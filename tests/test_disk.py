@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from everynode import disk
+from everynode import mapped
 from everynode.backbones import Network
-from everynode.disk import DiskGraph, give_back, room
+from everynode.disk import DiskGraph
 from everynode.errors import DataError
 from everynode.graph import Graph
+from everynode.mapped import give_back, room
 from everynode.training.batches.inference import infer
 
 RNG = np.random.default_rng(0)
@@ -91,11 +92,12 @@ def test_an_object_array_is_not_unpickled(tmp_path):
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="memory is given back on Unix only")
 def test_pages_are_given_back_and_nothing_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "RESIDENT", 1000)
+    monkeypatch.setattr(mapped, "RESIDENT", 1000)
+    monkeypatch.setattr(mapped, "AROUND", 100)
     graph = write(tmp_path)
     for _ in range(3):
         np.testing.assert_array_equal(graph.rows(np.arange(50)).numpy(), X)
-    assert graph._looked_at == [0]
+    np.testing.assert_array_equal(graph.rows(np.arange(0)).numpy(), X[:0])
     large = room(50, 6, np.float32, tmp_path)
     assert isinstance(large, np.memmap)
     large[:] = X

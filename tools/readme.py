@@ -216,6 +216,7 @@ REPRODUCED = (
     "run-times",
 )  # fmt: skip
 
+
 def disk_table() -> str:
     r = result("disk")
     lines = ["| | seconds | peak of resident memory, GB |", "|---|---|---|"]
@@ -244,7 +245,10 @@ def processes_table() -> str:
         rates = r["seeds_per_second"][side]
         ratio = "" if side == "alone" else f"{r[f'{side}_to_alone']:.2f}x"
         lines.append(f"| {name} | {', '.join(f'{rate:.0f}' for rate in rates)} | {ratio} |")
-    lines += ["", f"{r['size']} seeds a process, fan-out {listed(r['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores."]
+    lines += [
+        "",
+        f"{r['size']} seeds a process, fan-out {listed(r['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores.",
+    ]
     return "\n".join(lines)
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
-import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +16,12 @@ from torch import Tensor
 
 from everynode.errors import DataError
 from everynode.graph import Split, labelled_nodes
+from everynode.mapped import give_back, take
 from everynode.neighbours import Neighbours
 from everynode.tidy import check_labels, check_split, tidy_edges, tidy_split
 
 FORMAT = 1
 CARD = "graph.json"
-#: So many bytes of a file are looked at before they are given back to the system; and arrays below this size stay in memory.
-RESIDENT = 1024**3
 #: Rows that are read or written at once.
 ROWS = 65536
 
@@ -35,8 +31,8 @@ class DiskGraph:
     """An undirected graph without edge weights whose features and neighbours are files. Open one, or :meth:`write` it first.
 
     The folder holds ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours, CSR), ``labels.npy``
-    and ``train.npy``, ``val.npy``, ``test.npy``. In memory are 8 bytes a node for ``crow``, as many for the degrees and for the labels;
-    features and ``col`` are mapped, and the pages that were looked at are given back after every GB.
+    and ``train.npy``, ``val.npy``, ``test.npy``. In memory are 8 bytes a node for ``crow``, as many for the degrees and for the labels, and
+    of ``col`` what was looked at, 8 bytes an edge at most. Of the features it is never more than 1 GB.
     """
 
     folder: Path
@@ -48,7 +44,6 @@ class DiskGraph:
     splits: tuple[Split, ...]
     #: Of the content.
     digest: str
-    _looked_at: list[int] = field(default_factory=lambda: [0])
 
     dtype = torch.float32
     directed = False
@@ -149,35 +144,7 @@ class DiskGraph:
 
     def rows(self, nodes: npt.NDArray[Any]) -> Tensor:
         """The features of some nodes, read from disk."""
-        found = torch.from_numpy(np.asarray(self.features[nodes]))
-        self._looked_at[0] += len(nodes) * max(found.shape[1] * found.element_size(), mmap.PAGESIZE)
-        if self._looked_at[0] > RESIDENT:
-            give_back(self.features)
-            give_back(self.neighbours.col)
-            self._looked_at[0] = 0
-        return found
-
-
-def give_back(array: npt.NDArray[Any]) -> None:
-    """Let the system have the memory of a mapped array's pages; what was written to them is not lost."""
-    mapped = array.base
-    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> npt.NDArray[Any]:
-    """An array to write to: in memory, or, if it is large, in a file that is gone as soon as the array is."""
-    size = rows * columns * np.dtype(dtype).itemsize
-    if size <= RESIDENT:
-        return np.empty((rows, columns), dtype)
-    with suppress(OSError):  # beside the graph if one may write there; elsewhere the folder may be one in memory
-        return _mapped_room(rows, columns, dtype, folder)
-    return _mapped_room(rows, columns, dtype, None)
-
-
-def _mapped_room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> npt.NDArray[Any]:
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return np.memmap(file, dtype, "w+", shape=(rows, columns))
+        return torch.from_numpy(take(self.features, nodes))
 
 
 def _blocks_of(features: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:

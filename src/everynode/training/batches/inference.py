@@ -10,8 +10,9 @@ from torch import Tensor
 
 from everynode.backbones import Network
 from everynode.backbones.field import Batch
-from everynode.disk import DiskGraph, give_back, room
+from everynode.disk import DiskGraph
 from everynode.graph import Graph
+from everynode.mapped import give_back, room, take
 from everynode.neighbours import Integers, Neighbours
 from everynode.training.batches.sampler import Sampler
 
@@ -46,11 +47,10 @@ def infer(network: Network, graph: Graph | DiskGraph, nodes: Tensor, *, sampler:
         out = room(len(targets), k if last else channels, dtype, folder)
         for at in _blocks(len(targets), block):
             seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
-            opened = f_0[np.searchsorted(levels[0], targets[at])]
-            result = layer(torch.from_numpy(f[np.searchsorted(sources, seen)]), torch.from_numpy(opened), hop)
+            opened = torch.from_numpy(take(f_0, np.searchsorted(levels[0], targets[at])))
+            result = layer(torch.from_numpy(take(f, np.searchsorted(sources, seen))), opened, hop)
             out[at] = (network.closing(result) if last else result).numpy()
-            for array in (f, f_0, out, graph.neighbours.col):
-                give_back(array)
+            give_back(out)
         f = out
     return torch.from_numpy(np.asarray(f))[torch.from_numpy(np.searchsorted(asked, nodes.numpy()))]
 
@@ -63,7 +63,6 @@ def _levels(neighbours: Neighbours, nodes: Integers, layers: int, n: int) -> lis
     for _ in range(layers):
         for at in _blocks(len(levels[-1]), BLOCK):
             seen[neighbours.draw(levels[-1][at], -1, ALL).nodes] = True
-            give_back(neighbours.col)
         levels.append(np.flatnonzero(seen))
     return levels[::-1]
 
