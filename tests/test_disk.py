@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import mmap
+import tempfile
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from everynode import mapped
 from everynode.backbones import Network
 from everynode.disk import DiskGraph
 from everynode.errors import DataError
 from everynode.graph import Graph
-from everynode.mapped import give_back, room
+from everynode.rows import FileRows, MemoryRows, room
 from everynode.training.batches.inference import infer
 
 RNG = np.random.default_rng(0)
@@ -43,7 +44,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
 
 def test_features_may_come_in_blocks(tmp_path):
     graph = write(tmp_path, features=iter([X[:20], X[20:21], X[21:]]))
-    np.testing.assert_array_equal(graph.features, X)
+    np.testing.assert_array_equal(graph.rows(np.arange(50)).numpy(), X)
     assert graph.digest == write(tmp_path / "whole").digest
 
 
@@ -90,21 +91,42 @@ def test_an_object_array_is_not_unpickled(tmp_path):
         DiskGraph.open(tmp_path)
 
 
-@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="memory is given back on Unix only")
-def test_pages_are_given_back_and_nothing_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(mapped, "RESIDENT", 1000)
-    monkeypatch.setattr(mapped, "AROUND", 100)
+@given(st.lists(st.integers(0, 49), max_size=60))
+@settings(max_examples=40)
+def test_rows_of_a_file_are_those_of_memory(rows):
+    with tempfile.TemporaryFile() as file:
+        on_disk, in_memory = FileRows(file, (50, 6), np.float32, offset=13), MemoryRows(np.empty((50, 6), np.float32))
+        for matrix in (on_disk, in_memory):
+            assert matrix.shape == (50, 6)
+            for start in (30, 0, 15):
+                matrix.write(start, X[start : start + 20])
+        wanted = np.array(rows, dtype=np.int64)
+        np.testing.assert_array_equal(on_disk.read(wanted), X[wanted])
+        np.testing.assert_array_equal(in_memory.read(wanted), X[wanted])
+
+
+def test_a_file_that_was_cut_short_is_refused(tmp_path):
+    graph, path = write(tmp_path), tmp_path / "features.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(DataError, match="ends before row 50"):
+        graph.rows(np.arange(50))
+    with pytest.raises(DataError, match=r"features.npy is cut short: it should hold 50 rows of 6"):
+        DiskGraph.open(tmp_path)
+    np.save(path, X[:30])
+    with pytest.raises(DataError, match="not of one graph"):
+        DiskGraph.open(tmp_path)
+    np.save(path, np.asfortranarray(X))
+    with pytest.raises(DataError, match="row after row"):
+        DiskGraph.open(tmp_path)
+
+
+def test_what_goes_from_layer_to_layer_may_be_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("everynode.rows.IN_MEMORY", 100)
     graph = write(tmp_path)
-    for _ in range(3):
-        np.testing.assert_array_equal(graph.rows(np.arange(50)).numpy(), X)
-    np.testing.assert_array_equal(graph.rows(np.arange(0)).numpy(), X[:0])
-    large = room(50, 6, np.float32, tmp_path)
-    assert isinstance(large, np.memmap)
-    large[:] = X
-    give_back(large)
-    np.testing.assert_array_equal(large, X)
+    assert isinstance(room(50, 6, np.float32, tmp_path), FileRows)
+    assert isinstance(room(50, 6, np.float32, tmp_path / "absent"), FileRows)
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.npy" for name in DISK_FILES} | {"graph.json"}, "the file has a name"
-    network = Network(6, 3, layers=2, channels=5).eval()
+    network = Network(6, 3, backbone="gcnii", layers=2, channels=5).eval()
     whole = Graph.from_arrays(X, EDGES, LABELS, splits=[SPLIT], classes=range(3))
     with torch.no_grad():
         torch.testing.assert_close(infer(network, graph, torch.arange(50), block=16), network(whole))

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from everynode.errors import DataError
 from everynode.graph import Split, labelled_nodes
-from everynode.mapped import give_back, take
 from everynode.neighbours import Neighbours
+from everynode.rows import FileRows
 from everynode.tidy import check_labels, check_split, tidy_edges, tidy_split
 
 FORMAT = 1
@@ -32,13 +32,13 @@ class DiskGraph:
 
     The folder holds ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours, CSR), ``labels.npy``
     and ``train.npy``, ``val.npy``, ``test.npy``. In memory are 8 bytes a node for ``crow``, as many for the degrees and for the labels, and
-    of ``col`` what was looked at, 8 bytes an edge at most. Of the features it is never more than 1 GB.
+    of ``col``, which is mapped, what was looked at: 8 bytes an edge at most. Of the features there is nothing.
     """
 
     folder: Path
     name: str
     classes: tuple[Hashable, ...]
-    features: npt.NDArray[np.float32]
+    features: FileRows
     neighbours: Neighbours
     labels: Tensor
     splits: tuple[Split, ...]
@@ -57,15 +57,17 @@ class DiskGraph:
             if card["format"] != FORMAT:
                 raise DataError(f"{folder / CARD} is of format {card['format']}, not {FORMAT}: a newer everynode wrote it.")
             crow, labels, *parts = (np.load(folder / f"{name}.npy") for name in ("crow", "labels", *Split._fields))
-            features, col = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("features", "col"))
+            features, col = FileRows.of_npy(folder / "features.npy"), np.load(folder / "col.npy", mmap_mode="r")
             classes, name, digest = tuple(card["classes"]), str(card["name"]), str(card["digest"])
+        except DataError:
+            raise
         except FileNotFoundError as error:
             raise DataError(f"{folder} is not a graph's folder: {Path(error.filename).name} is missing; write it again.") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder} cannot be read as a graph ({error}): write it again.") from error
         n = len(labels)
-        if features.shape[:1] != (n,) or len(crow) != n + 1 or crow[-1] != len(col):
-            raise DataError(f"The files of {folder} are not of one graph ({n} labels, {len(features)} rows of features): write it again.")
+        if features.shape[0] != n or len(crow) != n + 1 or crow[-1] != len(col):
+            raise DataError(f"The files of {folder} are not of one graph ({n} labels, {features.shape[0]} rows): write it again.")
         split = Split(*(torch.from_numpy(part) for part in parts))
         return cls(folder, name, classes, features, Neighbours(crow, col), torch.from_numpy(labels), (split,), digest)
 
@@ -144,7 +146,7 @@ class DiskGraph:
 
     def rows(self, nodes: npt.NDArray[Any]) -> Tensor:
         """The features of some nodes, read from disk."""
-        return torch.from_numpy(take(self.features, nodes))
+        return torch.from_numpy(self.features.read(nodes))
 
 
 def _blocks_of(features: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
@@ -154,23 +156,20 @@ def _blocks_of(features: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 def _write_rows(path: Path, blocks: Iterable[npt.NDArray[Any]], n: int, sha: Any) -> None:
     """Blocks of rows as one .npy file, each checked."""
-    out: npt.NDArray[Any] | None = None
-    done = 0
-    for given in blocks:
-        block = np.ascontiguousarray(given, dtype=np.float32)
-        if out is None:
-            out = np.lib.format.open_memmap(path, "w+", np.float32, (n, *block.shape[1:]))
-        if block.ndim != 2 or block.shape[1:] != out.shape[1:] or done + len(block) > n:
-            raise DataError(f"Features for {n} nodes must come in blocks of rows of one width; got shape {block.shape} at row {done}.")
-        if not np.isfinite(block).all():
-            node, column = np.argwhere(~np.isfinite(block))[0]
-            raise DataError(f"Feature {column} of node {done + node} is {block[node, column]}: features must be finite numbers.")
-        out[done : done + len(block)] = block
-        give_back(out)
-        sha.update(block.data)
-        done += len(block)
-    if done != n:
+    done, width = 0, None
+    with path.open("wb") as file:
+        for given in blocks:
+            block = np.ascontiguousarray(given, dtype=np.float32)
+            if width is None and block.ndim == 2:
+                width = block.shape[1]
+                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (n, width)})
+            if block.ndim != 2 or block.shape[1] != width or done + len(block) > n:
+                raise DataError(f"Features for {n} nodes must come in blocks of rows of one width; got shape {block.shape} at row {done}.")
+            if not np.isfinite(block).all():
+                node, column = np.argwhere(~np.isfinite(block))[0]
+                raise DataError(f"Feature {column} of node {done + node} is {block[node, column]}: features must be finite numbers.")
+            file.write(block.astype("<f4", copy=False).data)
+            sha.update(block.data)
+            done += len(block)
+    if done != n or width is None:
         raise DataError(f"{n} nodes have labels but {done} have features: give one row per node.")
-    assert out is not None or n == 0
-    if out is None:
-        np.save(path, np.empty((0, 0), np.float32))

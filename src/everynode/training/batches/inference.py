@@ -12,8 +12,8 @@ from everynode.backbones import Network
 from everynode.backbones.field import Batch
 from everynode.disk import DiskGraph
 from everynode.graph import Graph
-from everynode.mapped import give_back, room, take
 from everynode.neighbours import Integers, Neighbours
+from everynode.rows import room
 from everynode.training.batches.sampler import Sampler
 
 #: Nodes that a layer is applied to at once.
@@ -38,21 +38,19 @@ def infer(network: Network, graph: Graph | DiskGraph, nodes: Tensor, *, sampler:
     channels, k = network.closing.weight.shape
 
     f = f_0 = room(len(levels[0]), channels, dtype, folder)
-    for at in _blocks(len(f), block):
+    for at in _blocks(len(levels[0]), block):
         batch = Batch(graph.rows(levels[0][at]), (), graph.name)
-        f[at] = torch.relu_(network.opening(network.features_of(batch))).numpy()
-        give_back(f)
+        f.write(at.start, torch.relu_(network.opening(network.features_of(batch))).numpy())
     for layer, sources, targets in zip(network.stack, levels[:-1], levels[1:], strict=True):
         last = targets is levels[-1]
         out = room(len(targets), k if last else channels, dtype, folder)
         for at in _blocks(len(targets), block):
             seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
-            opened = torch.from_numpy(take(f_0, np.searchsorted(levels[0], targets[at])))
-            result = layer(torch.from_numpy(take(f, np.searchsorted(sources, seen))), opened, hop)
-            out[at] = (network.closing(result) if last else result).numpy()
-            give_back(out)
+            opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at])))
+            result = layer(torch.from_numpy(f.read(np.searchsorted(sources, seen))), opened, hop)
+            out.write(at.start, (network.closing(result) if last else result).numpy())
         f = out
-    return torch.from_numpy(np.asarray(f))[torch.from_numpy(np.searchsorted(asked, nodes.numpy()))]
+    return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy())))
 
 
 def _levels(neighbours: Neighbours, nodes: Integers, layers: int, n: int) -> list[Integers]:
