@@ -273,7 +273,7 @@ def spawn_with_limit(limit: int, *arguments: str) -> subprocess.CompletedProcess
     return done
 
 
-unix = pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk with setrlimit, which Windows does not have")
 
 
 @unix

@@ -58,10 +58,12 @@ def timeless(record: dict) -> dict:
 def test_help_names_the_commands():
     done = spawn("--help")
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("train", "compare", "data", "bench"))
+    assert all(command in done.stdout for command in ("train", "compare", "tune", "data", "bench"))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["tune", "--help"], ["--version"], ["data", "--help"]]
+)
 def test_help_imports_nothing_that_computes(arguments):
     code = f"""
 import sys
@@ -75,7 +77,7 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     modules = done.stderr.split()
     assert "everynode.cli" in modules
-    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba"} & set(modules)
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba", "optuna"} & set(modules)
     assert done.stdout.strip()
 
 
@@ -83,7 +85,7 @@ def test_every_promised_flag_is_in_the_help(call):
     text = call("train", "--help").stdout
     flags = (
         "--backbone --layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
-        "--patience --select --device --out --json --quiet --resume --no-resume --data-dir"
+        "--patience --select --metric --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
     )
     assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
     text = call("compare", "--help").stdout
@@ -145,7 +147,7 @@ def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, 
 FLAGS = {
     "layers": 3, "channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
     "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "macro-f1", "class_weight": "balanced",
 }  # fmt: skip
 
 
@@ -449,11 +451,25 @@ def test_data_list(call, tmp_path):
     done = call("data", "list")
     assert done.returncode == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
-    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv"
+    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv generated"
     assert list(lines) == graphs.split()
     assert "not here" not in lines["citeseer"]
     assert "not here" in lines["cora"]
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_generated_graph_is_called_a_stand_in_wherever_it_is_used(call):
+    name = "generated-200x600x8x4"
+    said = "A generated stand-in, not real data"
+    flags = ("--epochs", 3, "--channels", 8)
+    for command in (("train", name, *flags), ("compare", name, "--seeds", 2, "--workers", 1, *flags), ("data", "check", name)):
+        text, told = call(*command), call(*command, "--json")
+        assert (text.returncode, told.returncode) == (0, 0), text.stderr
+        assert said in text.stdout
+        assert said in told.stdout
+    assert said in call("data", "list").stdout
+    paper = json.loads(call("train", name, "--preset", "paper", *flags, "--json").stdout)
+    assert paper["settings"]["lr_gnn"] == 0.01
 
 
 def test_data_list_json(call):

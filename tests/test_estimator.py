@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import everynode as en
 from everynode import Graph, NodeClassifier, Split
+from everynode.calibration import temperature
 from everynode.errors import DataError, UsageError
 
 QUICK = {"epochs": 15, "channels": 8, "verbose": False}
@@ -336,9 +337,9 @@ def test_every_parameter_reaches_the_settings(graph):
     given = {
         "layers": 3, "channels": 5, "dropout": 0.25, "layer_dropout": 0.1, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
         "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "loss",
+        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "auc", "class_weight": "balanced",
     }  # fmt: skip
-    settings = NodeClassifier(**given).fit(graph).fitted_.settings
+    settings = NodeClassifier(objective="enc", **given).fit(graph).fitted_.settings
     assert {name: getattr(settings, name) for name in given} == given
 
 
@@ -430,8 +431,13 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
     from everynode import estimator
 
-    plain = estimator.fit
-    monkeypatch.setattr(estimator, "fit", lambda *args, **options: dataclasses.replace(plain(*args, **options), interrupted=True))
+    plain = estimator.race
+
+    def interrupted(*args, **options):
+        fitted, standings = plain(*args, **options)
+        return dataclasses.replace(fitted, interrupted=True), standings
+
+    monkeypatch.setattr(estimator, "race", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
         NodeClassifier(**QUICK).fit(graph)
 
@@ -448,3 +454,70 @@ def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
     seeded = NodeClassifier(random_state=np.random.RandomState(3), **QUICK).fit(X, y, edge_index=edges)
     seeded.save(tmp_path)
     assert isinstance(NodeClassifier.load(tmp_path).random_state, int)
+
+
+# ---------------------------------------------------------------------- calibration, files, and going on
+
+
+def test_a_temperature_changes_probabilities_and_no_prediction(graph, model):
+    warm = NodeClassifier(**QUICK, calibrate=True).fit(graph)
+    assert warm.temperature_ != 1.0
+    assert model.temperature_ == 1.0
+    assert (warm.predict(graph) == model.predict(graph)).all()
+    plain, scaled = model.predict_proba(graph), warm.predict_proba(graph)
+    assert not np.allclose(plain, scaled)
+    powered = plain ** (1 / warm.temperature_)
+    assert np.allclose(scaled, powered / powered.sum(1, keepdims=True), atol=1e-9)
+    val = graph.nodes("val")
+    with torch.no_grad():
+        assert warm.temperature_ == temperature(warm.network_(graph)[val], graph.labels[val])
+
+
+def test_a_temperature_is_kept_with_the_model(graph, tmp_path):
+    warm = NodeClassifier(**QUICK, calibrate=True).fit(graph)
+    warm.save(tmp_path / "warm")
+    again = NodeClassifier.load(tmp_path / "warm")
+    assert again.temperature_ == warm.temperature_
+    assert (again.predict_proba(graph) == warm.predict_proba(graph)).all()
+
+
+def test_a_recipe_is_kept_with_the_model(tmp_path):
+    people = {"name": [f"p{i}" for i in range(40)], "x": [float(i % 2) + i / 100 for i in range(40)], "team": ["a", "b"] * 20}
+    links = {"from": [f"p{i}" for i in range(38)], "to": [f"p{i + 2}" for i in range(38)]}
+    graph = en.read(people, links, label="team", directed=True)
+    model = NodeClassifier(**QUICK).fit(graph)
+    model.save(tmp_path / "own")
+    again = NodeClassifier.load(tmp_path / "own")
+    assert again.recipe_ == graph.recipe
+    assert again.directed_
+    same = en.read({"x": people["x"], "name": people["name"]}, links, recipe=again.recipe_, directed=True)
+    assert (again.predict_proba(same) == model.predict_proba(graph)).all()
+
+
+def test_a_checkpoint_goes_on_to_the_same_end(graph, model, tmp_path):
+    NodeClassifier(**QUICK | {"epochs": 15}).fit(graph, checkpoint=tmp_path / "states")
+    assert any((tmp_path / "states").iterdir())
+    again = NodeClassifier(**QUICK).fit(graph, checkpoint=tmp_path / "states")
+    assert again.history_ == model.history_
+    assert (again.predict_proba(graph) == model.predict_proba(graph)).all()
+
+
+def test_files_give_the_numbers_of_the_graph_they_were_written_from(tmp_path):
+    """Features of zeros and ones, classes and edges come back as they were: the same seed, the same probabilities."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(80) % 3
+    features = (rng.random((80, 12)) < 0.15 + 0.5 * (np.arange(12) % 3 == labels[:, None])).astype(np.float32)
+    source = rng.integers(0, 80, 200)
+    graph = Graph.from_arrays(features, np.stack([source, (source + 3) % 80]), labels, splits=folds(80, 1))
+    part = np.full(80, "", dtype=object)
+    for name, nodes in graph.splits[0]._asdict().items():
+        part[nodes.numpy()] = name
+    heads = ["id", *(f"w{j}" for j in range(12)), "label", "split"]
+    lines = [",".join(heads)]
+    lines += [",".join([f"n{i}", *map(str, features[i].astype(int)), f"c{labels[i]}", part[i]]) for i in range(80)]
+    (tmp_path / "nodes.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"n{a},n{b}\n" for a, b in graph.edge_index.T.tolist()))
+    own = en.read(tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    one, two = (NodeClassifier(**QUICK, objective="enc").fit(g) for g in (graph, own))
+    assert (one.predict_proba(graph) == two.predict_proba(own)).all()
+    assert one.score(graph, "test") == two.score(own, "test")

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everynode.metrics import ECE_BINS, accuracy, confusion, expected_calibration_error, scores
+from everynode.metrics import ECE_BINS, METRICS, accuracy, auc, balanced_accuracy, confusion, expected_calibration_error, scores
 
 
 @st.composite
@@ -125,3 +125,39 @@ def test_a_class_that_is_only_predicted_counts_in_macro_f1():
 
 def test_confusion_has_a_row_for_every_class():
     assert confusion(torch.tensor([[0.0, 1.0, 0.0]]), torch.tensor([0])) == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def slow_auc(probabilities: list[list[float]], labels: list[int]) -> float:
+    """For each class: how often one of its nodes is ranked before a node of another class; a tie is half a win."""
+    areas = []
+    for c in range(len(probabilities[0])):
+        inside = [row[c] for row, label in zip(probabilities, labels, strict=True) if label == c]
+        outside = [row[c] for row, label in zip(probabilities, labels, strict=True) if label != c]
+        if inside and outside:
+            wins = sum(1.0 if a > b else 0.5 if a == b else 0.0 for a in inside for b in outside)
+            areas.append(wins / (len(inside) * len(outside)))
+    return sum(areas) / len(areas) if areas else math.nan
+
+
+@settings(max_examples=60, deadline=None)
+@given(predictions())
+def test_the_metrics_of_selection_against_loops(given_):
+    logits, labels = given_
+    probabilities, truth = torch.softmax(logits.double(), 1).tolist(), labels.tolist()
+    assert auc(logits, labels) == pytest.approx(slow_auc(probabilities, truth), nan_ok=True)
+    predicted = [largest(row) for row in logits.tolist()]
+    found = [[p == t for p, t in zip(predicted, truth, strict=True) if t == c] for c in sorted(set(truth))]
+    assert balanced_accuracy(logits, labels) == pytest.approx(sum(sum(hits) / len(hits) for hits in found) / len(found))
+    assert METRICS["accuracy"](logits, labels) == scores(logits, labels)["accuracy"]
+    assert METRICS["macro-f1"](logits, labels) == scores(logits, labels)["macro_f1"]
+
+
+def test_the_metrics_of_selection_are_scikit_learns():
+    from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+
+    logits = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(200) % 4 * (torch.arange(200) % 5 > 0)
+    predicted, probabilities = logits.argmax(1), torch.softmax(logits.double(), 1)
+    assert METRICS["macro-f1"](logits, labels) == pytest.approx(f1_score(labels, predicted, average="macro"))
+    assert METRICS["balanced-accuracy"](logits, labels) == pytest.approx(balanced_accuracy_score(labels, predicted))
+    assert METRICS["auc"](logits, labels) == pytest.approx(roc_auc_score(labels, probabilities, multi_class="ovr"))

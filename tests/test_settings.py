@@ -13,7 +13,7 @@ from everynode.errors import UsageError
 from everynode.objectives import ENC
 from everynode.settings import PRESETS, TERMS, Settings, parse_objective, read_preset
 
-NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg"}
+NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg", "class_weight"}
 PAPER = read_preset("paper")
 ROWS = [(s, g, b) for s, graphs in PAPER.items() if s not in ("base", "backbone") for g, table in graphs.items() for b in table]
 
@@ -169,7 +169,10 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: Settings.preset("papre"), "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper."),
+        (
+            lambda: Settings.preset("papre"),
+            "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, tuned, a file that ends in .toml.",
+        ),
         (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
         (
             lambda: Settings.preset("paper", graph="mine", split="public"),
@@ -192,7 +195,11 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         (lambda: Settings(wd_oc=float("nan")), "The 'wd_oc' of Settings must be >= 0. Got nan."),
         (lambda: Settings(tv=-1.0), "The 'tv' of Settings must be >= 0. Got -1.0."),
         (lambda: Settings(preg=-1.0), "The 'preg' of Settings must be >= 0. Got -1.0."),
-        (lambda: Settings(select="los"), "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy."),
+        (
+            lambda: Settings(select="los"),
+            "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro-f1, balanced-accuracy, auc.",
+        ),
+        (lambda: Settings(class_weight="even"), "The 'class_weight' of Settings must be None or 'balanced'. Got 'even'."),
         (
             lambda: Settings().for_objective("mi+prag"),
             "Unknown objective 'prag' (did you mean 'preg'?). Choose from: enc, ce, mi, tv, cvg, preg, mi+tv (or any other sum).",
@@ -214,5 +221,5 @@ def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
 
 
 def test_the_presets_there_are() -> None:
-    assert PRESETS == ("default", "paper")
+    assert PRESETS == ("default", "paper", "tuned")
     assert set(read_preset("default")["backbone"]) == set(PAPER["backbone"]) == set(BACKBONES)

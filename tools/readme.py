@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import statistics
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -121,6 +123,51 @@ def arxiv_table() -> str:
     return "\n".join(lines)
 
 
+def reading_table() -> str:
+    lines = ["| | files, MB | seconds | of a core | peak memory, GB |", "|---|---|---|---|---|"]
+    found = result("read-million")
+    for kind, r in found["rows"].items():
+        for step, what in (("read", "read and sum up"), ("check", "`everynode.data.check`"), ("structure", "features from the structure")):
+            size = f"{r['file_mb']:.0f}" if step == "read" else ""
+            times = f"{r[f'{step}_seconds']:.0f} | {r[f'{step}_cpu_seconds']:.0f}"
+            lines.append(f"| {kind}: {what} | {size} | {times} | {r[f'{step}_peak_gb']:.1f} |")
+    lines += ["", f"One thread; the load of the machine was {found['load'][0]:.0f} on {found['cores']} cores (`{found['command']}`)."]
+    return "\n".join(lines)
+
+
+def cost_table() -> str:
+    found = result("cost-model")
+    lines = ["| | cross-entropy | ENC |", "|---|---|---|"]
+    for unit, factor, kind in (("ns", 1e9, "seconds"), ("bytes", 1024**2, "peak_mb")):
+        models = [found["models"][objective][kind] for objective in ("ce", "enc")]
+        for term in models[0]["coefficients"]:
+            scale, name = (1.0, "MB") if term == "process" else (factor, unit)
+            cells = [f"{scale * model['coefficients'][term]:.3g} {name}" for model in models]
+            lines.append(f"| {'the process itself' if term == 'process' else f'per {term}'} | " + " | ".join(cells) + " |")
+        errors = [model["relative_errors"] for model in models]
+        cells = [f"{100 * error['median']:.0f} %, {100 * error['worst']:.0f} %" for error in errors]
+        what = "time" if kind == "seconds" else "memory"
+        lines.append(f"| *median and largest error of the {what}* | " + " | ".join(cells) + " |")
+    ranges = {name: [row[name] for row in found["rows"]] for name in ("nodes", "edges", "channels")}
+    spans = ", ".join(f"{min(values):,} to {max(values):,} {name}" for name, values in ranges.items())
+    lines += ["", f"{len(found['rows'])} points, {spans}; load of the machine {found['load'][2]:.1f} on {found['cores']} cores."]
+    return "\n".join(lines)
+
+
+def plan_table() -> str:
+    lines = [
+        "| edges | channels | objective | memory, all at once | 300 steps, all at once | 50 epochs of batches | machines, in a day |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in result("cost-model")["predictions"]:
+        whole, batches = 300 * r["step_seconds"] / 3600, 50 * r["epoch_of_batches_seconds"] / 3600
+        machines = math.ceil(batches / 24 / 8)
+        objective = "ENC" if r["objective"] == "enc" else "cross-entropy"
+        cells = [f"10^{round(math.log10(r['edges']))}", r["channels"], objective, f"{r['peak_gb']:,.0f} GB", f"{whole:,.0f} h"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{batches:,.1f} h", machines])) + " |")
+    return "\n".join(lines)
+
+
 def same_table() -> str:
     lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
     for r in result("same-accuracy")["rows"]:
@@ -165,9 +212,11 @@ def numbers() -> str:
     )
 
 
-def paper_table(experiment: str) -> str:
+def paper_table(experiment: str, preset: str = "paper") -> str:
     """An experiment of ``everynode reproduce`` with the paper's numbers, one table a panel."""
-    found = next(table for table in result("tables-paper") if table["id"] == experiment)
+    found = next((table for table in result(f"tables-{preset}") if table["id"] == experiment), None)
+    if found is None:
+        return "Not run yet."
     blocks = []
     for panel in dict.fromkeys(cell["panel"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["panel"] == panel]
@@ -207,6 +256,44 @@ def verdicts() -> str:
     ):
         counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
         lines.append(f"| {label} | {len(chosen)} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(lines)
+
+
+def recipe_table() -> str:
+    """Each variant's validation and test accuracy, by graph; marked where the paired interval against ``ce`` is off zero."""
+    rows = result("recipe")["rows"]
+    graphs = list(dict.fromkeys(r["graph"] for r in rows))
+    plain = {r["graph"]: r["test_accuracy"] for r in rows if r["variant"] == "ce"}
+    lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
+    for variant in dict.fromkeys(r["variant"] for r in rows):
+        cells = []
+        for r in (r for r in rows if r["variant"] == variant):
+            gap = [100 * (a - b) for a, b in zip(r["test_accuracy"], plain[r["graph"]], strict=True)]
+            sure = len(gap) > 1 and abs(statistics.mean(gap)) > 2.776 * statistics.stdev(gap) / len(gap) ** 0.5  # t, 4 degrees of freedom
+            val, test = (100 * statistics.mean(r[metric]) for metric in ("val_accuracy", "test_accuracy"))
+            cells.append(f"{val:.1f} / {test:.1f}" + (" *" if sure and variant != "ce" else ""))
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def last_point_table() -> str:
+    rows = result("last-point")["rows"]
+    lines = ["| graph | objective | | validation | test | test, std |", "|---|---|---|---|---|---|"]
+    for r in rows:
+        val, test = (100 * statistics.mean(r[part]) for part in ("val", "test"))
+        lines.append(f"| {r['graph']} | {r['objective']} | {r['way']} | {val:.1f} | {test:.1f} | {100 * statistics.stdev(r['test']):.1f} |")
+    return "\n".join(lines)
+
+
+def safe_table() -> str:
+    lines = [
+        "| graph | cross-entropy | ENC | default (race) | default minus the better of the two, 95% interval | time, ENC = 1 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for r in result("safe-defaults")["rows"]:
+        means = " | ".join(f"{100 * statistics.mean(r['test_accuracy'][way]):.1f}" for way in ("ce", "enc", "auto"))
+        gap = f"{100 * r['gap']['mean']:+.1f} ({100 * r['gap']['low']:+.1f} to {100 * r['gap']['high']:+.1f})"
+        lines.append(f"| {r['graph']} | {means} | {gap} | {r['times_enc']:.1f}x |")
     return "\n".join(lines)
 
 
@@ -282,6 +369,13 @@ def listed(values: list[Any]) -> str:
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table, "verdicts": verdicts},
     "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
+    "docs/accuracy.md": {
+        "recipe": recipe_table,
+        "last-point": last_point_table,
+        "safe": safe_table,
+        "tuned": partial(paper_table, "semi-supervised", "tuned"),
+    },
+    "docs/own-graphs.md": {"reading": reading_table},
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,
@@ -300,6 +394,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "processes": processes_table,
         "minibatch": minibatch_table,
     },
+    "docs/scale-plan.md": {"cost": cost_table, "plan": plan_table},
 }
 
 

@@ -9,7 +9,7 @@ from everynode._lazy import lazy
 
 if TYPE_CHECKING:
     from everynode.backbones import Network
-    from everynode.data import load
+    from everynode.data import load, read, read_csv
     from everynode.errors import DataError, EverynodeError, UsageError
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph, Split
@@ -35,6 +35,8 @@ _HOME = {
     "UsageError": "errors",
     "fit": "training",
     "load": "data",
+    "read": "data",
+    "read_csv": "data",
 }
 
 __all__ = [
@@ -53,6 +55,8 @@ __all__ = [
     "UsageError",
     "fit",
     "load",
+    "read",
+    "read_csv",
 ]
 
 

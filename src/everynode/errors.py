@@ -33,9 +33,17 @@ def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:
     everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat.
     """
     choices = list(choices)
-    close = difflib.get_close_matches(str(given), choices, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    raise UsageError(f"Unknown {what} {given!r}{hint}. Choose from: {', '.join(choices)}.")
+    raise UsageError(f"Unknown {what} {given!r}{closest(given, choices)}. Choose from: {', '.join(choices)}.")
+
+
+def closest(given: object, choices: Iterable[str]) -> str:
+    """A question after the choice that is spelled most like what was given, if one is.
+
+    >>> closest("taem", ["team", "age"])
+    " (did you mean 'team'?)"
+    """
+    close = difflib.get_close_matches(str(given), list(choices), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def require(condition: bool, parameter: str, owner: str, expected: str, given: object) -> None:

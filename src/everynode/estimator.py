@@ -13,13 +13,15 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from everynode.calibration import temperature
 from everynode.data import hold_out
 from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
-from everynode.training import fit, load_model, save_model
+from everynode.training import load_model, save_model
 from everynode.training.loop import Fitted
+from everynode.training.race import Standing, race
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,11 +35,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, a stratified
     ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
 
-    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``. ``preset`` and the
-    parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
+    cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
+    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
+    ``default``, ``paper``, ``tuned`` (both know some graphs only), or a file of ``everynode tune``; for it and the parameters that are
+    None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 
-    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``.
+    ``select``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
+    ``loss``). ``class_weight="balanced"``: rare classes weigh as much as common ones. ``calibrate``: divide the logits by a temperature
+    chosen on the validation nodes, so that probabilities mean what they say (see :func:`everynode.calibration.temperature`); which
+    class is predicted does not change.
+
+    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``,
+    ``objective_`` (the one that won), ``standings_`` (how each came off), ``temperature_`` (1 without ``calibrate``) and ``recipe_`` (how
+    columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -49,7 +61,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         backbone: str = "gcn",
-        objective: str = "enc",
+        objective: str = "auto",
         *,
         preset: str = "default",
         layers: int | None = None,
@@ -74,7 +86,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         wd_oc: float | None = None,
         epochs: int | None = None,
         patience: int | None = None,
+        class_weight: str | None = None,
         select: str | None = None,
+        calibrate: bool = False,
         validation_fraction: float = 0.2,
         random_state: int = 0,
         verbose: bool | None = None,
@@ -104,20 +118,39 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.wd_oc = wd_oc
         self.epochs = epochs
         self.patience = patience
+        self.class_weight = class_weight
         self.select = select
+        self.calibrate = calibrate
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.verbose = verbose
 
-    def _settings(self, graph: Graph) -> Settings:
-        own = ("backbone", "objective", "preset", "validation_fraction", "random_state", "verbose")
-        changes = {name: value for name, value in self.get_params().items() if name not in own}
+    def _entrants(self, graph: Graph) -> dict[str, Settings]:
+        """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
+        own = ("objective", "preset", "calibrate", "validation_fraction", "random_state", "verbose")
+        choice = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
-        return Settings.preset(self.preset, graph=graph.name, split=split, backbone=self.backbone, **changes).for_objective(self.objective)
+        choice |= {"graph": graph.name, "split": split}
+        if self.objective == "auto":
+            return Settings.entrants(self.preset, **choice)
+        chosen = Settings.preset(self.preset, objective=self.objective, **choice)
+        return {self.objective: chosen.for_objective(self.objective)}
 
-    def fit(self, X: Any, y: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int = 0) -> Self:
-        """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+        fold: int = 0,
+        checkpoint: Path | str | None = None,
+    ) -> Self:
+        """Train on a graph, or on a feature matrix ``X`` (n x c), labels ``y`` and a 2 x m ``edge_index`` (none: no edges).
+
+        ``checkpoint``: a folder that keeps the state of the training, which goes on from it if it is there.
+        """
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
                 raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
@@ -129,22 +162,37 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
             self._fold = 0
-        settings = self._settings(graph)
-        with Bar(f"{settings.backbone} {self.objective}", settings.epochs, unit="epochs", show=self.verbose) as bar:
+        entrants = self._entrants(graph)
+        epochs = max(settings.epochs for settings in entrants.values())
+        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
             fold = self._fold if len(graph.splits) > 1 else 0
-            self.fitted_: Fitted = fit(
-                graph, settings, fold=fold, seed=self._seed(), report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1)
+            self.fitted_: Fitted
+            self.fitted_, self.standings_ = race(
+                graph,
+                entrants,
+                fold=fold,
+                seed=self._seed(),
+                report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
+                checkpoint=None if checkpoint is None else Path(checkpoint),
             )
         if self.fitted_.interrupted:
             warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
+        self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
+        self.temperature_ = self._temperature(graph, fold) if self.calibrate else 1.0
         return self
+
+    def _temperature(self, graph: Graph, fold: int) -> float:
+        val = graph.nodes("val", fold)
+        with torch.no_grad():
+            return temperature(self.network_(graph, val), graph.labels[val])
 
     def _read_off(self) -> None:
         self.network_ = self.fitted_.network
         self.history_ = self.fitted_.history
         self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
+        self.objective_ = next((name for name, standing in self.standings_.items() if standing.outcome == "won"), self.objective)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, np.random.RandomState):
@@ -198,7 +246,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         graph = self._graph(X, edge_index, edge_weight, reset=False)
         with torch.no_grad():
-            return torch.softmax(self.network_(graph).double(), dim=1).cpu().numpy()
+            return torch.softmax(self.network_(graph).double() / self.temperature_, dim=1).cpu().numpy()
 
     def predict(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
         """The class of every node."""
@@ -225,13 +273,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` reads."""
+        """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
         check_is_fitted(self)
-        save_model(folder, self.fitted_, {"estimator": {**self.get_params(), "random_state": self.fitted_.seed}})
+        extra: dict[str, Any] = {
+            "estimator": {**self.get_params(), "random_state": self.fitted_.seed},
+            "race": {name: standing.to_dict() for name, standing in self.standings_.items()},
+            "temperature": self.temperature_,
+        }
+        if self.recipe_ is not None:
+            extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
+        save_model(folder, self.fitted_, extra)
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
         """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
+        from everynode.data.recipe import Recipe  # and with it pyarrow, which nothing else here needs
+
         network, card = load_model(folder)
         settings = Settings(**card["settings"])
         own = cls._get_param_names()
@@ -243,6 +300,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card["fold"]
+        model.temperature_ = float(card.get("temperature", 1.0))
+        model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
+        model.directed_ = bool(card.get("directed", False))
+        model.standings_ = {name: Standing(**standing) for name, standing in card.get("race", {}).items()}
         model._read_off()
         return model
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:  # networkx and PyG are slow to import and only needed by the 
     import networkx
     from torch_geometric.data import Data
 
+    from everynode.data.recipe import Recipe
+    from everynode.data.understood import Understood
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
@@ -67,6 +70,10 @@ class Graph:
     node_ids: tuple[Hashable, ...] | None = None
     #: What was tidied up on the way in, with counts: self_loops, repeated_edges, one_way_edges.
     repairs: Mapping[str, int] = field(default_factory=dict)
+    #: How columns became features, if :func:`everynode.read` made the graph: given again, it makes the same features of other files.
+    recipe: Recipe | None = None
+    #: What people's files were taken for, if :func:`everynode.read` made the graph.
+    understood: Understood | None = None
 
     # ------------------------------------------------------------------ making one
 

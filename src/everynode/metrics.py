@@ -1,6 +1,8 @@
-"""How good predictions are: accuracy, macro-F1, negative log-likelihood, calibration, confusion."""
+"""How good predictions are: accuracy, macro-F1, balanced accuracy, AUC, negative log-likelihood, calibration, confusion."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -13,6 +15,67 @@ ECE_BINS = 15
 def accuracy(logits: Tensor, labels: Tensor) -> float:
     """The share of rows whose largest logit is their label's."""
     return (logits.argmax(1) == labels).sum().item() / len(labels)
+
+
+def macro_f1(logits: Tensor, labels: Tensor) -> float:
+    """The mean F1 of the classes that occur among labels or predictions, as scikit-learn has it.
+
+    >>> macro_f1(torch.eye(2)[[0, 0, 1, 0]], torch.tensor([0, 0, 1, 1]))  # 0.8 and 0.667
+    0.7333333333333334
+    """
+    table = _confusion(logits, labels)
+    right, sizes = table.diagonal(), table.sum(0) + table.sum(1)
+    return (2 * right[sizes > 0] / sizes[sizes > 0]).mean().item()
+
+
+def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
+    """The mean over the classes that occur of the share of their nodes that is found: rare classes count as much as common ones.
+
+    >>> balanced_accuracy(torch.eye(2)[[0, 0, 0, 0]], torch.tensor([0, 0, 0, 1]))  # accuracy: 0.75
+    0.5
+    """
+    table = _confusion(logits, labels)
+    sizes = table.sum(1)
+    return (table.diagonal()[sizes > 0] / sizes[sizes > 0]).mean().item()
+
+
+def auc(logits: Tensor, labels: Tensor) -> float:
+    """The mean over the classes of the area under the ROC curve of the class against the rest; NaN if there is one class only.
+
+    It is the chance that a node of the class gets a higher probability of it than a node of another class. Classes without a node
+    (or with all of them) have none and do not count.
+
+    >>> auc(torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 0.5]]), torch.tensor([0, 1, 1]))
+    1.0
+    """
+    probabilities = torch.softmax(logits.double(), dim=1).cpu().numpy()
+    classes = np.arange(probabilities.shape[1])
+    positive = labels.cpu().numpy()[:, None] == classes
+    count = positive.sum(0)
+    counted = (count > 0) & (count < len(positive))
+    if not counted.any():
+        return float("nan")
+    from scipy.stats import rankdata  # half a second to import, and only who asks for AUC needs it
+
+    ranks = rankdata(probabilities[:, counted], axis=0)
+    positive, count = positive[:, counted], count[counted]
+    wins = np.where(positive, ranks, 0.0).sum(0) - count * (count + 1) / 2
+    return float((wins / (count * (len(positive) - count))).mean())
+
+
+def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
+    """How many nodes of each class (rows) got which class (columns)."""
+    k = logits.shape[1]
+    return torch.bincount(labels * k + logits.argmax(1), minlength=k * k).view(k, k).double()
+
+
+#: What an epoch can be selected by, besides the loss; the more the better.
+METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "accuracy": accuracy,
+    "macro-f1": macro_f1,
+    "balanced-accuracy": balanced_accuracy,
+    "auc": auc,
+}
 
 
 def expected_calibration_error(probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS) -> float:
@@ -34,17 +97,11 @@ def expected_calibration_error(probabilities: Tensor, labels: Tensor, bins: int 
 
 
 def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """``accuracy``, ``macro_f1``, ``nll`` and ``ece`` of the rows' logits.
-
-    Macro-F1 is scikit-learn's: the mean over the classes that occur among labels or predictions.
-    """
-    from sklearn.metrics import f1_score  # a second to import, and only who reports needs it
-
+    """``accuracy``, ``macro_f1``, ``nll`` and ``ece`` of the rows' logits."""
     probabilities = torch.softmax(logits.double(), dim=1)
-    predicted = logits.argmax(1)
     return {
         "accuracy": accuracy(logits, labels),
-        "macro_f1": float(f1_score(labels.cpu().numpy(), predicted.cpu().numpy(), average="macro", zero_division=0)),
+        "macro_f1": macro_f1(logits, labels),
         "nll": torch.nn.functional.cross_entropy(logits.double(), labels).item(),
         "ece": expected_calibration_error(probabilities, labels),
     }
@@ -52,8 +109,4 @@ def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:
 
 def confusion(logits: Tensor, labels: Tensor) -> list[list[int]]:
     """How many nodes of each class (rows) got which class (columns)."""
-    from sklearn.metrics import confusion_matrix
-
-    k = logits.shape[1]
-    table = confusion_matrix(labels.cpu().numpy(), logits.argmax(1).cpu().numpy(), labels=np.arange(k))
-    return [[int(count) for count in row] for row in table]
+    return [[int(count) for count in row] for row in _confusion(logits, labels).tolist()]

@@ -52,6 +52,5 @@ class Bar:
 
 def describe(row: dict[str, float]) -> str:
     """An epoch's terms and validation accuracy, short enough for the end of a bar."""
-    others = ("total", "val_loss", "val_accuracy", "test_accuracy")
-    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name not in others)
+    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "total" and not name.startswith(("val_", "test_")))
     return f"{terms} | val {100 * row['val_accuracy']:.1f}%"

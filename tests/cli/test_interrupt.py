@@ -12,7 +12,7 @@ import pytest
 from everynode.cli.interrupt import INTERRUPTED, _end, ctrl_c_ends_at_once, ctrl_c_raises
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix"),
+    pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 

@@ -200,7 +200,7 @@ def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
         Store(tmp_path / "runs.db")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a read-only folder, and root can write to any")
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     folder = tmp_path / "sealed"
     folder.mkdir(mode=0o500)
@@ -265,7 +265,7 @@ def write(path: str, who: int, start) -> None:
         store.put(f"own-{who}-{i}", {"who": who}, {}, {})
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="forked processes")
+@pytest.mark.skipif(sys.platform == "win32", reason="forks processes, which Windows cannot")
 def test_several_processes_make_one_store_and_write_at_once(tmp_path):
     path = tmp_path / "runs.db"
     context = multiprocessing.get_context("fork")

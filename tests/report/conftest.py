@@ -1,10 +1,15 @@
-"""A store as `everynode reproduce all` leaves it, made up in a second: seeded numbers, no training, none of the public files."""
+"""A store as `everynode reproduce all` leaves it, made up in a second: seeded numbers, no training, none of the public files.
+
+And a real browser to show pages in.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +124,74 @@ def two_each(plans: Plans, make_up: Callable[..., MadeUp]) -> MadeUp:
     """Two runs of every cell, of which a few diverged: all cells are there, most are incomplete."""
     runs = [run for plan in plans.values() for runs in plan.values() for run in runs[:2]]
     return make_up(runs, lambda run: run.task == "train" and run.key[0] == "0")
+
+
+# ---------------------------------------------------------------------- a browser
+
+
+class Browser:
+    """Chromium with the page in it."""
+
+    def __init__(self, driver: Any, url: str):
+        self.driver, self.url = driver, url
+
+    def open(self, width: int = 1280, *, dark: bool = False, fragment: str = "") -> None:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.get("about:blank")  # so that a fragment loads the page too
+        self.driver.get(self.url + fragment)
+
+    def one(self, selector: str) -> Any:
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements("css selector", selector)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def click_middle(self, element: Any) -> None:
+        """Click where an element is; the driver's own way scrolls a small SVG mark out of place first."""
+        from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+        middle = "const r = arguments[0].getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]"
+        actions = ActionBuilder(self.driver)
+        actions.pointer_action.move_to_location(*map(round, self.run(middle, element))).click()
+        actions.perform()
+
+    def show(self, element: Any) -> None:
+        """Bring an element to the middle, and wait until scrolling has ended: it hides hover boxes."""
+        script = "arguments[0].scrollIntoView({block: 'center'}); requestAnimationFrame(() => requestAnimationFrame(arguments[1]))"
+        self.driver.execute_async_script(script, element)
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    """Chromium; the test is skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'")
+    chromium, path = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and path):
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(path))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(driver: Any, url: str) -> Iterator[Browser]:
+    """The browser with the page at the module's ``url``; whatever a test does, it must not complain and not load anything."""
+    browser = Browser(driver, url)
+    yield browser
+    assert driver.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+    assert {address.partition("#")[0] for address in asked} <= {url, "about:blank", "data:,"}
+    assert url in {address.partition("#")[0] for address in asked}

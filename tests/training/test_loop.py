@@ -14,6 +14,7 @@ import torch
 
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph, Split
+from everynode.metrics import METRICS
 from everynode.objectives import cross_entropy
 from everynode.settings import Settings
 from everynode.training import Fitted, evaluate, fit
@@ -119,6 +120,26 @@ def test_selection_by_accuracy_with_ties_by_loss_or_by_loss_alone(scripted, sele
     assert int(np.argmin(fitted.history["val_loss"])) == 2
     assert fitted.best_epoch == best
     assert fitted.metrics == {name: fitted.history[name][best] for name in ("val_accuracy", "val_loss")}
+
+
+@pytest.mark.parametrize("select", ["macro-f1", "balanced-accuracy", "auc"])
+def test_selection_by_another_metric_with_ties_by_loss(graph, select):
+    settings = dataclasses.replace(QUICK, select=select, epochs=30, patience=30, lr_oc=0.1)
+    fitted = fit(graph, settings)
+    name = f"val_{select.replace('-', '_')}"
+    keys = list(zip(fitted.history[name], [-loss for loss in fitted.history["val_loss"]], strict=True))
+    assert fitted.best_epoch == keys.index(max(keys))
+    assert set(fitted.metrics) == {"val_loss", "val_accuracy", name}
+    with torch.no_grad():
+        val = graph.nodes("val")
+        assert METRICS[select](fitted.network(graph)[val], graph.labels[val]) == pytest.approx(fitted.metrics[name])
+
+
+def test_an_auc_needs_two_classes_to_validate_on(graph):
+    val = graph.nodes("val")
+    one_class = graph.with_splits([graph.splits[0]._replace(val=val[graph.labels[val] == 0])])
+    with pytest.raises(DataError, match="of one class, which has no AUC: select by another metric"):
+        fit(one_class, dataclasses.replace(QUICK, select="auc"))
 
 
 @pytest.mark.parametrize(("patience", "epochs", "best"), [(1, 3, 1), (2, 4, 1), (3, 5, 1), (4, 10, 5), (9, 12, 5)])

@@ -63,8 +63,8 @@ class Trace:
 class Shared(NamedTuple):
     """How two halves are shared out among processes: each has some of their nodes."""
 
-    #: How many nodes the halves have in all processes together.
-    sizes: tuple[int, int]
+    #: How many nodes (or how much weight) the halves have in all processes together; None: those at hand are all.
+    totals: tuple[float, float] | None = None
     #: Makes a tensor, in place, the sum of those of all processes; None if there is one only.
     add_up: Callable[[Tensor], object] | None = None
 
@@ -93,22 +93,23 @@ class Curvature:
         if any(layer.alpha for layer in self.layers):
             self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], shared: Shared | None = None) -> Tensor:
+    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None, shared: Shared | None = None) -> Tensor:
         """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
 
-        ``labels``: those of the nodes in question; ``halves``: positions among these.
+        ``labels``: those of the nodes in question; ``halves``: positions among these; ``weight``: of each class, None for all the same.
         """
         known = Known()
         with torch.no_grad():
-            value = self._sweep(labels, halves, shared or Shared((len(halves[0]), len(halves[1]))), known)
+            value = self._sweep(labels, halves, weight, shared or Shared(), known)
         return known.function(value)
 
-    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], shared: Shared, known: Known) -> Tensor:
+    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, shared: Shared, known: Known) -> Tensor:
         """The value of the cosine; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
-        for weights, half, size in zip(share, halves, shared.sizes, strict=True):
-            weights.index_fill_(0, half, 1.0 / size)
+        for shares, half, total in zip(share, halves, shared.totals or (None, None), strict=True):
+            own = y.new_ones(len(half)) if weight is None else weight[labels[half]]
+            shares[half, 0] = (own / (own.sum() if total is None else total)).to(shares.dtype)
         residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
         top = share * residual  # 2 x n x k: the gradient at the logits
         both, gradients = self._nothing()

@@ -131,13 +131,20 @@ class Network(nn.Module):
         logits = self._train(graph) if self.training else self._run(self.features_of(graph), self._hops(graph))
         return logits if nodes is None else logits.index_select(0, nodes)
 
+    def embed(self, graph: Graph) -> Tensor:
+        """What goes into the closing layer, n x channels, without dropout: nodes that are alike lie close together."""
+        return self._embed(self.features_of(graph), self._hops(graph))
+
     def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
         """The logits, without dropout."""
+        logits: Tensor = self.closing(self._embed(features, hops))
+        return logits
+
+    def _embed(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
         f = f_0 = torch.relu_(self.opening(features))
         for layer, hop in zip(self.layers, hops, strict=True):
             f = layer(f, f_0, hop)
-        logits: Tensor = self.closing(f)
-        return logits
+        return f
 
     def _train(self, graph: Graph | Batch) -> Tensor:
         """The logits, with dropout; keeps what :meth:`gradient_cosine` may ask for."""
@@ -163,11 +170,18 @@ class Network(nn.Module):
         return logits
 
     def gradient_cosine(
-        self, logits: Tensor, nodes: Tensor, labels: Tensor, halves: tuple[Tensor, Tensor], shared: Shared | None = None
+        self,
+        logits: Tensor,
+        nodes: Tensor,
+        labels: Tensor,
+        halves: tuple[Tensor, Tensor],
+        weight: Tensor | None = None,
+        shared: Shared | None = None,
     ) -> Tensor | None:
         """The cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
 
-        ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them. It goes through the receptive field of
+        ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them; ``weight``: of each class, if the
+        cross-entropies are weighted. It goes through the receptive field of
         the nodes only, and by hand (:mod:`everynode.backbones.curvature`), which spares most of the price of cross-validating
         gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
         a parameter is frozen, or a module has hooks or a parametrisation: then there is only the long way.
@@ -183,7 +197,7 @@ class Network(nn.Module):
             return None
         view = self._view(graph, nodes)
         features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
-        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, shared)
+        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, weight, shared)
 
     @property
     def stack(self) -> list[Layer]:

@@ -7,7 +7,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -19,6 +20,9 @@ from everynode.graph import Graph
 from everynode.sparse import SparseMatrix
 from everynode.training.memory import reused_memory
 
+#: Graph, backbone, objective and number of threads.
+Combination = tuple[str, str, str, int]
+
 
 def bench(
     graphs: Sequence[str],
@@ -27,22 +31,29 @@ def bench(
     limits: Sequence[dict[str, Any]],
     seconds: float,
     data_dir: Any = None,
+    known: Collection[Combination] = (),
 ) -> Iterator[dict[str, Any]]:
     """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio.
 
     ``limits``: what :func:`machine` found, for each number of threads; ``roofline_ms``: the time that the flops and bytes of
-    :func:`work` take at these speeds.
+    :func:`work` take at these speeds. ``known``: what has been measured before and is left out.
     """
+    asked = {c for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits]) if c not in known}
     for name in graphs:
+        if not any(combination[0] == name for combination in asked):
+            continue
         graph = one_fold(load(name, data_dir=data_dir))
         data = graph.to_pyg()
         for backbone in backbones:
             for objective in objectives:
+                missing = [limit for limit in limits if (name, backbone, objective, limit["threads"]) in asked]
+                if not missing:
+                    continue
                 settings = settings_for(backbone, objective)
                 check_same(graph, data, settings)
                 us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
                 needed = work(graph, backbone, objective)
-                for limit in limits:
+                for limit in missing:
                     count = limit["threads"]
                     torch.set_num_threads(count)
                     with reused_memory():  # as in the training loop; stock PyG has the good of it too
@@ -95,10 +106,10 @@ def machine(threads: int = 1) -> dict[str, Any]:
     a = torch.randn(2048, 2048)
     big = torch.randn(32 * 1024 * 1024)
     out = torch.empty_like(big)
-    product = min(_time(lambda: torch.mm(a, a)) for _ in range(7))
+    multiply = min(_time(lambda: torch.mm(a, a)) for _ in range(7))
     copy = min(_time(lambda: out.copy_(big)) for _ in range(7))
     return {
-        "gflops": 2 * 2048**3 / product / 1e9,
+        "gflops": 2 * 2048**3 / multiply / 1e9,
         "gbytes_per_s": 2 * big.numel() * 4 / copy / 1e9,
         "threads": threads,
         "cores": os.cpu_count(),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
-from everynode.errors import UsageError, require, unknown
+from everynode.errors import DataError, UsageError, require, unknown
 
 
 def bench(
@@ -20,6 +20,7 @@ def bench(
     threads: str = "1,2",
     seconds: float = 3.0,
     memory: bool = False,
+    out: Path | None = None,
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
@@ -40,6 +41,8 @@ def bench(
         How long to measure each combination.
     memory
         Measure peak memory too, in processes of their own (one thread).
+    out
+        Keep the rows in this file, as --json prints them; what is in it already is not measured again.
     data_dir
         Where the public graphs are.
     """
@@ -48,6 +51,7 @@ def bench(
     from everynode.benchmarks.memory import peak
     from everynode.benchmarks.sides import DEPTH, settings_for
     from everynode.data import is_present
+    from everynode.training.checkpoint import write_atomically
 
     for backbone in backbones.split(","):
         if backbone not in DEPTH:
@@ -65,13 +69,16 @@ def bench(
         raise UsageError(f"--threads takes numbers such as 1,2. Got {threads!r}.") from None
     for count in counts:
         require(count >= 1, "threads", "bench", ">= 1", count)
+    result, known = _earlier(out)
     limits = [machine(count) for count in counts]
-    result: dict[str, Any] = {"command": shlex.join(["everynode", *sys.argv[1:]]), "machine": limits, "rows": []}
-    for row in measure(here, backbones.split(","), objectives.split(","), limits, seconds, data_dir):
+    result |= {"command": shlex.join(["everynode", *sys.argv[1:]]), "machine": limits}
+    for row in measure(here, backbones.split(","), objectives.split(","), limits, seconds, data_dir, known):
         if memory and row["threads"] == counts[0]:
             where = row["graph"], row["backbone"].partition("-")[0], row["objective"]
             row["memory"] = {side: peak(side, *where, data_dir) for side in ("everynode", "stock")}
         result["rows"].append(row)
+        if out:
+            write_atomically(out, json.dumps(result, indent=1).encode())
         text = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
         timing = f"everynode {row['everynode_ms']:8.2f} ms   stock PyG {row['stock_ms']:8.2f} ms   {row['ratio']:5.1f}x"
         if "memory" in row:
@@ -83,3 +90,14 @@ def bench(
     if json_output:
         print(json.dumps(result))
     return 0
+
+
+def _earlier(out: Path | None) -> tuple[dict[str, Any], list[tuple[str, str, str, int]]]:
+    """What the file of an earlier, perhaps interrupted, measurement holds, and which combinations these are."""
+    if out is None or not out.exists():
+        return {"rows": []}, []
+    try:
+        result: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        return result, [(r["graph"], r["backbone"].partition("-")[0], r["objective"], r["threads"]) for r in result["rows"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{out} is not a result of `everynode bench` ({error}): name another --out.") from error

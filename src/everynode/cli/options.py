@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from everynode.errors import UsageError, require
+from everynode.settings import Select
 
 if TYPE_CHECKING:
     from everynode.disk import DiskGraph
     from everynode.experiments.run import Run
     from everynode.graph import Graph
-    from everynode.settings import Batches
+    from everynode.settings import Batches, Settings
+    from everynode.training.many import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
 #: Flags that every command has.
@@ -29,7 +32,7 @@ class DataOptions:
     """Which graph."""
 
     split: str | None = None
-    "public, geom-gcn (ten folds), random, or official; default: the graph's own."
+    "public, geom-gcn (ten folds), official, stratified, or random; default: the graph's own."
     per_class: int = 20
     "Training nodes per class, with --split random."
     split_seed: int = 0
@@ -55,10 +58,11 @@ class DataOptions:
         """The graph, and the name of its split."""
         import torch
 
-        from everynode.data import CATALOGUE, load
+        from everynode.data import load
+        from everynode.data.entries import find
 
         graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
-        split = self.split or CATALOGUE[name].splits[0]
+        split = self.split or find(name).splits[0]
         try:
             device = torch.device(self.device)
             torch.zeros(1, device=device).item()
@@ -76,8 +80,8 @@ class ModelOptions:
     "The layers between the opening and the closing layer."
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
-    preset: Literal["default", "paper"] = "default"
-    "Where the settings come from: chosen on validation, or the paper's tables."
+    preset: str = "default"
+    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -122,29 +126,41 @@ class ModelOptions:
     "At most so many."
     patience: int | None = None
     "Stop after so many epochs without a better one."
-    select: Literal["loss", "accuracy"] | None = None
-    "What makes an epoch the best: validation loss, or validation accuracy."
+    class_weight: Literal["balanced"] | None = None
+    "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
+    select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
+    "What makes an epoch the best on the validation nodes."
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The settings that were given by a flag."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def settings(self, dataset: str, split: str, objective: str) -> Settings:
+        """The preset with what was given on top."""
+        from everynode.settings import Settings
+
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
 
     def run(
         self, dataset: str, graph: Graph | DiskGraph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str,
         batches: Batches | None = None, processes: int = 1,
     ) -> Run:  # fmt: skip
         """The run that these options describe."""
-        from everynode.data.entries import CATALOGUE
+        from everynode.data.entries import find
         from everynode.data.files import Root
         from everynode.disk import DiskGraph
         from everynode.experiments.run import Run
-        from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
-        digest = graph.digest if isinstance(graph, DiskGraph) else CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
-        chosen = settings.for_objective(objective)
+        digest = graph.digest if isinstance(graph, DiskGraph) else find(dataset).digest(split, Root.find(data.data_dir))
+        chosen = self.settings(dataset, split, objective).for_objective(objective)
+        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
         return Run(
-            dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed,
+            dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed,
             batches=batches, processes=processes,
         )  # fmt: skip
 
@@ -175,6 +191,42 @@ class BatchOptions:
         if not all(word.removeprefix("-").isdecimal() for word in words):
             raise UsageError(f"--fan-out takes numbers such as 15,10, or 'all'. Got {self.fan_out!r}.")
         return Batches(self.batch_size, tuple(int(word) for word in words), self.tv_edges, self.clusters)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RaceOptions(ModelOptions):
+    """Which network and objective; where no objective is given, several race."""
+
+    objective: str = "auto"
+    "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where many runs are done."""
+
+    workers: int | None = None
+    "How many runs at once; default: one per core."
+    engine: Literal["local", "ray"] = "local"
+    "Processes of this machine, or the machines of a Ray cluster."
+    address: str | None = None
+    "The Ray cluster, such as 10.0.0.1:6379; default: the one that this machine belongs to."
+
+    def start(self) -> Engine:
+        """What does the runs."""
+        if self.workers is not None and self.workers < 1:
+            raise UsageError("--workers must be at least 1.")
+        if self.engine == "ray":
+            from everynode.training.ray_engine import run_on_ray
+
+            return partial(run_on_ray, address=self.address)
+        if self.address is not None:
+            raise UsageError("--address is of a Ray cluster: give --engine ray too.")
+        from everynode.training.many import run_many
+
+        return run_many
 
 
 def say(text: str, quiet: bool = False) -> None:

@@ -70,10 +70,9 @@ def train(
         graph, split = data.open(name)
         if batches is None and isinstance(graph, DiskGraph):
             raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
-        run = model.run(
-            graph.name, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size
-        )
-        folder = out or Path("runs") / f"{graph.name}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
+        called = graph.name if isinstance(graph, DiskGraph) else name
+        run = model.run(called, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size)
+        folder = out or Path("runs") / f"{called}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
         if not ranks.first:
             return _help(run, graph, folder, ranks)
         record = _train(run, graph, folder, resume, quiet, ranks)
@@ -81,11 +80,13 @@ def train(
         print(json.dumps(record))
     else:
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        print(f"{graph.name}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
+        print(f"{called}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
         print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
         print(f"  model                {folder}")
+        if "stand_in" in record:
+            print(record["stand_in"])
     return INTERRUPTED if record["interrupted"] else 0
 
 
@@ -106,7 +107,7 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
     state = folder / STATE
     if state.exists():
         say(f"Going on from {state}.", quiet)
-    with Bar(f"{graph.name} {run.settings.backbone} {run.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
+    with Bar(f"{run.dataset} {run.settings.backbone} {run.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
         fitted, result = tasks.train(
             run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state, ranks=ranks
         )

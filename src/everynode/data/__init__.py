@@ -8,14 +8,19 @@ if TYPE_CHECKING:
     from everynode.data.catalogue import check_named, load
     from everynode.data.defects import Finding, Report, check
     from everynode.data.entries import CATALOGUE, Entry, is_present
+    from everynode.data.reading import read, read_csv
+    from everynode.data.recipe import Recipe
     from everynode.data.splits import hold_out, random_split, stratified_split
     from everynode.data.synthetic import generate
+    from everynode.data.understood import Understood
 
 _HOME = {
     "CATALOGUE": "entries",
     "Entry": "entries",
     "Finding": "defects",
+    "Recipe": "recipe",
     "Report": "defects",
+    "Understood": "understood",
     "check": "defects",
     "check_named": "catalogue",
     "generate": "synthetic",
@@ -23,6 +28,8 @@ _HOME = {
     "is_present": "entries",
     "load": "catalogue",
     "random_split": "splits",
+    "read": "reading",
+    "read_csv": "reading",
     "stratified_split": "splits",
 }
 
@@ -30,7 +37,9 @@ __all__ = [
     "CATALOGUE",
     "Entry",
     "Finding",
+    "Recipe",
     "Report",
+    "Understood",
     "check",
     "check_named",
     "generate",
@@ -38,6 +47,8 @@ __all__ = [
     "is_present",
     "load",
     "random_split",
+    "read",
+    "read_csv",
     "stratified_split",
 ]
 

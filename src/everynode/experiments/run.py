@@ -11,10 +11,14 @@ from functools import cache, cached_property
 from importlib.metadata import version as installed
 from typing import Any, Literal
 
+from everynode.data.entries import STAND_IN, is_generated
 from everynode.settings import Batches, Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
+#: Settings that are younger than the first records, and the value at which they do nothing. At this value they are no part of a run's
+#: specification, so that older records are still of the same run.
+LATER = {"class_weight": None}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 
 
@@ -51,10 +55,13 @@ class Run:
     @cached_property
     def specification(self) -> str:
         """The run as canonical JSON: what is hashed, and kept beside the record."""
-        content = dataclasses.asdict(self)
-        if self.batches is None:  # so that the runs from before there were batches keep their keys
-            del content["batches"], content["processes"]
-        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+        said = dataclasses.asdict(self)
+        for name, without in LATER.items():
+            if said["settings"][name] == without:
+                del said["settings"][name]
+        if self.batches is None:  # likewise
+            del said["batches"], said["processes"]
+        return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def key(self) -> str:
@@ -62,7 +69,7 @@ class Run:
         return hashlib.sha256(self.specification.encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """The fields by which people look for a run, at the head of its record."""
+        """The fields by which people look for a run, at the head of its record; of a generated graph it says that it is one."""
         return {
             "dataset": self.dataset,
             "backbone": self.settings.backbone,
@@ -75,6 +82,7 @@ class Run:
             "fold": self.fold,
             "seed": self.seed,
             "task": self.task,
+            **({"stand_in": STAND_IN} if is_generated(self.dataset) else {}),
         }
 
 

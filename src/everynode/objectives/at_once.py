@@ -83,7 +83,8 @@ class _AtOnce(torch.autograd.Function):
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
         ce, mi, tv = terms_and_gradient(
             given, largest, x.numpy(), y.numpy(), ends.numpy(), factors.numpy(),
-            terms.ce.nodes.numpy(), terms.ce.labels.contiguous().numpy(), weight, lam, beta, gradient.numpy(),
+            terms.ce.nodes.numpy(), terms.ce.node_weight.double().numpy(), terms.ce.labels.contiguous().numpy(),
+            weight, lam, beta, gradient.numpy(),
         )  # fmt: skip
         mi = mi if terms.mi else 0.0
         ctx.save_for_backward(logits, gradient)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
 from everynode.numerics import gradient_cosine
-from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
+from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy, cross_entropy
 
 Halves = Literal["random", "stratified", "fixed"]
 HALVES: tuple[Halves, ...] = ("random", "stratified", "fixed")
@@ -57,24 +57,36 @@ class CrossValidatingGradients(nn.Module):
     ablation). ``every``: take the term at every so many calls only, and 0 at the others, which costs
     less (and weighs less: the mean weight is that of the term divided by ``every``). The draws depend on ``seed``
     and on how often the term was called, a count that is part of ``state_dict``: training that is resumed from a checkpoint goes on with
-    the draws it would have had.
+    the draws it would have had. ``class_weight``: as in :class:`CrossEntropy`.
     """
 
     calls: Tensor
     nodes: Tensor
     labels: Tensor
     everyone: Tensor
+    weight: Tensor | None
 
-    def __init__(self, graph: Graph, *, fold: int = 0, halves: Halves = "random", every: int = 1, seed: int = 0):
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        fold: int = 0,
+        halves: Halves = "random",
+        every: int = 1,
+        seed: int = 0,
+        class_weight: ClassWeight | None = None,
+    ):
         super().__init__()
         require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
-        nodes = CrossEntropy(graph, fold=fold).nodes
+        ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
+        nodes = ce.nodes
         self.halves, self.every, self.seed = halves, every, seed
         self.register_buffer("nodes", nodes, persistent=False)
         self.register_buffer("labels", graph.labels[nodes], persistent=False)
         self.register_buffer("everyone", torch.arange(len(nodes), device=nodes.device), persistent=False)
+        self.register_buffer("weight", ce.weight, persistent=False)
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
     def _positions(self) -> tuple[Tensor, Tensor]:
@@ -99,11 +111,13 @@ class CrossValidatingGradients(nn.Module):
         if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
             return logits[:1].sum() * 0.0
         shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
-        cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2)) if shortcut else None
+        weighted = () if self.weight is None else (self.weight,)
+        cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2), *weighted) if shortcut else None
         if cosine is not None:
             return -cosine
         at = logits.index_select(0, self.nodes)
-        return cross_validating_gradients(cross_entropy(at, self.labels, p_1), cross_entropy(at, self.labels, p_2), parameters)
+        loss_1, loss_2 = (cross_entropy(at, self.labels, half, self.weight) for half in (p_1, p_2))
+        return cross_validating_gradients(loss_1, loss_2, parameters)
 
 
 def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.objectives.at_once import Terms, at_once
-from everynode.objectives.cross_entropy import CrossEntropy
+from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
 from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.propagation import PReg
@@ -23,7 +23,8 @@ class ENC(nn.Module):
 
     ``mi``, ``tv``, ``cvg``: :math:`\alpha, \beta, \gamma`; a term of weight 0 is not computed. ``mi_lambda``: see
     :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``cvg_every``, ``seed``:
-    :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons.
+    :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons. ``class_weight``: ``balanced`` lets
+    every class weigh the same in cross-entropy and in CVG's halves, however many of its nodes are labelled.
 
     The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 
@@ -52,6 +53,7 @@ class ENC(nn.Module):
         halves: Halves = "stratified",
         cvg_every: int = 1,
         preg: float = 0.0,
+        class_weight: ClassWeight | None = None,
         fold: int = 0,
         seed: int = 0,
     ):
@@ -62,13 +64,15 @@ class ENC(nn.Module):
         self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "preg": preg}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
-        ce = CrossEntropy(graph, fold=fold)
+        ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
         self._of_predictions = Terms(
             ce, MutualInformation(lam=mi_lambda) if mi else None, TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None
         )
         self.terms = nn.ModuleDict({name: term for name, term in self._of_predictions._asdict().items() if term})
         if cvg:
-            self.terms["cvg"] = CrossValidatingGradients(graph, fold=fold, halves=halves, every=cvg_every, seed=seed)
+            self.terms["cvg"] = CrossValidatingGradients(
+                graph, fold=fold, halves=halves, every=cvg_every, seed=seed, class_weight=class_weight
+            )
         if preg:
             self.terms["preg"] = PReg(graph)
 

@@ -49,19 +49,20 @@ def shift(logits, out, largest):  # type: ignore[no-untyped-def]
             out[i, s] = 0.0
 
 
-def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alpha, lam, beta, gradient):  # type: ignore[no-untyped-def]
+def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, labels, alpha, lam, beta, gradient):  # type: ignore[no-untyped-def]
     r""":math:`\mathcal{L}_{CE}, \mathcal{L}_{MI}, \mathcal{L}_{TV}`, and in ``gradient`` (n x k) that of their weighted sum.
 
     .. math:: \frac{\partial (\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV})}{\partial x_{i,s}}
               = \hat y_{i,s} \Big( u_{i,s} - \sum_{r=1}^{k} \hat y_{i,r} u_{i,r} \Big)
-              + \frac{[i \in V^{lab}]}{|V^{lab}|} (\hat y_{i,s} - y_{i,s}),
+              + \frac{[i \in V^{lab}] \, w_i}{|V^{lab}|} (\hat y_{i,s} - y_{i,s}),
 
     .. math:: u_{i,s} = \frac{\alpha}{|V|} \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
               + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
 
     ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
     the two nodes of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``:
-    :math:`V^{lab}`; ``labels``: of all nodes. Sums over nodes and edges are taken in float64.
+    :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over nodes and edges are
+    taken in float64.
     """
     n, width = x.shape
     k = logits.shape[1]
@@ -125,10 +126,10 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, labels, alph
             gradient[i, s] = y[i, s] * (u[i, s] - mean_u)
 
     ce = 0.0
-    share = real(1.0 / len(nodes))
-    for i in nodes:
+    for j in range(len(nodes)):
+        i, share = nodes[j], real(weights[j] / len(nodes))
         # In float64: the order is free, and of large logits in float32 "largest + log_sum" would lose all of log_sum.
-        ce -= np.float64(logits[i, labels[i]]) - np.float64(largest[i]) - np.float64(log_sum[i])
+        ce -= weights[j] * (np.float64(logits[i, labels[i]]) - np.float64(largest[i]) - np.float64(log_sum[i]))
         for s in range(k):
             gradient[i, s] += share * y[i, s]
         gradient[i, labels[i]] -= share
@@ -143,7 +144,9 @@ def compiled(dtype: str) -> tuple[Callable[..., None], Callable[..., tuple[float
     values = numba.types.UniTuple(number, 3)
     return (
         _compile(shift, numba.void(rows, rows, real[::1])),
-        _compile(terms_and_gradient, values(rows, real[::1], rows, rows, pairs, rows, index, index, number, number, number, rows)),
+        _compile(
+            terms_and_gradient, values(rows, real[::1], rows, rows, pairs, rows, index, number[::1], index, number, number, number, rows)
+        ),
     )
 
 

@@ -139,22 +139,27 @@ def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html |
     curve = {} if key is None else source.curve(key)
     if key is None or not curve:
         return None
-    record, length = source.records[key], min(map(len, curve.values()))
-    best = int(record["best_epoch"])
-    epochs = svg.thin(length, CURVE_POINTS, keep=[best])
+    record = source.records[key]
+    word, entry = DIFFER[experiment.over]
+    of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
+    note = f"One run, {of}. Terms before they are weighted; the dashed line is the epoch that validation chose."
+    return join(h("h4", "Training curves"), h("p", note, class_="small"), curve_plots(curve, int(record["best_epoch"]), of))
+
+
+def curve_plots(curve: Mapping[str, Sequence[float]], best: int, of: str) -> Html:
+    """The terms and the validation metrics of a training over its epochs; ``best``: the epoch to point at; ``of``: which training."""
+    epochs = svg.thin(min(map(len, curve.values())), CURVE_POINTS, keep=[best])
     terms = {TERMS[name]: [curve[name][e] for e in epochs] for name in TERMS if name in curve}
     if len(terms) == 2:  # one term with weight 1 is the total
         terms.pop("total", None)
-    word, entry = DIFFER[experiment.over]
-    of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
     plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms of the loss", mark=best)]
-    if "val_accuracy" in curve:
-        values = {"validation accuracy": [100 * curve["val_accuracy"][e] for e in epochs]}
-        plots.append(svg.curves(epochs, values, label=f"Validation accuracy over epochs, {of}", x_label="epoch",
-                                y_label="validation accuracy, %", mark=best))  # fmt: skip
+    for name in (name for name in curve if name.startswith("val_") and name != "val_loss"):
+        title = f"validation {name.removeprefix('val_').replace('_', ' ')}"
+        values = {title: [100 * curve[name][e] for e in epochs]}
+        plots.append(svg.curves(epochs, values, label=f"{title.capitalize()} over epochs, {of}", x_label="epoch",
+                                y_label=f"{title}, %", mark=best))  # fmt: skip
     legend = [h("li", svg.swatch(i, "curve"), name) for i, name in enumerate(terms)]
-    note = f"One run, {of}. Terms before they are weighted; the dashed line is the epoch that validation chose."
-    return join(h("h4", "Training curves"), h("p", note, class_="small"), h("ul", legend, class_="legend"), h("div", plots, class_="plots"))
+    return join(h("ul", legend, class_="legend"), h("div", plots, class_="plots"))
 
 
 def _selected(records: Sequence[Mapping[str, Any]]) -> Html | None:
@@ -185,14 +190,18 @@ def _confusion(records: Sequence[Mapping[str, Any]]) -> Html | None:
         return None
     size = len(found[0])
     total = [[sum(matrix[i][j] for matrix in found) for j in range(size)] for i in range(size)]
-    head = h("thead", h("tr", h("th", "true \\ predicted", scope="col"), [h("th", str(j), scope="col") for j in range(size)]))
-    body = []
-    for i, row in enumerate(total):
-        whole = sum(row) or 1
-        body.append(h("tr", h("th", str(i), scope="row"), [_shaded(n, round(100 * n / whole)) for n in row]))
     note = f"Test nodes, summed over {count(len(found), 'run')}. Rows are true classes, columns predicted ones; shades are shares of a row."
-    table = h("table", head, h("tbody", body), class_="confusion")
-    return join(h("h4", "Confusion matrix"), h("p", note, class_="small"), scroll(table, "Confusion matrix"))
+    return join(h("h4", "Confusion matrix"), h("p", note, class_="small"), confusion_table(total, [str(i) for i in range(size)]))
+
+
+def confusion_table(counts: Sequence[Sequence[int]], names: Sequence[str]) -> Html:
+    """True classes by predicted ones; shades are shares of a row."""
+    head = h("thead", h("tr", h("th", "true \\ predicted", scope="col"), [h("th", name, scope="col") for name in names]))
+    body = []
+    for name, row in zip(names, counts, strict=True):
+        whole = sum(row) or 1
+        body.append(h("tr", h("th", name, scope="row"), [_shaded(n, round(100 * n / whole)) for n in row]))
+    return scroll(h("table", head, h("tbody", body), class_="confusion"), "Confusion matrix")
 
 
 def _shaded(n: int, share: int) -> Html:

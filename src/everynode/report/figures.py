@@ -30,7 +30,7 @@ def line_plots(experiment: Experiment, panels: Mapping[str, Sequence[CellOutcome
         plots.append(_figure(plot, panel))
     if not plots:
         return None
-    return h("div", _legend(rows, "line"), h("div", plots, class_="plots few" if len(plots) == 1 else "plots"), class_="figure")
+    return h("div", legend(rows, "line"), h("div", plots, class_="plots few" if len(plots) == 1 else "plots"), class_="figure")
 
 
 def bar_plot(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html | None:
@@ -40,7 +40,7 @@ def bar_plot(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[
     if not any(series.values()):
         return None
     plot = svg.bars(series, columns, label=f"{experiment.title}: {', '.join(rows)}", x_label=experiment.x, y_label="test accuracy, %")
-    return h("div", _legend(rows, "bar"), h("div", _figure(plot, ""), class_="plots few"), class_="figure")
+    return h("div", legend(rows, "bar"), h("div", _figure(plot, ""), class_="plots few"), class_="figure")
 
 
 def maps(cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: Source) -> Html | None:
@@ -60,7 +60,7 @@ def maps(cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: S
         figures.append(h("figure", plot, h("figcaption", button)))
     if not figures:
         return None
-    return h("div", _legend([f"class {i}" for i in range(classes)], "dot"), h("div", figures, class_="plots"), class_="figure")
+    return h("div", legend([f"class {i}" for i in range(classes)], "dot"), h("div", figures, class_="plots"), class_="figure")
 
 
 def _points(
@@ -86,6 +86,6 @@ def _figure(plot: Html, name: str) -> Html:
     return h("figure", h("figcaption", name) if name else None, plot)
 
 
-def _legend(names: Sequence[str], kind: str) -> Html:
+def legend(names: Sequence[str], kind: str) -> Html:
     """What the signs mean; the script makes the entries buttons that pick one series out."""
     return h("ul", [h("li", svg.swatch(i, kind), name, data_series=i) for i, name in enumerate(names)], class_="legend")

@@ -60,6 +60,19 @@ def scroll(table: Html, label: str) -> Html:
     return h("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
+def bar(what: str) -> Html:
+    """The bar on top of a page: whose it is, what it is, and the choice of light and dark."""
+    toggle = h("button", "Theme: system", id="theme", type="button", hidden=True)
+    return h("header", h("a", "everynode", href="#top", class_="brand"), h("span", what, class_="quiet"), toggle, class_="top")
+
+
+def listed(heads: Iterable[str], rows: Iterable[Iterable[Html]], caption: str, *, sortable: bool = False) -> Html:
+    """A plain table with a row of heads; a row's cells are ``td`` or ``th`` already."""
+    top = h("tr", [h("th", text, scope="col") for text in heads])
+    body = h("tbody", [h("tr", row) for row in rows])
+    return scroll(h("table", h("caption", caption), h("thead", top), body, class_=f"plain{' sortable' if sortable else ''}"), caption)
+
+
 def prose(text: str) -> Html:
     """A text in which `so` marked words are code.
 

@@ -13,7 +13,7 @@ from everynode.experiments.run import Run
 from everynode.experiments.store import Store
 from everynode.report.cell import Source, command, panel
 from everynode.report.figures import bar_plot, line_plots, maps
-from everynode.report.html import Child, Html, document, h, prose, scroll
+from everynode.report.html import Child, Html, bar, document, h, prose, scroll
 from everynode.report.tables import SIGNIFICANT, badge, kind, listing, matrix
 from everynode.report.text import DASH, count
 
@@ -43,12 +43,7 @@ def page(
     shown = sorted({key for outcome in there for cell in outcome.cells for key in cell.keys})
     sections = [_section(outcome, source) for outcome in there]
     main = h("main", _head(preset, source, shown), _overview(there), _reading(), sections, _absent(absent, preset), id="top")
-    return document("everynode: the paper's tables and figures", _bar(), h("div", _contents(there), main, class_="layout")), there
-
-
-def _bar() -> Html:
-    toggle = h("button", "Theme: system", id="theme", type="button", hidden=True)
-    return h("header", h("a", "everynode", href="#top", class_="brand"), h("span", "report", class_="quiet"), toggle, class_="top")
+    return document("everynode: the paper's tables and figures", bar("report"), h("div", _contents(there), main, class_="layout")), there
 
 
 def _contents(outcomes: Sequence[Outcome]) -> Html:

@@ -1,4 +1,4 @@
-"""Plots as SVG text: lines with intervals, training curves, bars, maps of points. They know nothing of experiments.
+"""Plots as SVG text: lines with intervals, training curves, bars, reliability, maps of points. They know nothing of experiments.
 
 Everything that a plot shows is in its markup, so it is there without a script and on paper; the script of the page reads the same markup
 for its hover boxes. Colours are the page's variables ``--c0`` to ``--c7``; every series also has a marker, a dash pattern or a label.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from everynode.report.html import Html, h
-from everynode.report.text import significant
+from everynode.report.text import number, significant
 
 #: How many colours the page has; series beyond take them again, with other markers.
 COLOURS = 8
@@ -153,8 +153,30 @@ def curves(
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
 
 
+def reliability(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str) -> Html:
+    """Shares in percent against shares in percent: on the dashed line the two are equal. Whiskers from low to high."""
+    x, y = Axis(0, 100, LEFT, WIDTH - RIGHT), Axis(0, 100, HEIGHT - BOTTOM, TOP)
+    drawn: list[Html] = [h("path", d=f"M{_c(x(0))} {_c(y(0))}L{_c(x(100))} {_c(y(100))}", class_="best")]
+    for i, (name, made) in enumerate(series.items()):
+        places = [(x(point.x), y(point.y), point) for point in made]
+        path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
+        whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
+        marks = [
+            h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt",
+              **_said(px, point, f"{number(point.x)}% sure", name))
+            for px, py, point in places
+        ]  # fmt: skip
+        drawn.append(h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
+                       class_=f"s{i % COLOURS}", data_series=i))  # fmt: skip
+    steps = ticks(0, 100)
+    return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in steps], x_label), drawn)
+
+
 def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names: Sequence[str], *, label: str) -> Html:
-    """Points in the plane coloured by class; each class's number stands at its middle, so that colour is not all that tells them apart."""
+    """Points in the plane coloured by class; each class's number stands at its middle, so that colour is not all that tells them apart.
+
+    Points of no class (a negative number) are drawn faintly, behind the others.
+    """
     size, edge = 400, 8
     spans = [(min(p[k] for p in positions), max(p[k] for p in positions)) for k in (0, 1)]
     largest = max(high - low for low, high in spans) or 1.0
@@ -162,11 +184,16 @@ def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names:
     middle = [(low + high) / 2 for low, high in spans]
     placed = [(size / 2 + (p[0] - middle[0]) * factor, size / 2 - (p[1] - middle[1]) * factor) for p in positions]
     clouds, signs = [], []
+
+    def dots(own: Sequence[tuple[float, float]]) -> str:
+        return "".join(f"M{2 * px:.0f} {2 * py:.0f}h0" for px, py in own)
+
+    if none := [place for place, found in zip(placed, classes, strict=True) if found < 0]:
+        clouds.append(h("path", d=dots(none), class_="cloud none", transform="scale(.5)"))
     for i, name in enumerate(names):
         own = [place for place, found in zip(placed, classes, strict=True) if found == i]
         if own:
-            path = "".join(f"M{2 * px:.0f} {2 * py:.0f}h0" for px, py in own)
-            clouds.append(h("path", d=path, class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
+            clouds.append(h("path", d=dots(own), class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
             px, py = (sorted(place[k] for place in own)[len(own) // 2] for k in (0, 1))
             signs.append(h("text", str(i), x=_c(px), y=_c(py + 4), class_="sign", data_series=i))
     return h("svg", clouds, signs, viewBox=f"0 0 {size} {size}", class_="plot map", role="img", aria_label=label, tabindex=0)

@@ -1,4 +1,4 @@
-"""The training loop, its checkpoints, and many runs at once."""
+"""The training loop, races between settings, checkpoints, and many runs at once."""
 
 from everynode.training.checkpoint import load_model, save_model
 from everynode.training.loop import Fitted, evaluate, fit

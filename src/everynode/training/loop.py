@@ -27,7 +27,7 @@ from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.work import Batched
 from everynode.training.checkpoint import TrainingState
 from everynode.training.memory import reused_memory
-from everynode.training.whole import WholeGraph
+from everynode.training.whole import WholeGraph, history_name
 
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
@@ -46,9 +46,10 @@ class Fitted:
     seed: int
     #: The epoch (from 0) whose weights these are.
     best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy`` (and ``test_accuracy``, if the test nodes were watched).
+    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the metric that selects if it is another, such as
+    #: ``val_macro_f1`` (and ``test_accuracy``, if the test nodes were watched).
     history: dict[str, list[float]] = field(repr=False)
-    #: ``val_loss`` and ``val_accuracy`` at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
+    #: What history has of validation at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
     metrics: dict[str, float]
     seconds: float
     #: Whether Ctrl-C ended the training early.
@@ -114,76 +115,137 @@ def fit(
     whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time.
     ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
     """
-    settings, ranks = settings or Settings(), ranks or Ranks()
     checkpoint = None if checkpoint is None else Path(checkpoint)
-    work: Work
-    if batches:
-        work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=ranks)
-    elif isinstance(graph, DiskGraph):
-        raise UsageError(f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size).")
-    else:
-        work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
-    network = work.network
-    what = (settings, fold, seed, graph.digest, *([batches, ranks.size] if batches else []))
-    identity = hashlib.sha256(repr(what).encode()).hexdigest()
-    history: dict[str, list[float]] = {}
-    best: dict[str, Tensor] = {}
-    best_key, best_epoch, epoch = (-math.inf, -math.inf), -1, 0
-    before = 0.0
-    with torch.random.fork_rng(devices=[]), reused_memory(), deferred_interrupt() as interrupt:
-        torch.manual_seed(seed)
-        state = TrainingState.load(checkpoint, identity) if checkpoint else None
-        if state:
-            try:
-                best = state.restore(network, work.objective, work.optimiser)
-            except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
-            history, best_epoch, best_key = state.history, state.best_epoch, state.best_key
-            epoch, before = state.epoch, state.seconds
-            work.step, work.sums = state.step, state.sums
-        ranks.agree_on("graph, settings and state", int(identity[:8], 16) + epoch * work.steps + work.step)
-        start = saved = time.perf_counter()
+    settings, ranks = settings or Settings(), ranks or Ranks()
+    training = Training(graph, settings, fold=fold, seed=seed, checkpoint=checkpoint, watch=watch, batches=batches, ranks=ranks)
+    with deferred_interrupt() as interrupt:
+        training.advance(interrupt, report=report, checkpoint_every=checkpoint_every)
+        interrupted = ranks.any(interrupt.is_set())
+    return training.result(interrupted=interrupted)
 
-        def keep(path: Path) -> None:
-            seconds = before + time.perf_counter() - start
+
+class Training:
+    """A training that may pause after any epoch and go on: :func:`fit` runs one to its end, a race several side by side.
+
+    It has its own random numbers, so what happens in a pause changes nothing.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | DiskGraph,
+        settings: Settings,
+        *,
+        fold: int = 0,
+        seed: int = 0,
+        checkpoint: Path | None = None,
+        watch: Tensor | None = None,
+        batches: Batches | None = None,
+        ranks: Ranks | None = None,
+    ):
+        self.graph, self.settings, self.fold, self.seed, self.ranks = graph, settings, fold, seed, ranks or Ranks()
+        self.checkpoint = checkpoint
+        self.work: Work
+        if batches:
+            self.work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
+        elif isinstance(graph, DiskGraph):
+            raise UsageError(f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size).")
+        else:
+            self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
+        self.network = self.work.network
+        what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
+        self.identity = hashlib.sha256(repr(what).encode()).hexdigest()
+        self.history: dict[str, list[float]] = {}
+        self.best: dict[str, Tensor] = {}
+        self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
+            if state:
+                try:
+                    self.best = state.restore(self.network, self.work.objective, self.work.optimiser)
+                except (RuntimeError, KeyError, ValueError, TypeError) as error:
+                    raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
+                self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
+                self.epoch, self.seconds = state.epoch, state.seconds
+                self.work.step, self.work.sums = state.step, state.sums
+            self._random = torch.get_rng_state()
+        self.ranks.agree_on("graph, settings and state", int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step)
+
+    @property
+    def ended(self) -> bool:
+        """Whether patience or epochs have run out."""
+        return self.epoch >= self.settings.epochs or self.epoch - self.best_epoch > self.settings.patience
+
+    def advance(
+        self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
+    ) -> None:
+        """Train until so many epochs are done, or to the end; or until it is interrupted."""
+        with torch.random.fork_rng(devices=[]), reused_memory():
+            torch.set_rng_state(self._random)
+            before, start = self.seconds, time.perf_counter()
+            saved = start
+            while not self.ended and (until is None or self.epoch < until) and not self.ranks.any(interrupt.is_set()):
+                self.work.advance(self.epoch)
+                self._require_finite("loss", self.work.sums["total"])
+                row = self._end_epoch() if self.work.step == self.work.steps else None
+                self.seconds = before + time.perf_counter() - start
+                if report and row:
+                    report(self.epoch - 1, row)
+                if self.checkpoint and time.perf_counter() - saved >= checkpoint_every:
+                    self._keep(self.checkpoint)
+                    saved = time.perf_counter()
+            self.seconds = before + time.perf_counter() - start
+            if self.checkpoint:
+                self._keep(self.checkpoint)
+            self._random = torch.get_rng_state()
+
+    def _end_epoch(self) -> dict[str, float]:
+        """One look at the validation nodes, and the best weights kept."""
+        row = {name: total / self.work.steps for name, total in self.work.sums.items()} | self.work.validate()
+        self._require_finite("validation loss", row["val_loss"])
+        for name, value in row.items():
+            self.history.setdefault(name, []).append(value)
+        key = self.key(self.epoch)
+        if key > self.best_key:
+            self.best_key, self.best_epoch = key, self.epoch
+            self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+        self.epoch += 1
+        self.work.step, self.work.sums = 0, {}
+        return row
+
+    def key(self, epoch: int) -> tuple[float, float]:
+        """What makes an epoch better than another: higher is better, ties by loss; with select="loss" the loss alone counts."""
+        select = self.settings.select
+        return 0.0 if select == "loss" else self.history[history_name(select)][epoch], -self.history["val_loss"][epoch]
+
+    def best_within(self, epochs: int) -> tuple[float, float]:
+        """The best key among the first so many epochs."""
+        return max((self.key(epoch) for epoch in range(min(epochs, self.epoch))), default=(-math.inf, -math.inf))
+
+    def _require_finite(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise EverynodeError(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
+
+    def _keep(self, path: Path) -> None:
+        if self.ranks.first:
+            work = self.work
             TrainingState.capture(
-                network, work.objective, work.optimiser, best, identity, history, best_epoch, best_key, epoch, seconds, work.step, work.sums
-            ).save(path)
+                self.network, work.objective, work.optimiser, self.best, self.identity, self.history, self.best_epoch, self.best_key,
+                self.epoch, self.seconds, work.step, work.sums,
+            ).save(path)  # fmt: skip
 
-        while epoch < settings.epochs and epoch - best_epoch <= settings.patience and not ranks.any(interrupt.is_set()):
-            work.advance(epoch)
-            if not math.isfinite(work.sums["total"]):
-                why = f"The loss became {work.sums['total']} in epoch {epoch}: lower the learning rates or the terms' weights."
-                raise EverynodeError(why)
-            if work.step == work.steps:
-                row = {name: total / work.steps for name, total in work.sums.items()} | work.validate()
-                if not math.isfinite(row["val_loss"]):
-                    why = f"The validation loss became {row['val_loss']} in epoch {epoch}: lower the learning rates or the terms' weights."
-                    raise EverynodeError(why)
-                for name, value in row.items():
-                    history.setdefault(name, []).append(value)
-                # Higher is better, ties by loss; with select="loss" the loss alone counts.
-                key = (row["val_accuracy"] if settings.select == "accuracy" else 0.0, -row["val_loss"])
-                if key > best_key:
-                    best_key, best_epoch = key, epoch
-                    best = {name: value.detach().clone() for name, value in network.state_dict().items()}
-                epoch += 1
-                work.step, work.sums = 0, {}
-                if report:
-                    report(epoch - 1, row)
-            if checkpoint and ranks.first and time.perf_counter() - saved >= checkpoint_every:
-                keep(checkpoint)
-                saved = time.perf_counter()
-        seconds = before + time.perf_counter() - start
-        if checkpoint and ranks.first:
-            keep(checkpoint)
-        stopped = ranks.any(interrupt.is_set())
-    if not best:
-        raise KeyboardInterrupt
-    network.load_state_dict(best)
-    network.eval()
-    metrics = {name: history[name][best_epoch] for name in ("val_loss", "val_accuracy")}
-    return Fitted(network, settings, graph.classes, graph.name, graph.digest, fold, seed, best_epoch, history, metrics, seconds, stopped)
+    def result(self, *, interrupted: bool = False) -> Fitted:
+        """The network with the weights of the best epoch so far."""
+        if not self.best:
+            raise KeyboardInterrupt
+        self.network.load_state_dict(self.best)
+        self.network.eval()
+        metrics = {name: values[self.best_epoch] for name, values in self.history.items() if name.startswith("val_")}
+        graph = self.graph
+        return Fitted(
+            self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
+            metrics, self.seconds, interrupted,
+        )  # fmt: skip
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:

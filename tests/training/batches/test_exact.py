@@ -119,7 +119,7 @@ def whole(work: Batched, graph: Graph, settings: Settings) -> tuple[dict[str, fl
 def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
     """CE, TV, and MI given the right marginal: value and gradient, to the last digits."""
     graph = make_graph(**kind, train=30)
-    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row")
+    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row", class_weight="balanced" if gate == "raw" else None)
     work = batched(graph, settings, dataclasses.replace(ALL, size=30, clusters=clusters))
     assert work.steps == 2
     expected, expected_gradient, marginal = whole(work, graph, settings)
@@ -148,7 +148,8 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
 def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, halves):
     """All four terms, CVG included, and MI with the step's own marginal."""
     graph = make_graph(**kind)
-    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves)
+    class_weight = "balanced" if halves == "random" else None
+    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves, class_weight=class_weight)
     work = batched(graph, settings, dataclasses.replace(ALL, size=60))
     assert work.steps == 1
     part = work.part(0, 0)

@@ -14,6 +14,7 @@ from everynode.disk import ROWS, DiskGraph
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
+from everynode.objectives.cross_entropy import ClassWeight, balanced
 from everynode.objectives.cross_validating import HALVES, Halves, draw_halves
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
 from everynode.sparse import Pattern, SparseMatrix
@@ -57,6 +58,7 @@ class BatchENC(nn.Module):
         halves: Halves,
         cvg_every: int,
         preg: float,
+        class_weight: ClassWeight | None = None,
         fold: int = 0,
         seed: int = 0,
         ranks: Ranks | None = None,
@@ -74,6 +76,9 @@ class BatchENC(nn.Module):
         self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
         self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
         self.ranks = ranks or Ranks()
+        train = graph.nodes("train", fold)
+        #: Over all training nodes they add up to their number, so nothing else changes.
+        self.class_weight = balanced(graph.labels[train], graph.num_classes) if class_weight else None
         self.num_edges, self.labels = graph.num_edges, graph.labels
         self.scale = column_scale(_blocks(graph)) if tv and tv_gate == "standardised" else None
         self.first_half = self._fixed_half(graph, fold) if cvg and halves == "fixed" else None
@@ -86,8 +91,9 @@ class BatchENC(nn.Module):
 
         The values of ``ce``, ``mi`` and ``tv`` add up over the processes; ``cvg`` is the same in all of them.
         """
-        ce = nn.functional.cross_entropy(logits[: len(part.labels)], part.labels, reduction="sum") * part.of_label
-        values = {"ce": ce}
+        weight = None if self.class_weight is None else self.class_weight.to(logits.dtype)
+        ce = nn.functional.cross_entropy(logits[: len(part.labels)], part.labels, weight, reduction="sum")
+        values = {"ce": ce * part.of_label}
         if self.weights["mi"] or self.weights["tv"]:
             log_y = log_softmax_by_class(logits)
             if self.weights["mi"]:
@@ -137,12 +143,17 @@ class BatchENC(nn.Module):
             return logits[:1].sum() * 0.0
         nodes = torch.arange(len(part.labels))
         mine = [half[(half >= part.start) & (half < part.start + len(nodes))] - part.start for half in (one, other)]
-        shared = Shared((len(one), len(other)), self.ranks.add_up if self.ranks.size > 1 else None)
+        totals = self._total(part.together[one]), self._total(part.together[other])
+        shared = Shared(totals, self.ranks.add_up if self.ranks.size > 1 else None)
         halves = torch.from_numpy(mine[0]), torch.from_numpy(mine[1])
-        cosine = network.gradient_cosine(logits, nodes, part.labels, halves, shared)
+        cosine = network.gradient_cosine(logits, nodes, part.labels, halves, self.class_weight, shared)
         if cosine is None:
             raise UsageError("Cross-validating gradients in batches need everynode's own network, without hooks and with no weight frozen.")
         return -cosine
+
+    def _total(self, nodes: np.ndarray) -> float:
+        """How much training nodes weigh together."""
+        return len(nodes) if self.class_weight is None else self.class_weight[self.labels[torch.from_numpy(nodes)]].sum().item()
 
     def _halves(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """Two halves of the training nodes of all processes, as positions among them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import nn
 
 from everynode.disk import DiskGraph
 from everynode.errors import DataError, UsageError
@@ -16,7 +15,7 @@ from everynode.training.batches.part import Part, draw_part
 from everynode.training.batches.plan import AtRandom, ByCluster, Plan, cut
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
-from everynode.training.whole import build_network, validation_nodes
+from everynode.training.whole import build_network, judge, validation_nodes
 
 
 class Batched:
@@ -35,7 +34,7 @@ class Batched:
         if not len(train):
             raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first.")
         self.graph, self.seed, self.ranks = graph, seed, ranks
-        self.val = validation_nodes(graph, fold)
+        self.val, self.select = validation_nodes(graph, fold, settings.select), settings.select
         self.fan_out = batches.for_layers(settings.layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
         self.network, self.optimiser = build_network(graph, settings, seed=seed)
@@ -72,11 +71,8 @@ class Batched:
         self.step += 1
 
     def validate(self) -> dict[str, float]:
-        """``val_loss`` and ``val_accuracy``: each process looks at its share of the validation nodes."""
-        mine = self.val[self.ranks.rank :: self.ranks.size]
-        logits = infer(self.network, self.graph, mine, sampler=self.sampler)
-        labels = self.graph.labels[mine]
-        loss = nn.functional.cross_entropy(logits.double(), labels, reduction="sum")
-        right = (logits.argmax(1) == labels).sum()
-        total = self.ranks.add_up(torch.stack([loss, right.double()])) / len(self.val)
-        return {"val_loss": total[0].item(), "val_accuracy": total[1].item()}
+        """``val_loss``, ``val_accuracy`` and what else selects: each process looks at its share of the validation nodes."""
+        mine = slice(self.ranks.rank, None, self.ranks.size)
+        logits = torch.zeros(len(self.val), self.graph.num_classes, dtype=self.graph.dtype)
+        logits[mine] = infer(self.network, self.graph, self.val[mine], sampler=self.sampler)
+        return judge(self.ranks.add_up(logits), self.graph.labels[self.val], self.select)

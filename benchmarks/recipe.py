@@ -1,0 +1,74 @@
+"""What each term and option needs in order to help: the default settings with one thing changed at a time, over several graphs.
+
+    python benchmarks/recipe.py STORE [GRAPHS [BACKBONES [COUNT]]]
+
+does what the store does not have yet, and writes results/recipe.json: for every graph, backbone and variant the validation and test
+accuracy of each seed (public split) or fold, selected on validation. Interrupted, it goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from common import write
+from everynode.data.entries import CATALOGUE
+from everynode.data.files import Root
+from everynode.experiments.run import Run
+from everynode.experiments.runner import Graphs, do_runs
+from everynode.experiments.store import Store
+from everynode.settings import Settings
+
+#: By name: the objective, and what is changed in the default settings.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ce": ("ce", {}),
+    "ce, row-normalised input": ("ce", {"input": "row"}),
+    "ce, no dropout inside": ("ce", {"layer_dropout": 0.0}),
+    "tv 0.2": ("tv", {"tv": 0.2}),
+    "tv 1": ("tv", {"tv": 1.0}),
+    "tv 5": ("tv", {}),
+    "mi 0.05": ("mi", {"mi": 0.05}),
+    "mi 0.3": ("mi", {}),
+    "cvg 0.05": ("cvg", {}),
+    "mi 0.3 + tv 5": ("mi+tv", {}),
+    "enc": ("enc", {}),
+    "enc, tv 0.2, mi 0.05": ("enc", {"tv": 0.2, "mi": 0.05}),
+    "enc, tv 1, mi 0.05": ("enc", {"tv": 1.0, "mi": 0.05}),
+    "enc, gate none": ("enc", {"tv_gate": "none"}),
+    "enc, gate standardised": ("enc", {"tv_gate": "standardised"}),
+    "enc, lambda 1": ("enc", {"mi_lambda": 1.0}),
+    "enc, random halves": ("enc", {"halves": "random"}),
+    "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
+    "enc, row-normalised input": ("enc", {"input": "row"}),
+}
+GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
+
+
+def main() -> None:
+    path, graphs, backbones, count = [*sys.argv[1:], *["", GRAPHS, "gcn", "5"][len(sys.argv[1:]) :]]
+    plan: dict[tuple[str, str, str, str], list[Run]] = {}
+    root = Root.find(None)
+    for graph in graphs.split(","):
+        split = CATALOGUE[graph].splits[0]
+        folds = split == "geom-gcn"
+        digest = CATALOGUE[graph].digest(split, root)
+        for backbone in backbones.split(","):
+            for name, (objective, changes) in VARIANTS.items():
+                settings = Settings.preset("default", graph=graph, split=split, backbone=backbone, **changes).for_objective(objective)
+                plan[graph, split, backbone, name] = [
+                    Run(graph, digest, split, i if folds else 0, 0 if folds else i, "default", objective, settings)
+                    for i in range(int(count))
+                ]
+    runs = [run for group in plan.values() for run in group]
+    done = iter(do_runs(runs, Graphs(), Store(Path(path)), workers=1))
+    rows = []
+    for (graph, split, backbone, name), group in plan.items():
+        records = [next(done) for _ in group]
+        scores = {metric: [record.get(metric) for record in records] for metric in ("val_accuracy", "test_accuracy")}
+        rows.append({"graph": graph, "split": split, "backbone": backbone, "variant": name, **scores})
+    write("recipe", {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()

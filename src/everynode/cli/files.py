@@ -1,0 +1,54 @@
+"""The flags that say where people's own graph is, and what its columns are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cyclopts import Parameter
+
+from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    from everynode.data.recipe import Recipe
+    from everynode.graph import Graph
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Files:
+    """Which files, and which of their columns."""
+
+    nodes: Path | None = None
+    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, JSON, npz."
+    edges: Path | None = None
+    "The table of edges, or an edge list."
+    id: str | None = None
+    "The nodes' column of ids; default: one of that name, else the first."
+    source: str | None = None
+    "The edges' column of the first end; default: source, src or from, else the first."
+    target: str | None = None
+    "The edges' column of the second end."
+    weight: str | None = None
+    "The edges' column of weights; default: all edges count the same."
+    directed: bool = False
+    "Edges lead from source to target only."
+    unknown: Literal["refuse", "drop"] = "refuse"
+    "What to do with edges to nodes that the table of nodes does not have."
+    na: tuple[str, ...] = ()
+    "One more way in which the files write a missing value, such as ?; may be given several times."
+
+    def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
+        """The graph in the files; ``recipe``: turn columns into features as another time."""
+        from everynode.data import read
+
+        if self.nodes is None and self.edges is None:
+            raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
+        return read(**asdict(self), recipe=recipe, **options)
+
+    @property
+    def name(self) -> str:
+        """What to call the graph: the nodes' file without its ending, or that of the edges."""
+        file = self.nodes or self.edges
+        return "graph" if file is None else file.name.partition(".")[0] or "graph"

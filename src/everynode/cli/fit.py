@@ -1,0 +1,200 @@
+"""``everynode fit``: people's own graph in; predictions, a model and a page out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import shutil
+import sys
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everynode.cli.files import Files
+from everynode.cli.interrupt import INTERRUPTED
+from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions, say
+from everynode.errors import UsageError, require
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
+    from everynode.graph import Graph
+
+#: What a folder holds when a fit has ended, in the order in which it is written.
+MADE = ("model/model.json", "predictions.csv", "report.html", "fit.json")
+#: Where the states of a training are kept while it goes on.
+STATES = "training"
+
+
+def fit(
+    *,
+    files: Files = Files(),  # noqa: B008 - frozen
+    label: str | None = None,
+    features: str = "all",
+    split: str | None = None,
+    model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
+    calibrate: bool = True,
+    test_share: float | None = None,
+    val_share: float = 0.2,
+    seed: int = 0,
+    out: Path | None = None,
+    dry_run: bool = False,
+    resume: bool = True,
+    threads: int = 1,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Read a graph from your files, learn its labels, and predict those that are missing.
+
+    In --out: predictions.csv (every node), report.html (how good, how sure, what to look at), and model/ for `everynode predict`.
+
+    Parameters
+    ----------
+    label
+        The nodes' column of labels; an empty cell means unlabelled. Default: one that is called label or class.
+    features
+        The nodes' columns that describe a node, as a,b,c (or zip:category, to say what a column is); `all` takes all that are left,
+        `structure` stands for numbers that are computed from the edges.
+    split
+        The nodes' column that says train, val or test; without it, labels are held out.
+    calibrate
+        Choose a temperature on the validation nodes, so that probabilities mean what they say.
+    test_share
+        The share of the labels that is put aside for the test; default: 0.2 with 50 labels or more, else none. 0 trains on all.
+    val_share
+        The share of the training labels by which the epoch is chosen, where the split column has no val.
+    seed
+        Decides the held-out labels, weights, dropout and halves.
+    out
+        The folder for everything; default: one under runs/ that is named after the nodes' file.
+    dry_run
+        Say what was understood of the files, and stop.
+    resume
+        Go on where an interrupted run of the same command in --out stopped; --no-resume starts over.
+    threads
+        torch threads. With one, the same seed gives the same result.
+    """
+    import torch
+
+    from everynode.data.parts import share_out
+    from everynode.estimator import NodeClassifier
+
+    require(threads >= 1, "threads", "fit", ">= 1", threads)
+    require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
+    torch.set_num_threads(threads)
+    read = files.read(label=label, features=features, split=split, name=files.name)
+    if not read.num_classes:
+        raise UsageError("Which column holds the labels? Give --label.")
+    graph, said = share_out(read, test_share=test_share, val_share=val_share, seed=seed)
+    tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
+    if read.understood is not None:
+        tell("\n".join(read.understood.lines()))
+    tell("\n".join(said))
+    if dry_run:
+        if json_output:
+            print(json.dumps({"understood": read.understood.to_dict() if read.understood else None, "parts": said}))
+        return 0
+    classifier = NodeClassifier(**asdict(model), calibrate=calibrate, random_state=seed, verbose=not quiet)
+    folder = out or Path("runs") / f"fit-{files.name}"
+    finished = _prepare(folder, _key(classifier, graph), resume)
+    if finished:
+        say(f"This was done before in {folder}; --no-resume does it again.", quiet)
+        summary = finished
+    else:
+        states = folder / STATES
+        if states.exists():
+            say(f"Going on from {states}.", quiet)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an interruption is told below
+            classifier.fit(graph, checkpoint=states)
+        summary = _write(folder, classifier, graph, said)
+        if summary["interrupted"]:
+            say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.", quiet)
+        else:
+            shutil.rmtree(states, ignore_errors=True)
+    if json_output:
+        print(json.dumps(summary))
+    else:
+        _tell(summary, folder)
+    return INTERRUPTED if summary["interrupted"] else 0
+
+
+def _command() -> str:
+    return shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
+
+
+def _key(classifier: NodeClassifier, graph: Graph) -> str:
+    """Of everything that decides the files in --out."""
+    from everynode import __version__
+
+    parameters = {name: value for name, value in classifier.get_params().items() if name != "verbose"}
+    ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
+    said = json.dumps([__version__, parameters, graph.name, graph.digest, ids], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
+    """Make sure that the folder is this run's; its summary if the run has ended there."""
+    from everynode.errors import DataError
+    from everynode.training.checkpoint import write_atomically
+
+    start, states = folder / "run.json", folder / STATES
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file: give --out a folder.")
+    there = [name for name in (*MADE, start.name) if (folder / name).exists()]
+    if not resume:
+        shutil.rmtree(states, ignore_errors=True)
+        for name in there:
+            (folder / name).unlink()
+    elif start.exists():
+        try:
+            before = json.loads(start.read_text(encoding="utf-8"))
+            same, command = before["key"] == key, before["command"]
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
+        if not same:
+            raise UsageError(f"{folder} holds another run ({command}): give another --out, or --no-resume to replace it.")
+        if not states.exists() and set(MADE) <= set(there):
+            try:
+                summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+                return summary
+            except (ValueError, OSError) as error:
+                raise DataError(f"{folder / 'fit.json'} cannot be read ({error}): --no-resume starts over.") from error
+    elif there:
+        raise UsageError(f"{folder} holds a {there[0]} that is not this run's: give another --out, or --no-resume to replace it.")
+    write_atomically(start, json.dumps({"key": key, "command": _command()}).encode())
+    return None
+
+
+def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
+    """Everything that a fit leaves behind; its summary."""
+    from everynode.report.fit import Fit
+    from everynode.report.fit_page import page
+    from everynode.training.checkpoint import write_atomically
+
+    made = Fit.of(classifier, graph, said, _command())
+    classifier.save(folder / "model")
+    write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
+    write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
+    summary = made.summary()
+    write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
+    return summary
+
+
+def _tell(summary: dict[str, Any], folder: Path) -> None:
+    seconds = f"{summary['seconds']:.1f} s"
+    chosen = f"{summary['objective']} of {', '.join(summary['race'])}" if len(summary["race"]) > 1 else summary["objective"]
+    print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
+    print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
+    for part, scores in summary["quality"].items():
+        value, low, high = (100 * x for x in scores["accuracy"])
+        print(f"  {part:12} {value:.1f} % right, 95% interval {low:.1f} to {high:.1f} ({scores['nodes']} nodes)")
+    print(f"  {summary['caution']}")
+    if summary["temperature"] != 1.0:
+        part = next(iter(summary["quality"]))
+        ece = f"{summary['quality'][part]['ece_before']:.3f} to {summary['quality'][part]['ece'][0]:.3f}"
+        print(f"  temperature  {summary['temperature']:.2f} (calibration error on {part} {ece})")
+    print(f"  predictions  {folder / 'predictions.csv'}")
+    print(f"  page         {folder / 'report.html'}")
+    print(f"  model        {folder / 'model'}")

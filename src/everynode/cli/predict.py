@@ -1,0 +1,69 @@
+"""``everynode predict``: a model of ``everynode fit`` on new nodes, or on another graph."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from everynode.cli.files import Files
+from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.errors import UsageError
+
+
+def predict(
+    model: Path,
+    /,
+    *,
+    files: Files = Files(),  # noqa: B008 - frozen
+    label: str | None = None,
+    out: Path = Path("predictions.csv"),
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Predict the labels of every node in your files with a model that `everynode fit` made.
+
+    Columns become features as they did then. For new nodes of the same graph, give the whole graph with them in it: a node is known by
+    its neighbours.
+
+    Parameters
+    ----------
+    model
+        The model folder, or the --out of `everynode fit` in which it is.
+    label
+        The nodes' column of labels; default: the one of `everynode fit`, if it is there. What the model gets right of them is said.
+    out
+        The table of predictions; it is replaced.
+    """
+    import torch
+
+    from everynode.estimator import NodeClassifier
+    from everynode.predictions import predictions
+    from everynode.quality import wilson
+    from everynode.training.checkpoint import write_atomically
+
+    torch.set_num_threads(1)
+    folder = model / "model" if (model / "model").is_dir() else model
+    classifier = NodeClassifier.load(folder)
+    if classifier.recipe_ is None:
+        raise UsageError(f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python.")
+    if out.is_dir():
+        raise UsageError(f"--out {out} is a folder: name a file.")
+    graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
+    if graph.understood is not None:
+        say("\n".join(graph.understood.lines()), quiet)
+    found = predictions(classifier, graph)
+    write_atomically(out, found.to_csv().encode())
+    known = [i for i, name in enumerate(found.given) if name is not None]
+    summary = {"predictions": str(out), "nodes": graph.num_nodes, "labelled": len(known)}
+    if known:
+        right = int((found.predicted == found.labels)[known].sum())
+        summary["accuracy"] = list(wilson(right, len(known)))
+    if json_output:
+        print(json.dumps(summary))
+        return 0
+    print(f"{out}: {graph.num_nodes} nodes")
+    if known:
+        value, low, high = (100 * x for x in wilson(right, len(known)))
+        print(f"  of {len(known)} that have a label, {value:.1f} % are right (95% interval {low:.1f} to {high:.1f})")
+    return 0

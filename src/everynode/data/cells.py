@@ -1,0 +1,208 @@
+"""Cells: what is missing, what is a number, a yes or no, a date; always for a whole column at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everynode.data.tables import Table
+from everynode.errors import DataError
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["number", "boolean", "date", "category", "text", "vector", "ignored"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: What the cells of each kind of column may be made of.
+MADE_OF = {
+    "number": ("number", "text", "boolean"),
+    "boolean": ("boolean", "text", "number"),
+    "date": ("date", "text"),
+    "category": ("text", "number", "boolean", "date"),
+    "text": ("text", "number", "boolean", "date"),
+    "vector": ("vector",),
+}
+#: How a missing value is written, besides as nothing at all.
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
+TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
+DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
+OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
+#: A column is one of numbers (or dates) if at least this share of what is not missing is; the rest then counts as missing.
+MOSTLY = 0.95
+#: Words without spaces that differ nearly everywhere are names, from this many on.
+NAMES = 100
+
+
+def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
+    """Trimmed text, float64, booleans, dates or lists, with null where a value is missing; anything else stays as it is."""
+    kind = column.type
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if _is_list(kind) and pa.types.is_string(kind.value_type):  # tags
+        column = pc.binary_join(column, " ")
+    if is_text(column):
+        column = pc.utf8_trim_whitespace(column)
+        return pc.if_else(pc.is_in(column, value_set=pa.array([*MISSING, *na])), pa.scalar(None, pa.string()), column)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+        return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("s"), safe=False)
+    return column
+
+
+def is_text(column: pa.ChunkedArray) -> bool:
+    """Whether the cells are text."""
+    return bool(pa.types.is_string(column.type))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "date", "vector", "other"]:
+    """What cleaned cells are made of."""
+    kind = cells.type
+    if pa.types.is_string(kind):
+        return "text"
+    if pa.types.is_floating(kind):
+        return "number"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_timestamp(kind):
+        return "date"
+    return "vector" if _is_list(kind) and (pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)) else "other"
+
+
+def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
+    """What a cleaned column is best taken for, and why if that is: ignored."""
+    present, shape = cells.drop_null(), shape_of(cells)
+    if not len(present):
+        return "ignored", "empty"
+    if shape == "other":
+        return "ignored", f"it holds {cells.type}"
+    if shape == "vector":
+        return "vector", ""
+    if len(present) == len(cells) and len(pc.unique(present)) == 1:  # were some missing, that would say something
+        return "ignored", f"the same in every row ({str(present[0].as_py())[:30]})"
+    if shape == "text":
+        return _kind_of_text(present)
+    return ("boolean" if shape == "number" and _zeros_and_ones(present) else shape), ""
+
+
+def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.or_(pc.equal(values, 0), pc.equal(values, 1))).as_py())
+
+
+def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
+    different = pc.unique(present)
+    if len(different) <= 4 and set(pc.utf8_lower(different).to_pylist()) <= {*TRUE, *FALSE}:
+        return "boolean", ""
+    sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
+    numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
+    if _share(numeric) >= 0.5:
+        values = as_numbers(present, comma_of(present))
+        if 1 - np.isnan(values).mean() >= MOSTLY:
+            return ("boolean" if np.isin(values, (0, 1)).all() else "number"), ""
+    if _share(_matches(sample, ISO_DATE)) >= MOSTLY:
+        return "date", ""
+    if _share(_matches(sample, OTHER_DATE)) >= MOSTLY:
+        return "ignored", "dates are understood only as in 2020-12-31"
+    return _kind_of_words(present, len(different))
+
+
+def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:
+    spaced = _share(pc.match_substring(present, " "))
+    if spaced < 0.1:
+        if distinct == len(present) > 2:
+            return "ignored", "every value is different: a name or an id"
+        if distinct > NAMES and distinct > 0.9 * len(present):
+            return "ignored", "nearly every value is different: a name or an id"
+    elif distinct > NAMES or (distinct > 0.5 * len(present) and spaced >= 0.5):
+        return "text", ""
+    return "category", ""
+
+
+def _matches(cells: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    return pc.match_substring_regex(cells, pattern)
+
+
+def _share(mask: pa.ChunkedArray) -> float:
+    return float(pc.mean(mask).as_py() or 0.0)
+
+
+# ---------------------------------------------------------------------- cells as numbers, NaN where there is none
+
+
+def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
+    """What commas inside numbers stand for. All of them could stand for thousands: then they do."""
+    if not is_text(cells) or not pc.any(pc.match_substring(cells, ",")).as_py():
+        return ""
+    with_comma = cells.filter(pc.match_substring(cells, ","))
+    thousands, decimal = _matches(with_comma, THOUSANDS), _matches(with_comma, DECIMAL_COMMA)
+    if pc.all(thousands).as_py():
+        return "thousands"
+    return "decimal" if pc.all(decimal).as_py() else ""
+
+
+def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
+    """Numbers; text that is none counts as missing."""
+    if is_text(cells):
+        if comma:
+            cells = pc.replace_substring(cells, ",", "." if comma == "decimal" else "")
+        try:
+            return _floats(cells.cast(pa.float64()))
+        except pa.ArrowInvalid:
+            cells = pc.if_else(_matches(cells, NUMBER), pc.replace_substring_regex(cells, r"^\+", ""), pa.scalar(None, pa.string()))
+    return _floats(cells.cast(pa.float64()))
+
+
+def as_booleans(cells: pa.ChunkedArray) -> Floats:
+    """0 and 1; anything that is neither, nor yes, no, true or false, counts as missing."""
+    if not is_text(cells):
+        values = _floats(cells.cast(pa.float64()))
+        values[~np.isin(values, (0, 1))] = np.nan
+        return values
+    lower = pc.utf8_lower(cells)
+    values = np.where(np.asarray(pc.is_in(lower, value_set=pa.array(TRUE))), 1.0, np.nan)
+    values[np.asarray(pc.is_in(lower, value_set=pa.array(FALSE)))] = 0.0
+    if np.isnan(values).sum() > cells.null_count:  # 1.0, perhaps
+        values = np.where(np.isnan(values), as_booleans(pa.chunked_array([as_numbers(cells)])), values)
+    return values
+
+
+def as_dates(cells: pa.ChunkedArray) -> Floats:
+    """Days since 1970; text that does not begin like 2020-12-31 counts as missing."""
+    if is_text(cells):
+        cells = pc.strptime(pc.utf8_slice_codeunits(cells, 0, 10), "%Y-%m-%d", "s", error_is_null=True)
+    return _floats(cells.cast(pa.int64()).cast(pa.float64())) / 86400
+
+
+def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
+    """Lists of numbers, all of one length, as the rows of a matrix; a missing list is a row of NaN."""
+    lengths = pc.list_value_length(cells)
+    width = pc.max(lengths).as_py() or 0
+    other = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(lengths, width), False)))
+    if len(other):
+        given = lengths[int(other[0])].as_py()
+        raise DataError(f"{table.row(other[0])}, column {name!r} has a list of {given} where others have {width}: make them one length.")
+    present = np.asarray(cells.is_valid())
+    values = np.full((len(cells), width), np.nan)
+    values[present] = _floats(pc.list_flatten(cells).cast(pa.float64())).reshape(present.sum(), width)
+    return values
+
+
+def _floats(values: pa.ChunkedArray) -> Floats:
+    return numpy_array(pc.fill_null(values, np.nan), np.float64)
+
+
+def numpy_array(values: pa.ChunkedArray, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """An array of one's own: NumPy's view of Arrow's memory cannot be written to."""
+    return np.asarray(values).astype(dtype, copy=True)

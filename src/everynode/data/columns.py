@@ -1,0 +1,248 @@
+"""One column of a table as features: what it is, what is learned from it, and its numbers, the same for every file it is applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse
+
+from everynode.data.cells import (
+    KINDS,
+    MADE_OF,
+    Kind,
+    as_booleans,
+    as_dates,
+    as_numbers,
+    as_vectors,
+    clean,
+    comma_of,
+    kind_of,
+    numpy_array,
+    shape_of,
+)
+from everynode.data.tables import Table
+from everynode.data.understood import Notes, Taken, counted
+from everynode.errors import DataError, unknown
+
+Floats = npt.NDArray[np.float64]
+
+#: Numbers of which at least this share are zero are scaled but not centred: zeros stay zeros, and the matrix sparse.
+MOSTLY_ZERO = 0.5
+#: Numbers that reach further than so many standard deviations, and none of which is negative, are taken by their logarithm.
+FAR = 10.0
+#: No feature is larger than this: a wild value in a later file must not drown everything else.
+CLIP = 1e3
+#: Larger numbers than this in a file are a mistake.
+LARGEST = 1e30
+#: A column of words has features for its most frequent values, so many at most.
+CATEGORIES = 100
+#: A column of text has features for its most frequent words, so many at most.
+VOCABULARY = 2000
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column becomes features."""
+
+    name: str
+    kind: Kind
+    #: Why it is ignored, if it is.
+    why: str = ""
+    #: number, date, vector: the features are (value - center) / scale.
+    center: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    #: number: log(1 + value) comes first.
+    log: bool = False
+    #: number: what a comma stands for.
+    comma: str = ""
+    #: category: the values that have a feature; text: the vocabulary.
+    words: tuple[str, ...] = ()
+    #: text: the weight of each word.
+    weights: tuple[float, ...] = ()
+    #: category: one more feature for all the other values.
+    other: bool = False
+    #: One more feature says where the value is missing.
+    missing: bool = False
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What to call the features."""
+        if self.kind == "ignored":
+            return []
+        if self.kind == "category":
+            names = [f"{self.name} = {word}" for word in self.words] + [f"{self.name} = (other)"] * self.other
+        elif self.kind == "text":
+            names = [f"{self.name}: {word}" for word in self.words]
+        elif self.kind == "vector":
+            names = [f"{self.name}[{i}]" for i in range(len(self.center))]
+        else:
+            names = [self.name]
+        return names + [f"{self.name} is missing"] * self.missing
+
+    @property
+    def taken(self) -> Taken:
+        """For the summary: what the column was taken for."""
+        detail = {
+            "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}",
+            "boolean": "0 or 1",
+            "date": "days, standardised",
+            "category": f"{counted(len(self.words), 'value')}{' and one feature for all others' if self.other else ''}",
+            "text": f"{counted(len(self.words), 'word')} by TF-IDF",
+            "vector": f"{len(self.center)} numbers, standardised",
+            "ignored": self.why,
+        }[self.kind]
+        return Taken(self.name, self.kind, detail + (", one feature for missing" if self.missing else ""))
+
+
+# ---------------------------------------------------------------------- learning
+
+
+def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = ()) -> Column:
+    """What a column teaches; its kind, unless given, is guessed from its cells."""
+    if kind is not None and kind not in KINDS:
+        unknown(f"kind for column {name!r}", kind, KINDS)
+    cells = clean(table[name], na)
+    if kind is None:
+        kind, why = kind_of(cells)
+        if kind == "ignored":
+            return Column(name, kind, why)
+    if kind == "ignored":
+        return Column(name, kind, "as asked")
+    _check_shape(name, kind, cells, table)
+    if kind == "category":
+        return _fit_category(name, cells)
+    if kind == "text":
+        return _fit_text(name, cells)
+    if kind == "boolean":
+        return Column(name, kind, missing=cells.null_count > 0)
+    comma = comma_of(cells) if kind == "number" else ""
+    values = _numbers(name, kind, comma, cells, table)
+    missing = np.isnan(values).any(1)
+    known = values[~missing]
+    log = bool(kind == "number" and len(known) and known.min() >= 0 and known.max() - known.mean() > FAR * known.std() > 0)
+    known = np.log1p(known) if log else known
+    sparse = kind == "number" and len(known) and (known == 0).mean() >= MOSTLY_ZERO
+    center = np.zeros(known.shape[1]) if sparse or not len(known) else known.mean(0)
+    scale = known.std(0) if len(known) else center
+    if not (scale > 0).any():
+        return Column(name, "ignored", "no two values that differ")
+    scale[scale == 0] = 1.0
+    return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+
+
+def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
+    counts = pc.value_counts(cells.drop_null()).to_pylist()
+    if not counts:
+        return Column(name, "ignored", "empty")
+    frequent = sorted(counts, key=lambda c: (-c["counts"], str(c["values"])))[:CATEGORIES]
+    words = pa.array([c["values"] for c in frequent], cells.type).cast(pa.string()).to_pylist()
+    return Column(name, "category", words=tuple(sorted(words)), other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
+
+
+def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    documents = cells.drop_null().cast(pa.string()).to_pylist()
+    rare, common = (2, 0.9) if len(documents) >= 10 else (1, 1.0)  # a word of one row, or of nearly all rows, tells nothing
+    vectorizer = CountVectorizer(max_features=VOCABULARY, min_df=rare, max_df=common)
+    try:
+        counts = vectorizer.fit_transform(documents)
+    except ValueError:  # scikit-learn's way to say that no word is left
+        return Column(name, "ignored", "no word that some rows share")
+    found = np.bincount(counts.indices, minlength=counts.shape[1])
+    weights = np.log((1 + len(documents)) / (1 + found)) + 1
+    return Column(name, "text", words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
+
+
+# ---------------------------------------------------------------------- applying
+
+
+def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] = ()) -> Any:
+    """The features of every row from one column, n x its width, dense or sparse; what is missing or new is noted."""
+    cells = clean(table[column.name], na)
+    _check_shape(column.name, column.kind, cells, table)
+    where = f"Column {column.name!r} of {table.where}"
+    if column.kind == "category":
+        return _one_hot(column, cells, where, notes)
+    if column.kind == "text":
+        return _tf_idf(column, cells, where, notes)
+    values = _numbers(column.name, column.kind, column.comma, cells, table)
+    if column.kind == "vector" and values.shape[1] != len(column.center):
+        raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
+    gone = np.isnan(values)
+    unreadable = np.flatnonzero(gone.any(1) & np.asarray(cells.is_valid()))
+    if len(unreadable) and column.kind != "vector":
+        example = str(cells[int(unreadable[0])].as_py())[:40]
+        what = f"{counted(len(unreadable), 'cell')} not a {column.kind} ({example!r}: {table.rows(unreadable)})"
+        notes.repair(f"{where}: {what}, taken as missing.", len(unreadable))
+    if gone.any():
+        filling = "no" if column.kind == "boolean" else "the mean"
+        notes.repair(f"{where}: {counted(int(gone.sum()), 'missing value')} filled with {filling}.", int(gone.sum()))
+    if column.kind != "boolean":
+        values = np.log1p(np.maximum(values, 0)) if column.log else values
+        values = np.clip((values - np.array(column.center)) / np.array(column.scale), -CLIP, CLIP)
+    values[gone] = 0.0
+    features = values.astype(np.float32)
+    return np.hstack([features, gone.any(1, keepdims=True).astype(np.float32)]) if column.missing else features
+
+
+def _check_shape(name: str, kind: Kind, cells: pa.ChunkedArray, table: Table) -> None:
+    if shape_of(cells) not in MADE_OF[kind]:
+        raise DataError(f"{table.where}: column {name!r} holds {cells.type}, which cannot be taken for a {kind}.")
+
+
+def _numbers(name: str, kind: Kind, comma: str, cells: pa.ChunkedArray, table: Table) -> Floats:
+    """The cells as rows of numbers, NaN where missing; infinities and the like are refused."""
+    if kind == "vector":
+        values = as_vectors(cells, name, table)
+    else:
+        values = (as_dates(cells) if kind == "date" else as_booleans(cells) if kind == "boolean" else as_numbers(cells, comma))[:, None]
+    wrong = np.flatnonzero((np.abs(values) > LARGEST).any(1))  # infinities too; NaN is not larger than anything
+    if len(wrong):
+        row = values[wrong[0]]
+        raise DataError(
+            f"{table.row(wrong[0])}, column {name!r} holds {row[np.abs(row) > LARGEST][0]:g} ({counted(len(wrong), 'such cell')}): "
+            f"features must be finite and below {LARGEST:g}. Correct or empty the cells, or leave the column out."
+        )
+    return values
+
+
+def _one_hot(column: Column, cells: pa.ChunkedArray, where: str, notes: Notes) -> Any:
+    text = cells.cast(pa.string())
+    codes = numpy_array(pc.fill_null(pc.index_in(text, value_set=pa.array(column.words, pa.string())), -1), np.int64)
+    gone = np.asarray(text.is_null())
+    new = (codes < 0) & ~gone
+    width = len(column.words)
+    if column.other:
+        codes[new], width = width, width + 1
+    elif new.any():
+        example = text[int(new.argmax())].as_py()[:40]
+        notes.warn(
+            f"{where}: {counted(int(new.sum()), 'value')} not seen in training ({example!r}), left without a feature.", int(new.sum())
+        )
+    if gone.any():
+        notes.repair(f"{where}: {counted(int(gone.sum()), 'missing value')}.", int(gone.sum()))
+    if column.missing:
+        codes[gone], width = width, width + 1
+    rows = np.flatnonzero(codes >= 0)
+    return scipy.sparse.csc_array((np.ones(len(rows), np.float32), (rows, codes[rows])), shape=(len(codes), width))
+
+
+def _tf_idf(column: Column, cells: pa.ChunkedArray, where: str, notes: Notes) -> Any:
+    """(1 + log of the count) x weight for each word of the vocabulary, each row then of length 1."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    documents = pc.fill_null(cells.cast(pa.string()), "").to_pylist()
+    counts = scipy.sparse.csr_array(CountVectorizer(vocabulary=column.words).transform(documents), dtype=np.float32)
+    counts.data = (1 + np.log(counts.data)) * np.array(column.weights, np.float32)[counts.indices]
+    empty = int((np.diff(counts.indptr) == 0).sum())
+    if empty:
+        notes.repair(f"{where}: {counted(empty, 'row')} without a known word, left without a feature from it.", empty)
+    return normalize(counts)

@@ -1,0 +1,93 @@
+"""The table of edges: which nodes each joins, with which weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everynode.data.cells import as_numbers, clean, comma_of
+from everynode.data.ids import find, texts
+from everynode.data.tables import EXAMPLES, Table
+from everynode.data.understood import Notes, counted
+from everynode.errors import DataError
+
+Ints = npt.NDArray[np.int64]
+
+
+class Links(NamedTuple):
+    """The edges of a table, as in the file: with its loops and repeats."""
+
+    #: 2 x m node indices.
+    pairs: Ints
+    #: A positive weight for each, or None for all ones.
+    weight: npt.NDArray[np.float64] | None
+    #: Where each is in the table.
+    rows: Ints
+
+
+def nodes_of(edges: Table, roles: Mapping[str, str]) -> pa.ChunkedArray:
+    """The ids of the nodes that have an edge, in the order in which they first appear as a source, then as a target."""
+    both = [chunk for role in ("source", "target") for chunk in texts(edges, roles[role]).chunks]
+    return pa.chunked_array([pc.unique(pa.chunked_array(both))])
+
+
+def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes) -> Links:
+    """The edges between known nodes; ``unknown`` says whether others are refused or dropped."""
+    ends = [texts(edges, roles[role]) for role in ("source", "target")]
+    pairs = np.stack([find(end, ids, edges, roles[role], notes) for role, end in zip(("source", "target"), ends, strict=True)])
+    keep = (pairs >= 0).all(0)
+    strange = np.flatnonzero(~keep)
+    if len(strange):
+        examples = "; ".join(
+            f"{edges.unit} {edges.numbers[row]}: {ends[int(pairs[0, row] >= 0)][row].as_py()!r}" for row in strange[:EXAMPLES].tolist()
+        )
+        if unknown == "refuse":
+            raise DataError(
+                f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given ({examples}): "
+                "add these nodes, name the right columns, or say that such edges be dropped (unknown='drop')."
+            )
+        notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
+    weight = None
+    if "weight" in roles:
+        weight = _weights(edges, roles["weight"])
+        zero = np.flatnonzero(keep & (weight == 0))
+        if len(zero):
+            notes.repair(f"{counted(len(zero), 'edge')} of {edges.where} of weight 0 dropped ({edges.rows(zero)}).", len(zero))
+            keep &= weight != 0
+        weight = None if (weight[keep] == 1).all() else weight[keep]
+    return Links(pairs[:, keep], weight, np.flatnonzero(keep))
+
+
+def _weights(edges: Table, name: str) -> npt.NDArray[np.float64]:
+    cells = clean(edges[name])
+    if pa.types.is_nested(cells.type) or pa.types.is_temporal(cells.type) or pa.types.is_binary(cells.type):
+        raise DataError(f"{edges.where}, column {name!r} holds {cells.type}: weights are numbers.")
+    weight = as_numbers(cells, comma_of(cells))
+    wrong = np.flatnonzero(~(weight >= 0) | (weight > np.finfo(np.float32).max) | ((weight > 0) & (weight < np.finfo(np.float32).tiny)))
+    if len(wrong):
+        given = edges[name][int(wrong[0])].as_py()
+        raise DataError(
+            f"{edges.row(wrong[0])}, column {name!r} holds {'nothing' if given in (None, '') else repr(given)} "
+            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use no weights (weight='none')."
+        )
+    return weight
+
+
+def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
+    """What the graph dropped from the edges, with the first places."""
+    source, target = links.pairs
+    if repairs["self_loops"]:
+        loops = links.rows[source == target]
+        notes.repair(f"{counted(len(loops), 'self-loop')} of {edges.where} dropped ({edges.rows(loops)}).", len(loops))
+    if repairs["repeated_edges"]:
+        key = source * (int(links.pairs.max()) + 1) + target
+        order = np.argsort(key, kind="stable")
+        again = np.sort(order[1:][(np.diff(key[order]) == 0)])
+        again = links.rows[again[source[again] != target[again]]]
+        text = f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)})"
+        notes.repair(f"{text}{'' if links.weight is None else '; the largest weight stays'}.", len(again))

@@ -1,0 +1,55 @@
+"""Training, validation and test nodes for people's own graphs: theirs where they gave some, held out of the labels where not."""
+
+from __future__ import annotations
+
+import torch
+
+from everynode.data.splits import hold_out
+from everynode.errors import DataError, require
+from everynode.graph import Graph, Split
+
+#: The share of the labels that is put aside for a test unless told otherwise; of fewer labels than this none are: they would be
+#: missed in training, and test little.
+TEST_SHARE, ENOUGH_TO_TEST = 0.2, 50
+
+
+def share_out(graph: Graph, *, test_share: float | None = None, val_share: float = 0.2, seed: int = 0) -> tuple[Graph, list[str]]:
+    """The graph with one split, and how its labels were shared out, in sentences.
+
+    Parts that the graph brings stay. Without any, ``test_share`` of the labels of every class is put aside for the test (0: none; None:
+    a fifth, if there are enough labels), and ``val_share`` of what then remains to choose the epoch by; each class keeps at least one
+    node in training.
+
+    >>> from everynode.data import generate
+    >>> graph, said = share_out(generate(200, 600, 8, 4).with_splits([]))
+    >>> [len(part) for part in graph.splits[0]]
+    [128, 32, 40]
+    """
+    require(test_share is None or 0 <= test_share < 1, "test_share", "fit", "in [0, 1)", test_share)
+    require(0 < val_share < 1, "val_share", "fit", "between 0 and 1", val_share)
+    if graph.num_classes < 2:
+        raise DataError(f"The labels of {graph.name!r} are of {graph.num_classes} class(es): nothing to tell apart; label two at least.")
+    if len(graph.splits) > 1:
+        raise DataError(f"Graph {graph.name!r} has {len(graph.splits)} splits: keep one, with graph.with_splits(...).")
+    said: list[str] = []
+    if graph.splits:
+        train, val, test = (graph.nodes(part).cpu() for part in Split._fields)
+        if not len(train):
+            raise DataError(f"No labelled node of {graph.name!r} is in the training part: write 'train' into the split column of some.")
+        if not len(test):
+            said.append("The split has no labelled test node: how good the model is on new nodes is measured nowhere.")
+    else:
+        train, val, test = (graph.labels >= 0).nonzero()[:, 0].cpu(), torch.arange(0), torch.arange(0)
+        whole = len(train)
+        if test_share is None and whole < ENOUGH_TO_TEST:
+            said.append(f"With only {whole} labels none is put aside for a test (--test-share 0.2 does it all the same).")
+        elif test_share == 0:
+            said.append("No label is put aside for a test, as asked: how good the model is on new nodes is measured nowhere.")
+        else:
+            train, test = hold_out(train, graph.labels, TEST_SHARE if test_share is None else test_share, seed)
+            said.append(f"{len(test)} of the {whole} labels are put aside for the test (--test-share 0 trains on them instead).")
+    if not len(val):
+        whole = len(train)
+        train, val = hold_out(train, graph.labels, val_share, seed)
+        said.append(f"{len(val)} of the {whole} training labels are held out to choose the epoch by (validation).")
+    return graph.with_splits([Split(train, val, test)]), said

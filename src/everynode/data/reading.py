@@ -1,0 +1,156 @@
+"""People's own graphs: tables of nodes and edges (or one file with both) in, a checked graph out, with what was understood of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from everynode.data.columns import fit_column
+from everynode.data.ids import check_unique, natural, texts
+from everynode.data.labels import read_labels, read_split, warn_of_giveaways
+from everynode.data.links import Links, nodes_of, note_repairs, read_links
+from everynode.data.recipe import Recipe, join
+from everynode.data.roles import check_heading, find_features, find_roles
+from everynode.data.structure import structural_features
+from everynode.data.tables import Table, open_table
+from everynode.data.understood import Notes, Taken, Understood, counted
+from everynode.data.whole_graphs import Whole, is_whole, read_whole
+from everynode.errors import DataError, UsageError
+from everynode.errors import unknown as refuse
+from everynode.graph import Graph
+from everynode.tidy import Split
+
+
+def read(
+    nodes: Any = None,
+    edges: Any = None,
+    *,
+    id: str | None = None,
+    label: str | None = None,
+    features: str | Sequence[str] | None = "all",
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    split: str | None = None,
+    directed: bool = False,
+    recipe: Recipe | None = None,
+    name: str | None = None,
+    unknown: Literal["refuse", "drop"] = "refuse",
+    na: Sequence[str] = (),
+    format: Literal["text", "parquet", "jsonl"] | None = None,
+) -> Graph:
+    """A graph from a table of nodes and a table of edges, from edges alone, or from one file that holds both.
+
+    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables. A path's ending tells its format, unless ``format`` does.
+    ``id``, ``label``, ``split``, ``source``, ``target``, ``weight``: the columns; by default those with the usual names, else (id,
+    source, target) the first ones. ``"none"``: there is no such column.
+    ``features``: ``"all"`` other columns, or the names of some, as a list or with commas between; ``"zip:category"`` also says what
+    a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
+    ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
+    ``unknown``: what to do with edges to nodes that the table of nodes does not have. ``na``: more ways to write a missing value.
+
+    >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
+    >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
+    >>> graph
+    Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labelled, 0 splits
+    >>> graph.understood.unlabelled
+    1
+    """
+    if unknown not in ("refuse", "drop"):
+        refuse("way with edges to unknown nodes", unknown, ("refuse", "drop"))
+    notes = Notes()
+    whole = _open(nodes, edges, notes, format)
+    people, ties = whole.nodes, whole.edges
+    asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
+    roles = find_roles(asked, people, ties, recipe)
+    if people is None:
+        ids = nodes_of(ties, roles)
+        people = Table(ties.where, {roles["id"]: ids})
+    else:
+        ids = texts(people, roles["id"])
+        check_unique(ids, people, roles["id"])
+        ties = check_heading(ties, roles, asked, ids)
+    links = read_links(ties, roles, ids, unknown, notes)
+    labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
+    if recipe is None:
+        wanted = find_features(features, people, roles)
+        columns = tuple(fit_column(column, kind, people, na) for column, kind in wanted.columns.items())
+        matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
+        structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
+        unit = 1.0 if links.weight is None else float(links.weight.mean())
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit)
+        warn_of_giveaways(people, columns, labels, notes, na)
+    graph = Graph.from_arrays(
+        _features(recipe, whole, people, links, notes, na),
+        links.pairs,
+        labels.codes,
+        classes=labels.classes,
+        splits=read_split(people, roles.get("split")) or whole.splits,
+        edge_weight=None if links.weight is None else links.weight / recipe.weight_unit,
+        directed=directed,
+        name=name or _name(nodes, edges),
+        node_ids=natural(ids),
+    )
+    note_repairs(links, graph.repairs, ties, notes)
+    understood = Understood(
+        files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
+        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}),
+        nodes=graph.num_nodes,
+        edges=graph.num_edges,
+        directed=directed,
+        weighted=links.weight is not None,
+        features=graph.num_features,
+        structural=recipe.structural,
+        classes=labels.counts(),
+        split={part: len(members) for part, members in zip(Split._fields, graph.splits[0], strict=True)} if graph.splits else {},
+        notes=tuple(notes.notes),
+    )
+    # A table of undirected edges has each once: that is no repair.
+    repairs = {what: count for what, count in graph.repairs.items() if what != "one_way_edges"}
+    return dataclasses.replace(graph, recipe=recipe, understood=understood, repairs=repairs)
+
+
+def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
+    """:func:`read` for delimited text (commas, semicolons, tabs, bars; spaces in edge lists), whatever the files are called."""
+    return read(nodes, edges, format="text", **options)
+
+
+def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
+    only = nodes if edges is None else edges if nodes is None else None
+    if only is not None and format is None and is_whole(only):
+        return read_whole(Path(only), notes)
+    if edges is None:
+        raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
+    ties = open_table(edges, notes, edges=True, format=format)
+    return Whole(None if nodes is None else open_table(nodes, notes, format=format), ties)
+
+
+def _name(nodes: Any, edges: Any) -> str:
+    names = [Path(source).name for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
+    return names[0].split(".")[0] if names else "graph"
+
+
+def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: Notes, na: Sequence[str]) -> Any:
+    """All features side by side: those that are given as a matrix, those from columns, those from the structure."""
+    n = nodes.num_rows
+    blocks = recipe.apply(nodes, notes, na)
+    if recipe.matrix:
+        if whole.features is None or whole.features.shape[1] != recipe.matrix:
+            found = "none" if whole.features is None else whole.features.shape[1]
+            raise DataError(f"{nodes.where} must give {recipe.matrix:,} features as a matrix; it gives {found}.")
+        blocks.insert(0, whole.features)
+    if recipe.structural:
+        blocks.append(structural_features(links.pairs, n))
+    features = join(blocks, n)
+    if not features.shape[1]:
+        raise DataError(f"{nodes.where} is too small to compute features from: give the nodes some columns.")
+    return features
+
+
+def _taken(recipe: Recipe, roles: Mapping[str, str]) -> tuple[Taken, ...]:
+    used = [Taken(roles[role], role) for role in ("id", "label", "split") if roles.get(role)]
+    ends = [Taken(roles[role], role) for role in ("source", "target", "weight") if role in roles]
+    return (*used, *(column.taken for column in recipe.columns), *ends)

@@ -1,0 +1,206 @@
+"""Files that hold a whole graph: GraphML and GEXF, node-link JSON, and NumPy archives in the usual layouts; never a pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from everynode.data.tables import Table, check_path, ending, make_table, unpacked
+from everynode.data.understood import Notes, counted
+from everynode.errors import DataError
+
+#: The endings of files that hold nodes and edges.
+ENDINGS = ("graphml", "gexf", "json", "npz")
+#: The names of arrays in an archive: as edges, features, labels.
+EDGES, FEATURES, LABELS = ("edge_index", "edges"), ("x", "features", "node_features", "attr_matrix"), ("y", "labels", "node_labels")
+MASKS = ("train_mask", "val_mask", "test_mask"), ("train_masks", "val_masks", "test_masks")
+
+
+class Whole(NamedTuple):
+    """The two tables of a file, and what does not fit into tables."""
+
+    #: None if there are edges alone.
+    nodes: Table | None
+    edges: Table
+    #: n x c, if the file gives the features as a matrix.
+    features: Any = None
+    #: Train, validation and test masks, one or several folds.
+    splits: Sequence[Sequence[Any]] = ()
+
+
+def is_whole(source: Any) -> bool:
+    """Whether a path's ending says that it holds nodes and edges."""
+    return isinstance(source, str | os.PathLike) and ending(Path(source)) in ENDINGS
+
+
+def read_whole(path: Path, notes: Notes) -> Whole:
+    """The graph in a file; its format by its ending."""
+    check_path(path)
+    kind = ending(path)
+    try:
+        if kind == "npz":
+            return _read_npz(path, notes)
+        return _tables(_read_networkx(path, kind), path, kind)
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+# ---------------------------------------------------------------------- through NetworkX
+
+
+def _read_networkx(path: Path, kind: str) -> Any:
+    import networkx
+
+    try:
+        if kind == "json":
+            with unpacked(path) as file:
+                content = json.loads(file.read())
+            return networkx.node_link_graph(content, edges="edges" if "edges" in content else "links")
+        return networkx.read_graphml(path) if kind == "graphml" else networkx.read_gexf(path)
+    except OSError:
+        raise
+    except Exception as error:  # other people's parser: on a broken file it fails in any way
+        way_out = 'write {"nodes": [...], "links": [...]}' if kind == "json" else "write it again with the program that made it"
+        raise DataError(f"{path} is not {kind} as it should be ({type(error).__name__}: {str(error)[:80]}): {way_out}.") from error
+
+
+def _tables(graph: Any, path: Path, kind: str) -> Whole:
+    ids = list(graph.nodes)
+    if not ids or not graph.number_of_edges():
+        raise DataError(f"{path} holds {counted(len(ids), 'node')} and {counted(graph.number_of_edges(), 'edge')}: a graph needs both.")
+    people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
+    names = dict.fromkeys(key for row in people for key in row if key != "id")
+    columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
+    nodes = make_table(str(path), columns, kind, "node", ids)
+    ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
+    names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
+    columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
+    columns += [(name, [row.get(name) for *_, row in ends]) for name in names]
+    edges = make_table(str(path), columns, "", "edge", range(1, len(ends) + 1))
+    return Whole(nodes, edges)
+
+
+# ---------------------------------------------------------------------- NumPy archives
+
+
+def _read_npz(path: Path, notes: Notes) -> Whole:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {}
+            for key in archive.files:
+                try:
+                    arrays[key] = archive[key]
+                except ValueError:  # an array of Python objects, which only a pickle can hold
+                    notes.warn(f"The array {key!r} of {path} holds Python objects and was passed over: no pickle is ever opened.")
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
+    except (TypeError, AttributeError):  # NumPy opened something, but it is not an archive
+        raise DataError(
+            f"{path} holds one array: a graph needs an archive of several, written by np.savez or scipy.sparse.save_npz."
+        ) from None
+    features = _matrix(arrays, "attr", path) if "attr_data" in arrays else _first(arrays, FEATURES)
+    labels = _first(arrays, LABELS)
+    if "format" in arrays or "adj_indptr" in arrays:
+        adjacency = (_load_scipy(path) if "format" in arrays else _matrix(arrays, "adj", path)).tocoo()
+        if adjacency.shape[0] != adjacency.shape[1]:
+            raise DataError(f"{path}: an adjacency matrix is square; this one is {' x '.join(map(str, adjacency.shape))}.")
+        n, source, target, weight = adjacency.shape[0], adjacency.row, adjacency.col, adjacency.data
+    else:
+        source, target, weight = *_edge_array(arrays, path), None
+        n = max([int(end.max()) + 1 for end in (source, target)] + [len(a) for a in (features, labels) if a is not None])
+    for what, array in (("features", features), ("labels", labels)):
+        if array is not None and (array.ndim > 2 or array.shape[0] != n):
+            raise DataError(f"{path}: there are {n:,} nodes but the {what} are {' x '.join(map(str, array.shape))}.")
+    how = f"NumPy archive ({', '.join(sorted(arrays))})"
+    columns: list[tuple[str, Any]] = [("id", np.arange(n))]
+    if labels is not None:
+        columns.append(("label", _label_column(labels, path)))
+    nodes = make_table(str(path), columns, how, "node", range(n))
+    ends: list[tuple[str, Any]] = [("source", source), ("target", target)]
+    if weight is not None and not (weight == 1).all():
+        ends.append(("weight", weight))
+    return Whole(
+        nodes, make_table(str(path), ends, "", "edge", range(1, len(source) + 1)), _features(features, path), _folds(arrays, n, path)
+    )
+
+
+def _first(arrays: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((arrays[name] for name in names if name in arrays), None)
+
+
+def _matrix(arrays: Mapping[str, Any], prefix: str, path: Path) -> Any:
+    keys = [f"{prefix}_{part}" for part in ("data", "indices", "indptr", "shape")]
+    lacking = [key for key in keys if key not in arrays]
+    if lacking:
+        raise DataError(f"{path} has no array {lacking[0]!r}: a sparse matrix needs {', '.join(keys)}.")
+    data, indices, indptr, shape = (arrays[key] for key in keys)
+    try:
+        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
+        matrix.check_format(full_check=True)
+        return matrix
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{path}: the arrays {', '.join(keys)} are no sparse matrix ({error}).") from None
+
+
+def _load_scipy(path: Path) -> Any:
+    try:
+        matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+        matrix.check_format(full_check=True)
+        return matrix
+    except Exception as error:  # the arrays do not fit each other, in any of SciPy's formats
+        raise DataError(f"{path} is no sparse matrix as scipy.sparse.save_npz writes it ({str(error)[:80]}).") from error
+
+
+def _edge_array(arrays: Mapping[str, Any], path: Path) -> tuple[Any, Any]:
+    edges = _first(arrays, EDGES)
+    if edges is None:
+        raise DataError(
+            f"{path} holds no edges: give a sparse matrix as scipy.sparse.save_npz writes it, adj_data, adj_indices, adj_indptr and "
+            f"adj_shape, or an array named {' or '.join(EDGES)}. It has: {', '.join(sorted(arrays)) or 'nothing'}."
+        )
+    if edges.ndim != 2 or 2 not in edges.shape or not np.issubdtype(edges.dtype, np.integer) or not edges.size:
+        raise DataError(
+            f"{path}: the edges must be whole numbers, 2 x m or m x 2. Got {' x '.join(map(str, edges.shape))} of {edges.dtype}."
+        )
+    source, target = edges if edges.shape[0] == 2 else edges.T
+    if min(source.min(), target.min()) < 0:
+        raise DataError(f"{path}: the edges hold negative numbers; nodes count from 0.")
+    return source.astype(np.int64), target.astype(np.int64)
+
+
+def _label_column(labels: Any, path: Path) -> Any:
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise DataError(f"{path}: {labels.shape[1]} labels a node. One label a node is needed.")
+    if np.issubdtype(labels.dtype, np.signedinteger):
+        return [None if value < 0 else value for value in labels.tolist()]
+    return labels.tolist()
+
+
+def _features(features: Any, path: Path) -> Any:
+    if features is None:
+        return None
+    values = features.data if scipy.sparse.issparse(features) else features
+    if not (np.issubdtype(values.dtype, np.number) or values.dtype == bool) or np.iscomplexobj(values):
+        raise DataError(f"{path}: the features are {values.dtype}, not numbers.")
+    return features.astype(np.float32) if features.ndim == 2 else features.astype(np.float32)[:, None]
+
+
+def _folds(arrays: Mapping[str, Any], n: int, path: Path) -> list[list[Any]]:
+    """Masks, n, n x folds or folds x n, as folds."""
+    names = next((names for names in MASKS if names[0] in arrays), None)
+    if names is None:
+        return []
+    first = np.atleast_2d(arrays[names[0]]).astype(bool)
+    masks = [np.atleast_2d(arrays[name]).astype(bool) if name in arrays else np.zeros_like(first) for name in names]
+    masks = [mask if mask.shape[1] == n else mask.T for mask in masks]
+    if any(mask.shape != (len(masks[0]), n) for mask in masks):
+        raise DataError(f"{path}: the masks {', '.join(names)} are not for {n:,} nodes and the same number of folds.")
+    return [list(parts) for parts in zip(*masks, strict=True)]

@@ -1,0 +1,140 @@
+"""What came out of a fit: predictions, how good and how sure they are, and what there is to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from threadpoolctl import threadpool_limits
+
+from everynode.calibration import Bin, reliability
+from everynode.estimator import NodeClassifier
+from everynode.graph import Graph
+from everynode.metrics import expected_calibration_error
+from everynode.predictions import Predictions, predictions
+from everynode.quality import Score, quality
+
+#: How parts are called for people, the most telling first.
+PARTS = {"test": "test", "val": "validation"}
+#: Bins of the reliability diagram: half as many where there are fewer nodes than this.
+BINS, FEW = 10, 200
+#: Nodes on the map: of more, so many are drawn.
+MAP_NODES = 2000
+#: Steps of t-SNE.
+MAP_STEPS = 500
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained classifier on its graph, measured."""
+
+    model: NodeClassifier
+    graph: Graph
+    #: How the labels were shared out, in sentences.
+    said: Sequence[str]
+    command: str
+    predictions: Predictions
+    #: The probabilities without the temperature.
+    uncalibrated: npt.NDArray[np.float64]
+    #: By part (validation, test; those that have nodes): each score.
+    quality: dict[str, dict[str, Score]]
+    #: By part: the calibration error without the temperature.
+    ece_before: dict[str, float]
+
+    @classmethod
+    def of(cls, model: NodeClassifier, graph: Graph, said: Sequence[str], command: str) -> Fit:
+        """Predict and measure."""
+        found = predictions(model, graph)
+        with torch.no_grad():
+            uncalibrated = torch.softmax(model.network_(graph).double(), dim=1).cpu().numpy()
+        scores, before = {}, {}
+        for part, name in PARTS.items():
+            nodes = found.nodes(part)
+            if len(nodes):
+                scores[name] = quality(found.probabilities[nodes], found.labels[nodes])
+                before[name] = expected_calibration_error(torch.from_numpy(uncalibrated[nodes]), torch.from_numpy(found.labels[nodes]))
+        return cls(model, graph, said, command, found, uncalibrated, scores, before)
+
+    @property
+    def judged(self) -> str:
+        """The part that tells best how good the model is: val or test."""
+        return "test" if "test" in self.quality else "val"
+
+    @property
+    def caution(self) -> str:
+        """What the scores are worth, in a sentence."""
+        if self.judged == "test":
+            return "No choice has seen the test nodes: expect this of new nodes that are like them."
+        chosen = "epoch and the temperature were" if self.model.calibrate else "epoch was"
+        return f"The {chosen} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
+
+    def reliability(self) -> dict[str, list[Bin]]:
+        """The bins of the reliability diagram on the judged nodes, without and with the temperature."""
+        nodes = self.predictions.nodes(self.judged)
+        labels = torch.from_numpy(self.predictions.labels[nodes])
+        both = {"before": self.uncalibrated, "after": self.predictions.probabilities} if self.model.calibrate else {"": self.uncalibrated}
+        return {name: reliability(torch.from_numpy(p[nodes]), labels, BINS if len(nodes) >= FEW else BINS // 2) for name, p in both.items()}
+
+    def uncertain(self, at_most: int) -> npt.NDArray[np.int64]:
+        """The nodes that the model is least sure of; unlabelled ones, if there are any."""
+        unlabelled = np.array([name is None for name in self.predictions.given])
+        nodes = np.flatnonzero(unlabelled if unlabelled.any() else np.ones_like(unlabelled))
+        return nodes[np.argsort(self.predictions.probability[nodes], kind="stable")[:at_most]]
+
+    def disagreements(self) -> npt.NDArray[np.int64]:
+        """The nodes whose given label is not the predicted one, the surest predictions first."""
+        labels = self.predictions.labels
+        nodes = np.flatnonzero((labels >= 0) & (labels != self.predictions.predicted))
+        return nodes[np.argsort(-self.predictions.probability[nodes], kind="stable")]
+
+    def map(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Some nodes and their places in the plane: t-SNE of what goes into the closing layer. The same seed, the same map."""
+        from sklearn.decomposition import PCA
+        from sklearn.manifold import TSNE
+
+        seed = self.model.fitted_.seed
+        n = self.graph.num_nodes
+        nodes = np.arange(n) if n <= MAP_NODES else np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
+        with torch.no_grad():
+            x = self.model.network_.embed(self.graph)[torch.from_numpy(nodes)].double().cpu().numpy()
+        if len(nodes) < 5 or not (x != x[0]).any():
+            return nodes, np.stack([np.arange(len(nodes)), np.zeros(len(nodes))], 1).astype(np.float64)
+        with threadpool_limits(1):  # several threads would add up in another order
+            size = min(30, *x.shape)
+            x = PCA(size, svd_solver="full").fit_transform(x)
+            places = TSNE(
+                2, init=x[:, :2] / (x[:, 0].std() or 1.0) * 1e-4 if size > 1 else "random", perplexity=min(30.0, (len(nodes) - 1) / 3),
+                max_iter=MAP_STEPS, random_state=seed % 2**32, n_jobs=1,
+            ).fit_transform(x)  # fmt: skip
+        return nodes, places.astype(np.float64)
+
+    def summary(self) -> dict[str, Any]:
+        """Plain values only, for JSON: NaN becomes None."""
+        fitted, model = self.model.fitted_, self.model
+        scores: dict[str, Any] = {}
+        for part, name in PARTS.items():
+            if name in self.quality:
+                made = {metric: [None if math.isnan(x) else x for x in score] for metric, score in self.quality[name].items()}
+                scores[name] = {"nodes": len(self.predictions.nodes(part)), **made, "ece_before": self.ece_before[name]}
+        return {
+            "graph": self.graph.name,
+            "backbone": fitted.settings.backbone,
+            "objective": model.objective_,
+            "race": {name: standing.to_dict() for name, standing in model.standings_.items()},
+            "seed": fitted.seed,
+            "epochs": fitted.epochs,
+            "best_epoch": fitted.best_epoch,
+            "seconds": round(fitted.seconds, 3),
+            "interrupted": fitted.interrupted,
+            "nodes": {"all": self.graph.num_nodes, **{part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}},
+            "parts": list(self.said),
+            "quality": scores,
+            "caution": self.caution,
+            "temperature": model.temperature_,
+            "disagreements": len(self.disagreements()),
+        }

@@ -1,0 +1,281 @@
+"""``everynode fit`` and ``everynode predict`` as people meet them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
+#: Enough for files that are easy.
+SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0")
+QUICK = (*SETTINGS, "--quiet")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def fitted(call, own_files) -> tuple[Path, list[dict[str, str]]]:
+    """A folder that a fit has filled, and the table it was made of."""
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert done.returncode == 0, done.stderr
+    return Path("out"), rows(nodes)
+
+
+def test_everything_is_in_the_folder(fitted):
+    out, people = fitted
+    assert sorted(path.name for path in out.iterdir()) == ["fit.json", "model", "predictions.csv", "report.html", "run.json"]
+    assert sorted(path.name for path in (out / "model").iterdir()) == ["model.json", "model.safetensors"]
+    found = rows(out / "predictions.csv")
+    assert list(found[0]) == ["id", "predicted", "probability", "labelled", "label", "part", "p_blue", "p_green", "p_red"]
+    assert [row["id"] for row in found] == [row["id"] for row in people]
+    for row, given in zip(found, people, strict=True):
+        shares = {name: float(row[f"p_{name}"]) for name in ("blue", "green", "red")}
+        assert sum(shares.values()) == pytest.approx(1.0, abs=1e-4)
+        assert row["predicted"] == max(shares, key=shares.get)
+        assert float(row["probability"]) == pytest.approx(max(shares.values()))
+        assert row["label"] == given["team"]
+        assert row["labelled"] == ("yes" if given["team"] else "no")
+        assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
+
+
+def test_the_summary_is_what_the_table_says(fitted):
+    out, _ = fitted
+    summary, found = json.loads((out / "fit.json").read_text()), rows(out / "predictions.csv")
+    for part, name in (("test", "test"), ("val", "validation")):
+        inside = [row for row in found if row["part"] == part]
+        assert summary["quality"][name]["nodes"] == len(inside) > 5
+        right = np.mean([row["predicted"] == row["label"] for row in inside])
+        assert summary["quality"][name]["accuracy"][0] == pytest.approx(right)
+    assert summary["quality"]["test"]["accuracy"][0] > 0.8
+    assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
+    wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
+    assert summary["disagreements"] == wrong
+
+
+def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run")
+    assert done.returncode == 0
+    for text in ("height: number", "city: category", "team: label", "120:", "labels are put aside for the test", "to choose the epoch by"):
+        assert text in done.stdout, text
+    assert not Path("runs").exists()
+    plain = json.loads(call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run", "--json").stdout)
+    assert plain["understood"]["nodes"] == 120
+    assert len(plain["parts"]) == 2
+
+
+def test_one_json_value_on_stdout(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--json", *QUICK)
+    summary = json.loads(done.stdout)
+    assert summary["graph"] == "people"
+    assert summary == json.loads(Path("runs/fit-people/fit.json").read_text())
+
+
+def test_the_same_command_again_does_nothing_and_another_is_refused(call, own_files, fitted):
+    nodes, edges = own_files()
+    same = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *SETTINGS)
+    before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")}
+    done = call(*same)
+    assert "done before" in done.stderr
+    assert "% right" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
+    done = call(*same, "--seed", "1")
+    assert (done.returncode, done.stdout.count("epochs")) == (2, 0)
+    assert "out holds another run (everynode fit" in done.stderr
+    assert "--no-resume" in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
+    assert call(*same, "--seed", "1", "--no-resume", "--quiet").returncode == 0
+    assert json.loads((Path("out") / "fit.json").read_text())["seed"] == 1
+
+
+def test_other_ids_are_another_run(call, own_files):
+    nodes, edges = own_files()
+    same = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert call(*same).returncode == 0
+    for path in (nodes, edges):
+        path.write_text(path.read_text().replace("p7,", "q7,").replace(",p7\n", ",q7\n"))
+    assert call(*same).returncode == 2
+
+
+@pytest.mark.parametrize("there", ["report.html", "predictions.csv", "model"])
+def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
+    nodes, edges = own_files()
+    mine = Path("out") / (there if there != "model" else "model/model.json")
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert done.returncode == 2
+    assert "that is not this run's" in done.stderr
+    assert mine.read_text() == "mine"
+
+
+def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):
+    nodes, edges = own_files()
+    flags = ("--metric", "macro-f1", "--class-weight", "balanced", "--no-calibrate", "--out", "out")
+    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *flags, *QUICK).returncode == 0
+    card = json.loads(Path("out/model/model.json").read_text())
+    assert (card["settings"]["select"], card["settings"]["class_weight"], card["temperature"]) == ("macro-f1", "balanced", 1.0)
+    assert card["settings"]["tv"] == 0
+    assert "val_macro_f1" in card["history"]
+
+
+def test_a_split_column_is_followed(call, own_files):
+    nodes, edges = own_files(known=1.0)
+    lines = nodes.read_text().splitlines()
+    parts = ["train", "valid", "test", ""]
+    nodes.write_text("\n".join([lines[0] + ",part", *(f"{line},{parts[i % 4]}" for i, line in enumerate(lines[1:]))]) + "\n")
+    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--split", "part", "--out", "out", *QUICK).returncode == 0
+    found = rows(Path("out/predictions.csv"))
+    assert [row["part"] for row in found] == ["train", "val", "test", ""] * 30
+    assert all(row["labelled"] == "yes" for row in found)
+
+
+def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
+    nodes, edges = own_files(known=0.3)
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", "--epochs", "20")
+    assert done.returncode == 0
+    assert "none is put aside for a test" in done.stdout
+    assert "too good for new nodes" in done.stdout
+    assert "\n  test " not in done.stdout
+
+
+WRONG = {
+    "fit": ("Which graph?", 2),
+    "fit --nodes missing.csv --edges links.csv --label team": ("missing.csv", 3),
+    "fit --nodes people.csv --edges links.csv": ("--label", 2),
+    "fit --nodes people.csv --edges links.csv --label tean": ("team", None),
+    "fit --nodes people.csv --edges links.csv --label team --metric auk": ("auc", 2),
+    "fit --nodes people.csv --edges links.csv --label team --class-weight even": ("balanced", 2),
+    "fit --nodes people.csv --edges links.csv --label team --preset paper": ("--preset default", 2),
+    "fit --nodes people.csv --edges links.csv --label team --test-share 1.5": ("test_share", 2),
+    "fit --nodes people.csv --edges links.csv --label team --out people.csv": ("is a file", 2),
+    "fit --nodes people.csv --edges links.csv --label team --threads 0": ("threads", 2),
+    "predict nowhere --nodes people.csv --edges links.csv": ("not a model folder", 3),
+    "predict . --nodes people.csv --edges links.csv": ("not a model folder", 3),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(call, own_files, words):
+    own_files()
+    done = call(*words.split())
+    text, code = WRONG[words]
+    assert done.returncode == code or (code is None and done.returncode in (2, 3))
+    assert text in done.stderr
+    assert done.stderr.startswith("everynode: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == "" or "column" in done.stdout  # what was understood may have been said before
+
+
+# ---------------------------------------------------------------------- predict
+
+
+def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
+    nodes, edges = own_files()
+    for model in ("out", "out/model"):
+        done = call("predict", model, "--nodes", nodes, "--edges", edges, "--out", "again.csv")
+        assert done.returncode == 0, done.stderr
+        before, after = rows(Path("out/predictions.csv")), rows(Path("again.csv"))
+        for one, two in zip(before, after, strict=True):
+            assert one | {"part": ""} == two | {"part": ""}
+        assert "that have a label" in done.stdout
+
+
+def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_path):
+    """Other people, rows and columns in another order, no labels: the same recipe."""
+    nodes, edges = own_files(n=60, seed=5, known=1.0, folder=tmp_path / "new")
+    people = rows(nodes)
+    order = np.random.default_rng(0).permutation(len(people))
+    turned = ["city,id,height", *(f"{people[i]['city']},{people[i]['id']},{people[i]['height']}" for i in order)]
+    nodes.write_text("\n".join(turned) + "\n")
+    done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json")
+    assert json.loads(done.stdout) == {"predictions": "new.csv", "nodes": 60, "labelled": 0}
+    found = rows(Path("new.csv"))
+    assert [row["id"] for row in found] == [people[i]["id"] for i in order]
+    assert all(row["labelled"] == "no" for row in found)
+    truth = {row["id"]: row["team"] for row in people}
+    assert np.mean([row["predicted"] == truth[row["id"]] for row in found]) > 0.8
+
+
+def test_predict_counts_what_it_gets_right(call, fitted, own_files, tmp_path):
+    nodes, edges = own_files(n=60, seed=5, known=1.0, folder=tmp_path / "new")
+    plain = json.loads(call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json").stdout)
+    found = rows(Path("new.csv"))
+    assert plain["labelled"] == 60
+    assert plain["accuracy"][0] == pytest.approx(np.mean([row["predicted"] == row["label"] for row in found]))
+
+
+def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_path):
+    nodes, edges = own_files(folder=tmp_path / "new")
+    nodes.write_text(nodes.read_text().replace("height", "weight"))
+    done = call("predict", "out", "--nodes", nodes, "--edges", edges)
+    assert (done.returncode, "'height'" in done.stderr) == (3, True)
+    assert not Path("predictions.csv").exists()
+    assert call("train", "citeseer", "--epochs", "2", "--out", "named", "--quiet").returncode == 0
+    done = call("predict", "named", "--nodes", nodes, "--edges", edges)
+    assert done.returncode == 2
+    assert "not made by 'everynode fit'" in done.stderr
+
+
+# ---------------------------------------------------------------------- interrupted
+
+
+LONG = ("--label", "team", "--objective", "mi+tv", "--epochs", "500", "--patience", "500", "--channels", "16", "--quiet")
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, *QUICK)
+    epochs = []
+
+    def press(row: dict[str, float]) -> str:
+        epochs.append(row)
+        if len(epochs) == 20:
+            signal.raise_signal(signal.SIGINT)
+        return ""
+
+    monkeypatch.setattr("everynode.estimator.describe", press)
+    done = call(*words, "--label", "team", "--out", "broken")
+    assert done.returncode == 130
+    assert json.loads(Path("broken/fit.json").read_text())["interrupted"]
+    assert json.loads(Path("broken/fit.json").read_text())["epochs"] == 20
+    assert len(rows(Path("broken/predictions.csv"))) == 120
+    assert "Training was interrupted" in Path("broken/report.html").read_text()
+    for out in ("broken", "whole"):
+        assert call(*words, "--label", "team", "--out", out).returncode == 0
+    assert len(epochs) == 20 + 20 + 40
+    for name in ("predictions.csv", "model/model.safetensors"):
+        assert (Path("broken") / name).read_bytes() == (Path("whole") / name).read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_killed_it_goes_on_where_it_was(call, own_files):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, *LONG)
+    state = Path("broken/training/mi+tv.safetensors")
+    command = [sys.executable, "-m", "everynode", *map(str, words), "--out", "broken"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 90
+    while not state.exists():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    for out in ("broken", "whole"):
+        assert call(*words, "--out", out).returncode == 0
+    assert not state.parent.exists()
+    for name in ("predictions.csv", "model/model.safetensors"):
+        assert (Path("broken") / name).read_bytes() == (Path("whole") / name).read_bytes()

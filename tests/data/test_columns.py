@@ -1,0 +1,202 @@
+"""Columns become features: what each is taken for, and its numbers against plain arithmetic."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from everynode.data.columns import CATEGORIES, CLIP, column_values, fit_column
+from everynode.data.tables import open_table
+from everynode.data.understood import Notes
+from everynode.errors import DataError, UsageError
+
+
+def table(values):
+    return open_table({"x": values}, Notes())
+
+
+def fit(values, kind=None):
+    """The column that these values make, and its features as rows."""
+    column = fit_column("x", kind, table(values))
+    return column, None if column.kind == "ignored" else apply(column, values)[0]
+
+
+def apply(column, values):
+    notes = Notes()
+    features = column_values(column, table(values), notes)
+    rows = features.toarray() if scipy.sparse.issparse(features) else features
+    assert rows.shape == (len(values), len(column.feature_names))
+    return rows, [note.text for note in notes.notes]
+
+
+TITLES = ["deep learning of graphs", "graphs and trees", "learning to learn", "deep deep nets", "of mice and men", "trees of life"]
+GUESSED = [
+    (["1", "2.5", "-3e2", "+4"], "number"),
+    ([1, 2, 5, None], "number"),
+    (["1,5", "2,25", "7"], "number"),
+    (["1,234", "2,000,000.5", "7"], "number"),
+    (["12"] * 30 + ["13"] * 30 + ["unknown"], "number"),  # a few words among numbers count as missing
+    (["yes", "No", "yes", ""], "boolean"),
+    (["TRUE", "false"], "boolean"),
+    (["0", "1", "1"], "boolean"),
+    ([0.0, 1.0, 0.0], "boolean"),
+    ([True, False], "boolean"),
+    (["2020-01-31", "2021-12-01 08:00", None], "date"),
+    ([datetime.date(2020, 1, 31), datetime.date(2021, 1, 1)], "date"),
+    (["red", "blue", "red"], "category"),
+    (["New York", "Rome", "New York", "Rome"], "category"),
+    (TITLES, "text"),
+    ([["graph", "tree"], ["tree", "life"], ["graph", "life"]], "text"),
+    ([[1.0, 2.0], [3.0, 4.0]], "vector"),
+    (["a1", "b2", "c3"], "ignored"),
+    (["", None, "NA"], "ignored"),
+    (["same"] * 5, "ignored"),
+    ([3, 3, 3], "ignored"),
+    (["31.12.2020", "01.02.2021"], "ignored"),
+    ([{"a": 1}, {"a": 2}], "ignored"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "kind"), GUESSED)
+def test_what_a_column_is_taken_for(values, kind):
+    column, features = fit(values)
+    assert column.kind == kind
+    assert column.taken.kind == kind
+    if kind == "ignored":
+        assert column.why
+        assert column.feature_names == []
+    else:
+        assert np.isfinite(features).all()
+
+
+def test_numbers_are_standardised_and_missing_ones_are_the_mean():
+    column, features = fit([1, 2, 6, None])
+    known = np.array([1, 2, 6.0])
+    np.testing.assert_allclose(features[:3, 0], (known - known.mean()) / known.std(), rtol=1e-6)
+    assert features[3].tolist() == [0, 1]
+    assert features[:3, 1].tolist() == [0, 0, 0]
+    assert column.feature_names == ["x", "x is missing"]
+
+
+@pytest.mark.parametrize("text", [["1,5", "2,25", "7"], ["1.5", "2.25", "7"], [1.5, 2.25, 7]])
+def test_decimal_commas(text):
+    np.testing.assert_array_equal(fit(text)[1], fit([1.5, 2.25, 7.0])[1])
+
+
+def test_thousands():
+    np.testing.assert_array_equal(fit(["1,234", "2,000,000.5", "7"])[1], fit([1234, 2000000.5, 7])[1])
+
+
+def test_mostly_zeros_stay_zeros():
+    _, features = fit([0, 0, 0, 4, 2])
+    assert features[:3].tolist() == [[0], [0], [0]]
+    np.testing.assert_allclose(features[3:, 0], np.array([4, 2]) / np.std([0, 0, 0, 4, 2]), rtol=1e-6)
+
+
+def test_far_reaching_numbers_are_taken_by_their_logarithm():
+    values = [*range(1, 400), 10**9]
+    column, features = fit(values)
+    assert column.log
+    logs = np.log1p(values)
+    np.testing.assert_allclose(features[:, 0], (logs - logs.mean()) / logs.std(), rtol=1e-5)
+    assert not fit([*range(1, 400), -(10**9)])[0].log
+
+
+def test_a_wild_value_in_a_later_file_is_held():
+    column, _ = fit([1, 2, 3])
+    assert apply(column, ["1e29", "-1e29", "2"])[0][:, 0].tolist() == [CLIP, -CLIP, 0]
+    with pytest.raises(DataError, match="record 2, column 'x' holds inf"):
+        apply(column, ["1", "inf", "2"])
+
+
+def test_words_among_numbers_count_as_missing_and_are_said():
+    column, _ = fit([1, 2, 3])
+    features, notes = apply(column, ["1", "two", "3", ""])
+    assert features[1].tolist() == features[3].tolist() == [0]
+    assert notes[0] == "Column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
+    assert "2 missing values filled with the mean" in notes[1]
+
+
+def test_days():
+    _, features = fit(["2020-01-01", "2020-01-03", "2020-01-08 17:00"])
+    days = np.array([0, 2, 7.0])
+    np.testing.assert_allclose(features[:, 0], (days - days.mean()) / days.std(), rtol=1e-6)
+    np.testing.assert_allclose(fit([datetime.date(2020, 1, day) for day in (1, 3, 8)])[1], features, rtol=1e-6)
+
+
+def test_one_feature_for_each_value_and_one_for_missing():
+    column, features = fit(["b", "a", None, "b"])
+    assert column.feature_names == ["x = a", "x = b", "x is missing"]
+    assert features.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    new, notes = apply(column, ["c", "a", "a", "a"])
+    assert new[0].tolist() == [0, 0, 0]
+    assert "1 value not seen in training ('c')" in notes[0]
+
+
+def test_many_values_share_one_feature():
+    values = [f"v{i}" for i in range(CATEGORIES + 5) for _ in range(1 + (i < CATEGORIES))]
+    column, features = fit(values)
+    assert len(column.words) == CATEGORIES
+    assert column.feature_names[-1] == "x = (other)"
+    assert features.sum(1).tolist() == [1] * len(values)
+    assert features[-5:, -1].tolist() == [1] * 5
+    assert apply(column, ["never seen"])[0][0, -1] == 1
+
+
+def test_text_is_scikit_learns_tf_idf():
+    column, features = fit(TITLES)
+    reference = TfidfVectorizer(sublinear_tf=True)
+    np.testing.assert_allclose(features, reference.fit_transform(TITLES).toarray(), rtol=1e-5)
+    assert list(column.words) == reference.get_feature_names_out().tolist()
+    new = ["trees of trees", "nothing known", ""]
+    rows, notes = apply(column, new)
+    np.testing.assert_allclose(rows, reference.transform(new).toarray(), rtol=1e-5)
+    assert "2 rows without a known word" in notes[0]
+
+
+def test_words_that_tell_nothing_are_left_out():
+    column, _ = fit([f"person {name} works on {thing}" for name in "ABCDEFGHIJ" for thing in ("code", "tea")])
+    assert column.words == ("code", "tea")
+    assert fit([f"person {name}{name}" for name in "ABCDEFGHIJ"])[0].kind == "ignored"
+
+
+def test_vectors():
+    values = [[1.0, 2.0], [3.0, 2.0], None, [5.0, 8.0]]
+    column, features = fit(values)
+    known = np.array([[1, 2], [3, 2], [5, 8.0]])
+    np.testing.assert_allclose(features[[0, 1, 3], :2], (known - known.mean(0)) / known.std(0), rtol=1e-6)
+    assert features[2].tolist() == [0, 0, 1]
+    with pytest.raises(DataError, match=r"record 2, column 'x' has a list of 1 where others have 2"):
+        fit([[1.0, 2.0], [3.0]])
+    with pytest.raises(DataError, match="lists of 3 numbers; 2 are expected"):
+        apply(column, [[1.0, 2.0, 3.0]])
+
+
+def test_a_kind_can_be_said():
+    assert fit(["1050", "8001", "1050"])[0].kind == "number"
+    column, features = fit(["1050", "8001", "1050"], "category")
+    assert column.words == ("1050", "8001")
+    assert features.tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert fit(["a1", "b2", "c3"], "category")[0].kind == "category"
+    assert fit(["1", "2"], "ignored")[0].kind == "ignored"
+    with pytest.raises(UsageError, match=r"'nmber'.*did you mean 'number'"):
+        fit(["1"], "nmber")
+    with pytest.raises(DataError, match="cannot be taken for a vector"):
+        fit(["1", "2"], "vector")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=2, max_size=30))
+def test_numbers_as_text_or_as_numbers_are_the_same(values):
+    column, features = fit(values)
+    text, again = fit(["" if value is None else repr(value) for value in values])
+    assert text == column
+    assert (again is None) == (features is None)
+    if features is not None:
+        np.testing.assert_array_equal(again, features)

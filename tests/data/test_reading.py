@@ -1,0 +1,435 @@
+"""People's own files as they really are: what is understood, what is repaired and counted, and what is refused with its place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import torch
+
+import everynode as en
+from everynode.data import Recipe
+from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.sparse import SparseMatrix
+
+PEOPLE = """id,age,city,member,team
+ann,30,Rome,yes,red
+bob,40,Oslo,no,blue
+cas,50,Rome,yes,red
+dan,,Bern,no,
+eve,70,Oslo,yes,blue
+"""
+LINKS = "source,target\nann,bob\nbob,cas\ncas,dan\ndan,eve\n"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write files into an empty folder and work there, so that the sentences name them without a path."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(**files: str | bytes) -> None:
+        for name, content in files.items():
+            path = Path(name.replace("_", "."))
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return put
+
+
+def refused(*parts: str, kind: type[EverynodeError] = DataError, **options):
+    """Read nodes.csv and edges.csv, which must be refused in one sentence that has all these parts."""
+    nodes, edges = options.pop("nodes", "nodes.csv"), options.pop("edges", "edges.csv")
+    with pytest.raises(kind) as caught:
+        en.read(nodes, edges, **options)
+    text = str(caught.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    for part in parts:
+        assert part in text, f"{part!r} is not in: {text}"
+
+
+def notes(graph: en.Graph) -> str:
+    return "\n".join(note.text for note in graph.understood.notes)
+
+
+def same(a: en.Graph, b: en.Graph) -> bool:
+    return a.digest == b.digest and a.node_ids == b.node_ids
+
+
+# ---------------------------------------------------------------------- what is understood
+
+
+def test_two_tables_become_a_graph(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS)
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.node_ids == ("ann", "bob", "cas", "dan", "eve")
+    assert graph.classes == ("blue", "red")
+    assert graph.labels.tolist() == [1, 0, 1, -1, 0]
+    assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    ages = np.array([30, 40, 50, 70.0])
+    age = (np.array([30, 40, 50, ages.mean(), 70]) - ages.mean()) / ages.std()
+    assert graph.recipe.feature_names == ["age", "age is missing", "city = Bern", "city = Oslo", "city = Rome", "member"]
+    expected = np.column_stack([age, [0, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [1, 0, 1, 0, 1]])
+    torch.testing.assert_close(graph.dense_features, torch.tensor(expected, dtype=torch.float32))
+    assert graph.name == "nodes"
+
+
+def test_what_was_understood(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS)
+    found = en.read("nodes.csv", "edges.csv", label="team").understood
+    kinds = {column.name: column.kind for column in found.columns}
+    assert kinds == {
+        "id": "id", "team": "label", "age": "number", "city": "category", "member": "boolean", "source": "source", "target": "target",
+    }  # fmt: skip
+    assert (found.nodes, found.labelled, found.unlabelled, found.edges) == (5, 4, 1, 4)
+    assert found.classes == {"blue": 2, "red": 2}
+    assert [note.text for note in found.repairs] == ["Column 'age' of nodes.csv: 1 missing value filled with the mean."]
+    assert json.loads(json.dumps(found.to_dict()))["unlabelled"] == 1
+    lines = str(found).splitlines()
+    assert "nodes     5: 4 labelled, 1 unlabelled" in lines
+    assert "classes   2: blue 2, red 2" in lines
+
+
+def test_many_columns_are_summed_up_in_few_lines(write):
+    names = [f"w{i}" for i in range(40)]
+    rows = "\n".join(f"{i},{','.join(str((i + j) % 2) for j in range(40))},{'ab'[i % 2]}" for i in range(6))
+    write(nodes_csv=f"id,{','.join(names)},label\n{rows}\n", edges_csv="0 1\n1 2\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert "column    w0 to w39: boolean (40 columns)" in graph.understood.lines()
+    assert len(graph.understood.lines()) < 15
+
+
+def test_zeros_and_ones_stay_as_they_are_and_sparse(write):
+    random = np.random.default_rng(0)
+    words = (random.random((50, 30)) < 0.1).astype(int)
+    table = "\n".join(f"{i},{','.join(map(str, row))},{i % 3}" for i, row in enumerate(words))
+    write(nodes_csv=f"id,{','.join(f'w{j}' for j in range(30))},label\n{table}\n", edges_csv="0,1\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert isinstance(graph.features, SparseMatrix)
+    kept = [j for j in range(30) if words[:, j].any()]
+    assert graph.dense_features.tolist() == words[:, kept].tolist()
+    assert graph.classes == (0, 1, 2)
+
+
+def test_the_same_table_in_every_format_is_the_same_graph(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS, nodes_tsv=PEOPLE.replace(",", "\t"), edges_txt=LINKS.replace(",", " "))
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    frame, links = pandas.read_csv("nodes.csv"), pandas.read_csv("edges.csv")
+    frame["member"] = frame["member"] == "yes"
+    frame.to_parquet("nodes.parquet")
+    links.to_parquet("edges.parquet")
+    frame.to_json("nodes.jsonl", orient="records", lines=True)
+    links.to_json("edges.jsonl", orient="records", lines=True)
+    Path("nodes.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
+    Path("semicolons.csv").write_text(PEOPLE.replace(",", ";"))
+    Path("bars.txt").write_text(PEOPLE.replace(",", "|"))
+    Path("excel.csv").write_bytes(b"\xef\xbb\xbf" + PEOPLE.replace("\n", "\r\n").encode())
+    Path("utf16.csv").write_bytes(PEOPLE.encode("utf-16"))
+    Path("oldmac.csv").write_text(PEOPLE.replace("\n", "\r"), newline="")
+    Path("sep.csv").write_text("sep=;\n" + PEOPLE.replace(",", ";"))
+    Path("comments.csv").write_text("# made by hand\n#\n" + PEOPLE)
+    Path("quoted.csv").write_text(re.sub(r"([^,\n]+)", r'"\1"', PEOPLE))
+    pairs = [
+        ("nodes.tsv", "edges.txt"), ("nodes.parquet", "edges.parquet"), ("nodes.jsonl", "edges.jsonl"), ("nodes.csv.gz", links),
+        ("semicolons.csv", "edges.csv"), ("bars.txt", "edges.csv"), ("excel.csv", "edges.csv"), ("utf16.csv", "edges.csv"),
+        ("oldmac.csv", "edges.csv"), ("comments.csv", "edges.csv"), ("sep.csv", "edges.csv"), ("quoted.csv", "edges.csv"), (frame, links),
+        (frame.set_index("id"), links), (pa.table(frame), pa.table(links)), (frame.to_dict("list"), links.to_dict("list")),
+    ]  # fmt: skip
+    for nodes, edges in pairs:
+        assert same(en.read(nodes, edges, label="team"), graph), (nodes, edges)
+    Path("table").write_text(PEOPLE)
+    assert same(en.read_csv("table", "edges.csv", label="team"), graph)
+
+    class Stream:  # as polars and others offer it
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table(frame).__arrow_c_stream__(requested_schema)
+
+    assert same(en.read(Stream(), "edges.csv", label="team"), graph)
+    refused(".csv", ".parquet", nodes="table", label="team")
+
+
+def test_other_encodings_are_read_and_said(write):
+    write(nodes_csv="id,stadt,label\n1,Zürich,a\n2,Köln,b\n3,Köln,b\n".encode("cp1252"), edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.recipe.feature_names == ["stadt = Köln", "stadt = Zürich"]
+    assert "cp1252" in graph.understood.warnings[0].text
+
+
+def test_quoted_newlines_and_delimiters_and_quotes(write):
+    text = 'id,about,label\n1,"a, b\nc ""quoted""",x\n2,"\n",y\n3,a b c,x\n4,b c d,y\n,5,\n'
+    write(nodes_csv=text, edges_csv="1,2\n2,3\n3,4\n")
+    refused("nodes.csv, row 6", "'id'", "empty")  # as a spreadsheet counts: a record with a newline in it is one row
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 2\n2 3\n",
+        "1\t2\n2\t3\n",
+        "1,2\n2,3\n",
+        "# from to\n1 2\n2 3\n",
+        "% comment\n1 2\n2 3\n",
+        "1 2 9\n2 3 7\n",
+        " 1   2\r\n 2   3 \r\n",
+        "\n\n1 2\n2\t 3\n",
+    ],
+)
+def test_bare_edge_lists(write, text):
+    write(nodes_csv="id,label\n1,a\n2,b\n3,b\n", edges_txt=text)
+    assert en.read("nodes.csv", "edges.txt").edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+def test_a_first_edge_is_not_taken_for_a_heading(write):
+    write(nodes_csv=PEOPLE, edges_csv="ann,bob\nbob,cas\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    write(edges_csv="ann,bob\nbob,cas\nann,zoe\n")
+    refused("row 3", "'zoe'", label="team")
+
+
+def test_edges_alone(write):
+    write(edges_txt="c a\na b\n")
+    graph = en.read(edges="edges.txt")
+    assert graph.node_ids == ("c", "a", "b")
+    assert graph.recipe.structural
+    assert graph.num_classes == 0
+    refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
+
+
+def test_columns_under_any_name_and_in_any_order(write):
+    write(nodes_csv="team,person,x\nred,7,1\nblue,8,2\nred,9,5\n", edges_csv="w,b,a\n2,7,8\n3,9,7\n")
+    graph = en.read("nodes.csv", "edges.csv", id="person", label="team", source="a", target="b", weight="w", directed=True)
+    assert graph.node_ids == (7, 8, 9)
+    assert graph.edge_index.tolist() == [[0, 1], [2, 0]]
+    assert graph.edge_weight.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
+    assert graph.understood.weighted
+    assert en.read("nodes.csv", "edges.csv", label="team", id="person", source="a", target="b").edge_weight is None
+    same_name = {"person": [7, 9], "friend": [8, 7]}
+    assert en.read("nodes.csv", same_name, id="person", label="team", directed=True).edge_index.tolist() == [[0, 2], [1, 0]]
+    refused("'persn'", "did you mean 'person'", "team, person, x", id="persn")
+
+
+def test_a_weight_column_is_used_unless_told_otherwise(write):
+    write(nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,2.5\nbob,cas,0\ncas,dan,1\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_weight.tolist() == pytest.approx([2.5 / 1.75, 1 / 1.75])
+    assert "1 edge of edges.csv of weight 0 dropped (row 3)." in notes(graph)
+    plain = en.read("nodes.csv", "edges.csv", label="team", weight="none")
+    assert plain.edge_weight is None
+    assert plain.num_edges == 3
+
+
+def test_a_split_column(write):
+    rows = ["1,a,Train", "2,b,validation", "3,a,TEST", "4,b,", "5,b,val"]
+    write(nodes_csv="id,label,split\n" + "\n".join(rows), edges_csv="1,2\n")
+    (split,) = en.read("nodes.csv", "edges.csv").splits
+    assert [part.tolist() for part in split] == [[0], [1, 4], [2]]
+    write(nodes_csv="id,label,split\n" + "\n".join([*rows, "6,a,tset"]))
+    refused("row 7", "'split'", "'tset'", "train, val or test", "split='none'")
+    assert not en.read("nodes.csv", "edges.csv", split="none").splits
+
+
+@pytest.mark.parametrize("written", ["", "NA", "NaN", "null", "  "])
+def test_a_missing_label_is_no_label(write, written):
+    write(nodes_csv=f"id,x,label\n1,1,a\n2,2,b\n3,4,{written}\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.labels.tolist() == [0, 1, -1]
+    assert ("written" in notes(graph)) == bool(written.strip())
+
+
+def test_what_else_is_missing_can_be_said(write):
+    write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,?,?\n4,5,b\n", edges_csv="1,2\n2,3\n")
+    assert en.read("nodes.csv", "edges.csv").classes == ("?", "a", "b")
+    graph = en.read("nodes.csv", "edges.csv", na=["?"])
+    assert graph.classes == ("a", "b")
+    assert graph.recipe.feature_names == ["x", "x is missing"]
+
+
+# ---------------------------------------------------------------------- ids
+
+
+def test_ids_that_look_like_numbers_are_text_in_one_file(write):
+    write(nodes_csv="id,x,label\n007,1,a\n7,2,b\n08,3,b\n", edges_csv="source,target\n007,7\n7,08\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.node_ids == ("007", "7", "08")
+    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges"), [("7,8,9", "7.0,8.0,9.0"), ("007,008,9", "7,8,9"), ("7.0,8.0,9.0", "7,8,9"), ("7,8,9", "07,8,+9")]
+)
+def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
+    a, b, c = edges.split(",")
+    rows = "\n".join(f"{i},{x},{x % 2}" for x, i in enumerate(nodes.split(",")))
+    write(nodes_csv=f"id,x,label\n{rows}\n", edges_csv=f"source,target\n{a},{b}\n{b},{c}\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert "matched by value" in notes(graph)
+
+
+def test_an_id_that_could_be_two_nodes_is_refused(write):
+    write(nodes_csv="id,x,label\n007,1,a\n7,2,b\n", edges_csv="source,target\n007,7.0\n")
+    refused("'7.0'", "row 2", "unknown='drop'")
+
+
+def test_ids_from_pandas_that_a_missing_value_made_fractions():
+    nodes = pandas.DataFrame({"id": [3.0, 5.0], "x": [1, 2], "label": ["a", "b"]})
+    graph = en.read(nodes, {"source": [3], "target": ["5"]})
+    assert graph.node_ids == (3, 5)
+    assert graph.num_edges == 1
+    with pytest.raises(DataError, match=r"record 2.*2\.5"):
+        en.read(nodes.assign(id=[1.0, 2.5]), {"source": [3], "target": [5]})
+
+
+# ---------------------------------------------------------------------- repaired and counted
+
+
+def test_loops_repeats_and_stray_spaces(write):
+    write(nodes_csv=PEOPLE.replace("red", " red "), edges_csv=LINKS + "\nann,ann\nann,bob\n bob , cas\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.classes == ("blue", "red")
+    assert graph.num_edges == 4
+    said = notes(graph)
+    assert "2 labels in column 'team' freed of spaces around (rows 2, 4)." in said
+    assert "1 self-loop of edges.csv dropped (row 7)." in said
+    assert "2 repeated edges of edges.csv dropped (rows 8, 9)." in said
+    assert "1 blank row of edges.csv passed over." in said
+
+
+def test_edges_to_unknown_nodes(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS + "ann,zoe\nyan,bob\nxi,wu\nvic,ann\n")
+    refused("4 edges", "row 6: 'zoe'; row 7: 'yan'; row 8: 'xi'", "unknown='drop'", label="team")
+    graph = en.read("nodes.csv", "edges.csv", label="team", unknown="drop")
+    assert graph.num_edges == 4
+    assert "4 edges of edges.csv to unknown nodes dropped" in notes(graph)
+    with pytest.raises(UsageError, match=r"'dorp'.*did you mean 'drop'"):
+        en.read("nodes.csv", "edges.csv", unknown="dorp")
+
+
+def test_a_class_with_one_node_is_allowed_and_said(write):
+    write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
+    assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
+
+
+def test_classes_that_differ_in_capitals_are_asked_about(write):
+    write(nodes_csv="id,x,label\n1,1,Sales\n2,2,sales\n3,4,sales\n4,5,Sales\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.classes == ("Sales", "sales")
+    assert [note.text for note in graph.understood.warnings] == ["The classes 'Sales' and 'sales' differ in capitals only: are they one?"]
+
+
+def test_a_column_that_gives_the_label_away_is_named(write):
+    rows = [f"{i},{'ABC'[i % 3]},{'pq'[i % 2]},{'red' if i % 3 else 'blue'}" for i in range(30)]
+    write(nodes_csv="id,code,other,label\n" + "\n".join(rows), edges_csv="1,2\n2,3\n")
+    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    assert "Column 'code' of nodes.csv tells the label" in warning.text
+    assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
+
+
+# ---------------------------------------------------------------------- refused
+
+NODES, EDGES = "id,x,label\n1,1,a\n2,2,b\n3,5,b\n", "source,target\n1,2\n2,3\n"
+BAD = {
+    "duplicate id": ({"nodes_csv": NODES + "2,9,a\n3,8,b\n"}, ("nodes.csv, row 5", "'id'", "'2'", "row 3", "2 such rows")),
+    "duplicate id with spaces": ({"nodes_csv": NODES + " 2 ,9,a\n"}, ("row 5", "'2'", "row 3")),
+    "empty id": ({"nodes_csv": NODES + ",9,a\n"}, ("nodes.csv, row 5", "'id'")),
+    "empty end": ({"edges_csv": EDGES + "1,\n"}, ("edges.csv, row 4", "'target'")),
+    "one class": ({"nodes_csv": "id,x,label\n1,1,a\n2,2,a\n3,3,a\n"}, ("'label'", "'a'", "two classes")),
+    "no label": ({"nodes_csv": "id,x,label\n1,1,\n2,2,\n3,3,\n"}, ("'label'", "no row has a label")),
+    "all labels differ": ({"nodes_csv": "id,x,label\n1,1,a\n2,2,b\n3,3,c\n"}, ("'label'", "3 labels", "different")),
+    "infinity": ({"nodes_csv": "id,x,label\n1,1,a\n2,-inf,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "-inf", "1 such cell")),
+    "too large": ({"nodes_csv": "id,x,label\n1,1,a\n2,1e300,b\n3,5,b\n"}, ("nodes.csv, row 3", "'x'", "1e+300")),
+    "ragged": ({"nodes_csv": NODES + "4,6,b,9\n5,6\n"}, ("nodes.csv, row 5", "4 cells", "has 3", "2 such rows", "double quotes")),
+    "no name for the index": ({"nodes_csv": "x,label\n1,1,a\n2,2,b\n"}, ("nodes.csv, row 2", "3 cells", "lacks the name of a column")),
+    "ragged with accents": ({"nodes_csv": (NODES + "4,é,b,9\n").encode("latin-1")}, ("nodes.csv, row 5", "4 cells")),
+    "quote never closed": ({"nodes_csv": 'id,x,label\n1,1,a\n2,2,"b\n3,5,b\n'}, ("nodes.csv, row 3", "quote", "never closes")),
+    "quote never closed earlier": ({"nodes_csv": 'id,x,label\n1,1,a\n2,"2,b\n3,5,b\n'}, ("nodes.csv, row 3", "quote")),
+    "wrong delimiter": ({"nodes_csv": NODES.replace(",", "~")}, ("no column 'x'", "only column: id~x~label", "semicolons"), {"label": "x"}),
+    "wrong delimiter of edges": ({"edges_csv": EDGES.replace(",", "~")}, ("edges.csv", "target", "Its only column")),
+    "empty": ({"nodes_csv": ""}, ("nodes.csv is empty",)),
+    "blank": ({"nodes_csv": "\n \n\n"}, ("nodes.csv is empty",)),
+    "only a byte order mark": ({"nodes_csv": b"\xef\xbb\xbf"}, ("nodes.csv is empty",)),
+    "heading only": ({"nodes_csv": "id,x,label\n"}, ("nodes.csv", "no rows")),
+    "zero bytes": ({"nodes_csv": bytes(range(256))}, ("nodes.csv", "no text")),
+    "excel": ({"nodes_csv": b"PK\x03\x04" + bytes(100)}, ("Excel", "CSV")),
+    "not gzip": ({"nodes_csv": gzip.compress(NODES.encode())[:-9]}, ("nodes.csv", "damaged")),
+    "two columns of one name": ({"nodes_csv": "id,x,x,label\n1,2,3,a\n"}, ("nodes.csv, row 1", "columns 2 and 3", "'x'")),
+    "no heading": ({"nodes_csv": "1,0.5,3\n2,0.7,4\n"}, ("nodes.csv, row 1", "heading")),
+    "negative weight": ({"edges_csv": "source,target,weight\n1,2,1\n2,3,-4\n"}, ("edges.csv, row 3", "'weight'", "'-4'", "weight='none'")),
+    "missing weight": ({"edges_csv": "source,target,weight\n1,2,1\n2,3,\n"}, ("edges.csv, row 3", "'weight'", "nothing")),
+    "a word as weight": ({"edges_csv": "source,target,weight\n1,2,1\n2,3,heavy\n"}, ("edges.csv, row 3", "'heavy'")),
+    "infinite weight": ({"edges_csv": "source,target,weight\n1,2,1\n2,3,inf\n"}, ("edges.csv, row 3", "'inf'")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_file_is_refused_with_its_place(write, case):
+    files, parts, *options = BAD[case]
+    write(**{"nodes_csv": NODES, "edges_csv": EDGES, **files})
+    refused(*parts, **(options[0] if options else {}))
+
+
+def test_missing_files_and_folders(write, tmp_path):
+    write(nodes_csv=NODES, edges_csv=EDGES)
+    refused("There is no file people.csv", nodes="people.csv")
+    refused("folder", nodes=str(tmp_path))
+    refused("edges are missing", edges=None, kind=UsageError)
+    refused("list", nodes=[1, 2])
+    refused("different lengths", nodes={"id": [1, 2], "x": [1]})
+
+
+def test_broken_json_lines_and_parquet(write):
+    write(
+        nodes_jsonl='{"id": 1, "label": "a"}\n\n{"id": 2,\n', other_jsonl='{"id": 1}\n[1]\n', nodes_parquet=b"PAR1 broken", edges_csv=EDGES
+    )
+    refused("nodes.jsonl, line 3", "not JSON", nodes="nodes.jsonl")
+    refused("other.jsonl, line 2", "object", nodes="other.jsonl")
+    refused("nodes.parquet", "not a Parquet file", nodes="nodes.parquet")
+
+
+def test_json_lines_of_mixed_values(write):
+    rows = [
+        {"id": 1, "x": 1, "label": "a"},
+        {"id": "b", "x": "many", "label": "b"},
+        {"id": 3, "x": [1], "label": "b"},
+        {"id": 4, "label": None},
+    ]
+    write(nodes_jsonl="\n".join(map(json.dumps, rows)), edges_jsonl='{"source": 1, "target": "b"}\n{"source": 3, "target": 4}')
+    graph = en.read("nodes.jsonl", "edges.jsonl")
+    assert graph.node_ids == ("1", "b", "3", "4")
+    assert graph.labels.tolist() == [0, 1, 1, -1]
+
+
+# ---------------------------------------------------------------------- the recipe
+
+
+def test_a_recipe_gives_other_files_the_same_columns(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="team,id,city,age,member\n,x,Rome,50,1\ngreen,y,Paris,,no\n", links_csv="x,y\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
+    assert recipe == graph.recipe
+    again = en.read("nodes.csv", "edges.csv", recipe=recipe)
+    assert same(again, graph)
+    new = en.read("new.csv", "links.csv", recipe=recipe)
+    assert new.classes == graph.classes
+    assert new.labels.tolist() == [-1, -1]
+    age = (50 - 47.5) / np.std([30, 40, 50, 70])
+    expected = torch.tensor([[age, 0, 0, 0, 1, 1], [0, 1, 0, 0, 0, 0]], dtype=torch.float32)
+    torch.testing.assert_close(new.dense_features, expected)
+    assert "1 value not seen in training ('Paris')" in notes(new)
+    assert "1 label in column 'team' not among the model's classes ('green': row 3)" in notes(new)
+
+
+def test_a_recipe_needs_its_columns(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    refused("new.csv has no column 'age'", nodes="new.csv", edges="links.csv", recipe=recipe)
+    for broken in ({}, {**recipe.to_dict(), "columns": [{"name": "x", "kind": "magic"}]}, {**recipe.to_dict(), "columns": 3}):
+        with pytest.raises(DataError, match="not a recipe"):
+            Recipe.from_dict(broken)

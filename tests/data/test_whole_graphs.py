@@ -1,0 +1,165 @@
+"""One file that holds nodes and edges."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import everynode as en
+from everynode.data import Recipe
+from everynode.errors import DataError
+
+
+def club(directed: bool = False) -> networkx.Graph:
+    """Zachary's karate club with a label, a number and weights."""
+    graph = networkx.karate_club_graph()
+    if directed:
+        graph = networkx.DiGraph(graph.edges(data=True))
+    for node in graph:
+        graph.nodes[node].pop("club", None)
+        graph.nodes[node]["side"] = "left" if node < 17 else "right"
+        graph.nodes[node]["age"] = 20 + node
+    del graph.nodes[5]["side"]
+    return graph
+
+
+def tables(graph: networkx.Graph):
+    nodes = {"id": list(graph), "side": [graph.nodes[i].get("side") for i in graph], "age": [graph.nodes[i]["age"] for i in graph]}
+    edges = list(graph.edges(data="weight"))
+    return nodes, {"source": [a for a, *_ in edges], "target": [b for _, b, _ in edges], "weight": [w for *_, w in edges]}
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "json", "graphml.gz", "json.gz"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_through_networkx(tmp_path, kind, directed):
+    graph = club(directed)
+    path = tmp_path / f"club.{kind}"
+    if kind.startswith("json"):
+        content = json.dumps(networkx.node_link_data(graph, edges="links")).encode()
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    else:
+        (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(graph, path)
+    expected = en.read(*tables(graph), label="side", directed=directed)
+    found = en.read(path, label="side", directed=directed, features="age")
+    assert found.digest == expected.digest
+    assert found.node_ids == expected.node_ids
+    assert found.understood.unlabelled == 1
+    assert found.name == "club"
+    again = en.read(path, recipe=Recipe.from_dict(found.recipe.to_dict()), directed=directed)
+    assert again.digest == found.digest
+
+
+def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):
+    networkx.write_gexf(club(), tmp_path / "club.gexf")
+    assert en.read(tmp_path / "club.gexf").num_classes == 0
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
+def test_broken_files(tmp_path, kind):
+    path = tmp_path / f"club.{kind}"
+    path.write_text("<graphml><node></graphml>")
+    with pytest.raises(DataError, match=f"club.{kind} is not {kind}"):
+        en.read(path)
+
+
+def save(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def small():
+    """Labels, features and a weighted adjacency matrix of five nodes."""
+    random = np.random.default_rng(0)
+    adjacency = scipy.sparse.csr_array(np.triu(random.integers(0, 3, (5, 5)), 1))
+    features = scipy.sparse.csr_array((random.random((5, 40)) < 0.1).astype(np.float32))
+    return adjacency, features, np.array([0, 1, -1, 1, 0])
+
+
+def test_the_layout_of_gnn_benchmark(tmp_path):
+    adjacency, features, labels = small()
+    arrays = {}
+    for prefix, matrix in (("adj", adjacency), ("attr", features)):
+        arrays |= {f"{prefix}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")}
+    names = np.array(["a", "b"], dtype=object)
+    graph = en.read(save(tmp_path / "g.npz", **arrays, labels=labels, class_names=names))
+    expected = en.Graph.from_scipy(adjacency, features, labels, classes=[0, 1])
+    assert graph.digest == expected.digest
+    assert graph.recipe.matrix == 40
+    assert "class_names" in graph.understood.warnings[0].text
+    narrow = save(tmp_path / "h.npz", edge_index=[[0], [1]], x=np.ones((2, 3)))
+    with pytest.raises(DataError, match="has no column 'weight'"):
+        en.read(narrow, recipe=graph.recipe)
+    with pytest.raises(DataError, match="must give 40 features as a matrix; it gives 3"):
+        en.read(narrow, recipe=graph.recipe, weight="none")
+
+
+def test_edges_features_labels_and_folds(tmp_path):
+    adjacency, features, labels = small()
+    coo = adjacency.tocoo()
+    masks = np.eye(5, dtype=bool)
+    arrays = {"node_features": features.toarray(), "node_labels": labels, "edges": np.stack([coo.row, coo.col], axis=1)}
+    path = save(tmp_path / "g.npz", **arrays, train_masks=masks[:2], val_masks=masks[2:4], test_masks=masks[[4, 4]])
+    graph = en.read(path)
+    assert graph.edge_index.tolist() == [coo.row.tolist(), coo.col.tolist()]
+    assert graph.labels.tolist() == labels.tolist()
+    assert [[part.tolist() for part in split] for split in graph.splits] == [[[0], [2], [4]], [[1], [3], [4]]]
+    np.testing.assert_array_equal(graph.dense_features, features.toarray())
+
+
+def test_an_adjacency_matrix_alone(tmp_path):
+    adjacency, _, _ = small()
+    for convert in (scipy.sparse.csr_array, scipy.sparse.coo_array, scipy.sparse.csc_array):
+        scipy.sparse.save_npz(tmp_path / "a.npz", convert(adjacency))
+        graph = en.read(tmp_path / "a.npz")
+        assert graph.recipe.structural
+        assert graph.edge_weight.tolist() == adjacency.data.tolist()
+
+
+ARRAYS = {
+    "no edges": ({"x": np.ones((2, 2))}, "holds no edges"),
+    "fractions": ({"edge_index": np.ones((2, 2))}, "whole numbers"),
+    "negative": ({"edge_index": np.array([[0], [-1]])}, "negative"),
+    "too few features": ({"edge_index": np.array([[0], [5]]), "x": np.ones((2, 2))}, "6 nodes but the features are 2 x 2"),
+    "words": ({"edge_index": np.array([[0], [1]]), "x": np.array([["a"], ["b"]])}, "not numbers"),
+    "infinite": ({"edge_index": np.array([[0], [1]]), "x": np.array([[np.inf], [1]])}, "inf"),
+    "several labels": ({"edge_index": np.array([[0], [1]]), "y": np.ones((2, 3), int)}, "One label a node"),
+    "half a matrix": ({"adj_indptr": np.arange(3), "adj_data": np.ones(2)}, "'adj_indices'"),
+    "a broken matrix": (
+        {"adj_indptr": np.array([0, 1, 9]), "adj_data": np.ones(2), "adj_indices": np.array([0, 7]), "adj_shape": np.array([2, 2])},
+        "no sparse matrix",
+    ),
+    "a broken scipy matrix": ({"format": np.array("csr"), "data": np.ones(2)}, "scipy.sparse.save_npz"),
+    "masks of another size": ({"edge_index": np.array([[0], [1]]), "train_mask": np.ones(7, bool)}, "masks"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays_that_are_no_graph(tmp_path, case):
+    arrays, message = ARRAYS[case]
+    with pytest.raises(DataError, match=message):
+        en.read(save(tmp_path / "g.npz", **arrays))
+
+
+def test_no_pickle_is_opened(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return print, ("a pickle was opened",)
+
+    path = save(tmp_path / "g.npz", edge_index=np.array([[0], [1]]), x=np.array([Trap()], dtype=object))
+    graph = en.read(path)
+    assert "passed over" in graph.understood.warnings[0].text
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(DataError, match=r"g\.npz"):
+        en.read(path)
+    np.save(tmp_path / "one.npy", np.ones(3))
+    path.write_bytes((tmp_path / "one.npy").read_bytes())
+    with pytest.raises(DataError, match="one array"):
+        en.read(path)

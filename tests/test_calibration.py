@@ -1,0 +1,84 @@
+"""Temperature scaling: the minimum of its definition, found for any logits, and no prediction changed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everynode.calibration import HIGHEST, LOWEST, reliability, temperature
+from everynode.metrics import expected_calibration_error
+
+
+def slow_loss(logits: torch.Tensor, labels: torch.Tensor, t: float) -> float:
+    """The smoothed negative log-likelihood, node by node."""
+    n, k = logits.shape
+    total = 0.0
+    for row, label in zip(logits.double().tolist(), labels.tolist(), strict=True):
+        scaled = [v / t for v in row]
+        log_sum = max(scaled) + math.log(sum(math.exp(v - max(scaled)) for v in scaled))
+        total -= sum((n * (s == label) + 1) / (n + k) * (scaled[s] - log_sum) for s in range(k))
+    return total / n
+
+
+@st.composite
+def answers(draw):
+    n, k = draw(st.integers(1, 20)), draw(st.integers(2, 4))
+    value = st.floats(-30, 30)
+    logits = draw(st.lists(st.lists(value, min_size=k, max_size=k), min_size=n, max_size=n))
+    return torch.tensor(logits), torch.tensor(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(answers())
+def test_it_is_the_minimum(given_):
+    logits, labels = given_
+    found = temperature(logits, labels)
+    assert LOWEST * 0.999 <= found <= HIGHEST * 1.001
+    best = slow_loss(logits, labels, found)
+    for other in (LOWEST, found * 0.9, found * 1.1, 1.0, HIGHEST):
+        if LOWEST <= other <= HIGHEST:
+            assert best <= slow_loss(logits, labels, other) + 1e-9
+
+
+def sample(n: int, sharpness: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Labels drawn from softmax(x), and logits that are x times the sharpness."""
+    generator = torch.Generator().manual_seed(0)
+    x = 2 * torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    labels = torch.multinomial(torch.softmax(x, 1), 1, generator=generator)[:, 0]
+    return sharpness * x, labels
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 1.0, 4.0])
+def test_logits_that_are_too_sharp_or_too_dull_are_set_right(sharpness):
+    logits, labels = sample(20_000, sharpness)
+    found = temperature(logits, labels)
+    assert found == pytest.approx(sharpness, rel=0.05)
+    assert expected_calibration_error(torch.softmax(logits / found, 1), labels) < 0.015
+    if sharpness != 1.0:
+        assert expected_calibration_error(torch.softmax(logits, 1), labels) > 0.08
+
+
+def test_a_few_nodes_that_are_all_right_do_not_make_it_certain():
+    logits = torch.eye(3)[[0, 1, 2, 0]]
+    found = temperature(logits, torch.tensor([0, 1, 2, 0]))
+    assert found > LOWEST * 1.5
+    assert torch.softmax(logits / found, 1).max() < 0.8
+
+
+def test_worse_than_chance_is_as_good_as_no_answer():
+    logits = 5 * torch.eye(2)[[0, 1] * 20]
+    assert temperature(logits, torch.tensor([1, 0] * 20)) == pytest.approx(HIGHEST, rel=1e-6)
+
+
+def test_the_bins_are_those_of_the_calibration_error():
+    logits, labels = sample(500, 2.0)
+    probabilities = torch.softmax(logits, 1)
+    bins = reliability(probabilities, labels)
+    assert sum(made.count for made in bins) == 500
+    assert [made.confidence for made in bins] == sorted(made.confidence for made in bins)
+    gap = sum(made.count * abs(made.accuracy - made.confidence) for made in bins) / 500
+    assert gap == pytest.approx(expected_calibration_error(probabilities, labels), abs=1e-5)

@@ -1,0 +1,92 @@
+"""What docs/ shows runs: the tutorial from top to bottom, the Python of the page on own graphs, and the change for Lightning."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TUTORIAL, OWN = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "own-graphs.md"))
+#: As much of Lightning as the shown class needs: a module that logs, and a Trainer's way to call it.
+LIGHTNING = """
+import sys, types
+import torch, torch.nn.functional as F
+import everynode as en
+from torch_geometric.nn import GCN
+
+lightning = types.ModuleType("lightning")
+lightning.LightningModule = type("LightningModule", (torch.nn.Module,), {"log": lambda self, name, value: logged.append(float(value))})
+logged = []
+"""
+TRAIN = """
+from everynode.data import generate
+
+graph = generate(200, 600, 8, 4)
+data = graph.to_pyg()
+module = Classifier(GCN(data.num_features, 8, 2, graph.num_classes), data)
+optimizer = torch.optim.Adam(module.parameters())
+for step in range(2):
+    optimizer.zero_grad()
+    module.training_step(None, step).backward()
+    optimizer.step()
+assert len(logged) == 2 and logged[0] != logged[1]
+assert all(p.grad is not None for p in module.model.parameters())
+"""
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def python(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ROOT / "examples", tmp_path / "examples"))
+
+
+def test_the_tutorial_from_top_to_bottom(files):
+    said = python("\n".join(blocks(TUTORIAL, "python")), files)
+    assert "about: text" in said
+    assert "test accuracy: 0." in said or "test accuracy: 1." in said
+    assert said.count("newcomer") == 10
+
+
+def test_the_commands_of_the_tutorial_are_those_of_the_examples():
+    """Which run in test_examples."""
+    known = "".join(blocks((ROOT / "examples" / "README.md").read_text(encoding="utf-8"), "sh")).splitlines()
+    assert set("".join(blocks(TUTORIAL, "sh")).splitlines()) <= set(known)
+
+
+def test_the_python_of_own_graphs(files):
+    python("\n".join(blocks(OWN, "python")), files)
+    assert (files / "model" / "model.json").exists()
+
+
+def test_the_change_for_lightning(tmp_path):
+    (diff,) = blocks(OWN, "diff")
+    changed = "\n".join(line[2:] for line in diff.splitlines() if not line.startswith("-"))
+    python(LIGHTNING + changed + TRAIN, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md"])
+def test_links_lead_somewhere(name):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / name).read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / "docs" / target).exists(), target
+
+
+def test_every_flag_of_own_graphs_exists():
+    shown = subprocess.run([sys.executable, "-m", "everynode", "fit", "--help"], capture_output=True, text=True, timeout=60).stdout
+    section = OWN[OWN.index("## One command") : OWN.index("## New nodes")]
+    flags = set(re.findall(r"`(--[a-z-]+)|(?<= )(--[a-z-]+)", section))
+    for flag in {one or two for one, two in flags}:
+        assert flag in shown, flag

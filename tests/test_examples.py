@@ -1,0 +1,84 @@
+"""The examples, as a new user runs them: every command of their README in a process of its own, and what it leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+COMMANDS = re.findall(r"```sh\n(.*?)\n```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+#: By the nodes' file: nodes, and the least share of the judged nodes that must be right.
+PROMISED = {"people": (400, 0.8), "accounts": (600, 0.85), "functions": (240, 0.8), "papers": (300, 0.9), "club": (50, 0.6)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the folder, as somebody who has just unpacked it."""
+    return Path(shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("user") / "examples"))
+
+
+def run(command: str, folder: Path) -> str:
+    words = shlex.split(command)
+    assert words[0] == "everynode"
+    done = subprocess.run([sys.executable, "-m", "everynode", *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_there_is_a_command_for_every_file():
+    named = {word for command in COMMANDS for word in shlex.split(command) if (EXAMPLES / word).is_file()}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} - named == {"README.md", "make.py"}
+    assert len(COMMANDS) == len(PROMISED) + 1
+
+
+@pytest.mark.parametrize("command", COMMANDS[:-1], ids=list(PROMISED))
+def test_every_example_fits(command, folder):
+    said = run(command, folder)
+    name = re.search(r"--nodes (\w+)", command)[1]
+    nodes, least = PROMISED[name]
+    out = folder / "runs" / f"fit-{name}"
+    assert (out / "report.html").stat().st_size > 20_000
+    with (out / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == nodes
+    summary = json.loads((out / "fit.json").read_text())
+    judged = summary["quality"].get("test") or summary["quality"]["validation"]
+    assert judged["accuracy"][0] >= least
+    assert ("test" in summary["quality"]) == (name != "club")
+    assert "predictions" in said
+    if name == "accounts":  # the rare class is found at all
+        found = [row for row in rows if row["label"] == "fraud" and row["predicted"] == "fraud"]
+        assert len(found) >= 0.4 * sum(row["label"] == "fraud" for row in rows)
+
+
+def test_newcomers_get_a_team(folder):
+    if not (folder / "runs" / "fit-people").exists():
+        run(COMMANDS[0], folder)
+    run(COMMANDS[-1], folder)
+    with (folder / "newcomers-predicted.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows[400:]] == [f"newcomer{k}" for k in range(10)]
+    with (folder / "runs" / "fit-people" / "predictions.csv").open(newline="") as file:
+        before = list(csv.DictReader(file))
+    same = sum(one["predicted"] == two["predicted"] for one, two in zip(before, rows[:400], strict=True))
+    assert same >= 380  # ten newcomers do not turn everything over
+
+
+def test_the_files_are_those_that_make_py_makes(folder):
+    before = {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix in (".csv", ".txt", ".jsonl", ".graphml")
+    }
+    subprocess.run([sys.executable, "make.py"], cwd=folder, check=True, timeout=120)
+    for name, content in before.items():
+        if name != "newcomers-predicted.csv":
+            assert (folder / name).read_bytes() == content, name
