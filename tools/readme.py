@@ -127,6 +127,8 @@ def reading_table() -> str:
     found = result("read-million")
     for kind, r in found["rows"].items():
         for step, what in (("read", "read and sum up"), ("check", "`everynode.data.check`"), ("structure", "features from the structure")):
+            if f"{step}_seconds" not in r:
+                continue
             size = f"{r['file_mb']:.0f}" if step == "read" else ""
             times = f"{r[f'{step}_seconds']:.0f} | {r[f'{step}_cpu_seconds']:.0f}"
             lines.append(f"| {kind}: {what} | {size} | {times} | {r[f'{step}_peak_gb']:.1f} |")

@@ -160,6 +160,12 @@ def test_text_is_scikit_learns_tf_idf():
     assert "2 rows without a known word" in notes[0]
 
 
+def test_words_that_tell_nothing_are_left_out():
+    column, _ = fit([f"person {name} works on {thing}" for name in "ABCDEFGHIJ" for thing in ("code", "tea")])
+    assert column.words == ("code", "tea")
+    assert fit([f"person {name}{name}" for name in "ABCDEFGHIJ"])[0].kind == "ignored"
+
+
 def test_vectors():
     values = [[1.0, 2.0], [3.0, 2.0], None, [5.0, 8.0]]
     column, features = fit(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import hypothesis.strategies as st
@@ -108,9 +109,18 @@ def sound_tables(draw):
 
 
 @quick
-@given(tables=sound_tables(), options=OPTIONS)
-def test_evil_cells_between_sound_ids(tables, options):
-    attempt(*tables, **options)
+@given(tables=sound_tables(), options=OPTIONS, delimiter=st.sampled_from([None, ",", ";", "\t", "|"]))
+def test_evil_cells_between_sound_ids(tmp_path, tables, options, delimiter):
+    if delimiter is None:
+        attempt(*tables, **options)
+        return
+    paths = [tmp_path / "nodes.csv", tmp_path / "edges.csv"]
+    for path, table in zip(paths, tables, strict=True):
+        with path.open("w", encoding="utf-8", newline="", errors="replace") as file:
+            writer = csv.writer(file, delimiter=delimiter)
+            writer.writerow(table)
+            writer.writerows(zip(*table.values(), strict=True))
+    attempt(*paths, **options)
 
 
 VALUES = (

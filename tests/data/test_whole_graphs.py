@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
@@ -34,15 +35,16 @@ def tables(graph: networkx.Graph):
     return nodes, {"source": [a for a, *_ in edges], "target": [b for _, b, _ in edges], "weight": [w for *_, w in edges]}
 
 
-@pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "json", "graphml.gz", "json.gz"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_through_networkx(tmp_path, kind, directed):
     graph = club(directed)
     path = tmp_path / f"club.{kind}"
-    if kind == "json":
-        path.write_text(json.dumps(networkx.node_link_data(graph, edges="links")))
+    if kind.startswith("json"):
+        content = json.dumps(networkx.node_link_data(graph, edges="links")).encode()
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
     else:
-        {"graphml": networkx.write_graphml, "gexf": networkx.write_gexf}[kind](graph, path)
+        (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(graph, path)
     expected = en.read(*tables(graph), label="side", directed=directed)
     found = en.read(path, label="side", directed=directed, features="age")
     assert found.digest == expected.digest
@@ -51,6 +53,18 @@ def test_through_networkx(tmp_path, kind, directed):
     assert found.name == "club"
     again = en.read(path, recipe=Recipe.from_dict(found.recipe.to_dict()), directed=directed)
     assert again.digest == found.digest
+
+
+def test_a_networkx_graph_with_attributes_of_any_kind():
+    graph = networkx.relabel_nodes(club(), {node: f"member {node}" for node in range(34)})
+    for node, number in zip(graph, range(34), strict=True):
+        graph.nodes[node]["colour"] = "red" if number % 3 else "blue"
+    found = en.read(graph, label="side")
+    assert found.node_ids[:2] == ("member 0", "member 1")
+    assert found.recipe.feature_names == ["age", "colour = blue", "colour = red"]
+    assert found.understood.weighted
+    with pytest.raises(DataError, match="0 nodes and 0 edges"):
+        en.read(networkx.Graph())
 
 
 def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):

@@ -149,11 +149,12 @@ def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
     from sklearn.feature_extraction.text import CountVectorizer
 
     documents = cells.drop_null().cast(pa.string()).to_pylist()
-    vectorizer = CountVectorizer(max_features=VOCABULARY, min_df=2 if len(documents) >= 10 else 1)
+    rare, common = (2, 0.9) if len(documents) >= 10 else (1, 1.0)  # a word of one row, or of nearly all rows, tells nothing
+    vectorizer = CountVectorizer(max_features=VOCABULARY, min_df=rare, max_df=common)
     try:
         counts = vectorizer.fit_transform(documents)
     except ValueError:  # scikit-learn's way to say that no word is left
-        return Column(name, "ignored", "no word occurs twice")
+        return Column(name, "ignored", "no word that some rows share")
     found = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1 + len(documents)) / (1 + found)) + 1
     return Column(name, "text", words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))

@@ -125,10 +125,9 @@ def check_path(path: Path) -> None:
 
 def unpacked(path: Path) -> BinaryIO:
     """A file to read from, unpacked if gzip packed it, whatever it is called."""
-    file = path.open("rb")
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")
 
 
 def where_true(mask: pa.ChunkedArray) -> npt.NDArray[np.int64]:

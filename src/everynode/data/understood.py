@@ -119,7 +119,7 @@ class Understood:
             rows.append(("classes", f"{len(self.classes)}: {text}" + (f" and {more} more" if more > 0 else "")))
         if self.split:
             rows.append(("split", ", ".join(f"{part} {count:,}" for part, count in self.split.items())))
-        return rows + [("warning" if note.level == "warning" else "repaired", note.text) for note in self.notes]
+        return rows + [("repaired", note.text) for note in self.repairs] + [("warning", note.text) for note in self.warnings]
 
     def lines(self) -> list[str]:
         """The short table as lines of text."""
