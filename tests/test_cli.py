@@ -58,10 +58,12 @@ def timeless(record: dict) -> dict:
 def test_help_names_the_commands():
     done = spawn("--help")
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("train", "compare", "data", "bench"))
+    assert all(command in done.stdout for command in ("train", "compare", "tune", "data", "bench"))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["--version"], ["data", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["tune", "--help"], ["--version"], ["data", "--help"]]
+)
 def test_help_imports_nothing_that_computes(arguments):
     code = f"""
 import sys
@@ -75,7 +77,7 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     modules = done.stderr.split()
     assert "everynode.cli" in modules
-    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba"} & set(modules)
+    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba", "optuna"} & set(modules)
     assert done.stdout.strip()
 
 
@@ -449,11 +451,25 @@ def test_data_list(call, tmp_path):
     done = call("data", "list")
     assert done.returncode == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
-    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv"
+    graphs = "cora citeseer pubmed chameleon squirrel actor cornell cornell-legacy texas wisconsin ogbn-arxiv generated"
     assert list(lines) == graphs.split()
     assert "not here" not in lines["citeseer"]
     assert "not here" in lines["cora"]
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_generated_graph_is_called_a_stand_in_wherever_it_is_used(call):
+    name = "generated-200x600x8x4"
+    said = "A generated stand-in, not real data"
+    flags = ("--epochs", 3, "--channels", 8)
+    for command in (("train", name, *flags), ("compare", name, "--seeds", 2, "--workers", 1, *flags), ("data", "check", name)):
+        text, told = call(*command), call(*command, "--json")
+        assert (text.returncode, told.returncode) == (0, 0), text.stderr
+        assert said in text.stdout
+        assert said in told.stdout
+    assert said in call("data", "list").stdout
+    paper = json.loads(call("train", name, "--preset", "paper", *flags, "--json").stdout)
+    assert paper["settings"]["lr_gnn"] == 0.01
 
 
 def test_data_list_json(call):

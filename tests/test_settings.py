@@ -169,7 +169,10 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: Settings.preset("papre"), "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper."),
+        (
+            lambda: Settings.preset("papre"),
+            "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, tuned, a file that ends in .toml.",
+        ),
         (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
         (
             lambda: Settings.preset("paper", graph="mine", split="public"),
@@ -218,5 +221,5 @@ def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
 
 
 def test_the_presets_there_are() -> None:
-    assert PRESETS == ("default", "paper")
+    assert PRESETS == ("default", "paper", "tuned")
     assert set(read_preset("default")["backbone"]) == set(PAPER["backbone"]) == set(BACKBONES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 import sys
@@ -136,6 +137,39 @@ def reading_table() -> str:
     return "\n".join(lines)
 
 
+def cost_table() -> str:
+    found = result("cost-model")
+    lines = ["| | cross-entropy | ENC |", "|---|---|---|"]
+    for unit, factor, kind in (("ns", 1e9, "seconds"), ("bytes", 1024**2, "peak_mb")):
+        models = [found["models"][objective][kind] for objective in ("ce", "enc")]
+        for term in models[0]["coefficients"]:
+            scale, name = (1.0, "MB") if term == "process" else (factor, unit)
+            cells = [f"{scale * model['coefficients'][term]:.3g} {name}" for model in models]
+            lines.append(f"| {'the process itself' if term == 'process' else f'per {term}'} | " + " | ".join(cells) + " |")
+        errors = [model["relative_errors"] for model in models]
+        cells = [f"{100 * error['median']:.0f} %, {100 * error['worst']:.0f} %" for error in errors]
+        what = "time" if kind == "seconds" else "memory"
+        lines.append(f"| *median and largest error of the {what}* | " + " | ".join(cells) + " |")
+    ranges = {name: [row[name] for row in found["rows"]] for name in ("nodes", "edges", "channels")}
+    spans = ", ".join(f"{min(values):,} to {max(values):,} {name}" for name, values in ranges.items())
+    lines += ["", f"{len(found['rows'])} points, {spans}; load of the machine {found['load'][2]:.1f} on {found['cores']} cores."]
+    return "\n".join(lines)
+
+
+def plan_table() -> str:
+    lines = [
+        "| edges | channels | objective | memory, all at once | 300 steps, all at once | 50 epochs of batches | machines, in a day |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in result("cost-model")["predictions"]:
+        whole, batches = 300 * r["step_seconds"] / 3600, 50 * r["epoch_of_batches_seconds"] / 3600
+        machines = math.ceil(batches / 24 / 8)
+        objective = "ENC" if r["objective"] == "enc" else "cross-entropy"
+        cells = [f"10^{round(math.log10(r['edges']))}", r["channels"], objective, f"{r['peak_gb']:,.0f} GB", f"{whole:,.0f} h"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{batches:,.1f} h", machines])) + " |")
+    return "\n".join(lines)
+
+
 def same_table() -> str:
     lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
     for r in result("same-accuracy")["rows"]:
@@ -180,9 +214,11 @@ def numbers() -> str:
     )
 
 
-def paper_table(experiment: str) -> str:
+def paper_table(experiment: str, preset: str = "paper") -> str:
     """An experiment of ``everynode reproduce`` with the paper's numbers, one table a panel."""
-    found = next(table for table in result("tables-paper") if table["id"] == experiment)
+    found = next((table for table in result(f"tables-{preset}") if table["id"] == experiment), None)
+    if found is None:
+        return "Not run yet."
     blocks = []
     for panel in dict.fromkeys(cell["panel"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["panel"] == panel]
@@ -272,6 +308,12 @@ REPRODUCED = (
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table, "verdicts": verdicts},
     "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
+    "docs/accuracy.md": {
+        "recipe": recipe_table,
+        "last-point": last_point_table,
+        "safe": safe_table,
+        "tuned": partial(paper_table, "semi-supervised", "tuned"),
+    },
     "docs/own-graphs.md": {"reading": reading_table},
     "docs/speed.md": {
         "machine": machine_table,
@@ -285,6 +327,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "same-gat": same_gat_table,
         "numbers": numbers,
     },
+    "docs/scale-plan.md": {"cost": cost_table, "plan": plan_table},
 }
 
 

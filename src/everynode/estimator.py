@@ -38,8 +38,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
     cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
-    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset`` and the
-    parameters that are None by default: see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
+    ``default``, ``paper``, ``tuned`` (both know some graphs only), or a file of ``everynode tune``; for it and the parameters that are
+    None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out.
 
     ``select``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
@@ -134,7 +135,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choice |= {"graph": graph.name, "split": split}
         if self.objective == "auto":
             return Settings.entrants(self.preset, **choice)
-        return {self.objective: Settings.preset(self.preset, **choice).for_objective(self.objective)}
+        chosen = Settings.preset(self.preset, objective=self.objective, **choice)
+        return {self.objective: chosen.for_objective(self.objective)}
 
     def fit(
         self,

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
-from everynode.errors import UsageError, require, unknown
+from everynode.data.entries import is_generated
+from everynode.errors import DataError, UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
-PRESETS = ("default", "paper")
+PRESETS = ("default", "paper", "tuned")
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
+#: Where a tuned preset has settings: split, graph, backbone, objective.
+Place = tuple[str, str, str, str]
+
+
+class NoSettings(UsageError):
+    """A preset has nothing for this graph, split, backbone and objective."""
 
 
 @dataclass(frozen=True)
@@ -70,30 +79,29 @@ class Settings:
         require(self.class_weight in (None, "balanced"), "class_weight", "Settings", "None or 'balanced'", self.class_weight)
 
     @classmethod
-    def preset(cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", **changes: Any) -> Settings:
-        """The settings of a preset for a graph, a split and a backbone, with ``changes`` on top (those that are None do not count).
+    def preset(
+        cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", objective: str = "enc", **changes: Any
+    ) -> Settings:
+        """The settings of a preset for a graph, a split, a backbone and an objective, with ``changes`` on top (None does not count).
+
+        ``name``: one of :data:`PRESETS`, or a TOML file that ``everynode tune --export`` wrote. Terms that the objective does not name
+        are not switched off here: see :meth:`for_objective`.
 
         >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
         2.0
         """
-        if name not in PRESETS:
-            unknown("preset", name, PRESETS)
-        table = read_preset(name)
-        if backbone not in table["backbone"]:
-            unknown("backbone", backbone, table["backbone"])
-        fields = {"backbone": backbone, **table["base"], **table["backbone"][backbone]}
-        if name == "paper":
-            try:
-                fields |= table[split][graph][backbone]
-            except KeyError:
-                # The paper's random splits of Cora follow its public-split table.
-                row = table["public"].get(graph, {}).get(backbone) if split == "random" else None
-                if row is None:
-                    raise UsageError(
-                        f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default."
-                    ) from None
-                fields |= row
-        return cls(**fields | {key: value for key, value in changes.items() if value is not None})
+        if name not in PRESETS and not name.endswith(".toml"):
+            unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
+        if backbone not in read_preset("default")["backbone"]:
+            unknown("backbone", backbone, read_preset("default")["backbone"])
+        if name in ("default", "paper"):
+            table = read_preset(name)
+            fields = {**table["base"], **table["backbone"][backbone]}
+            if name == "paper":
+                fields |= _paper_row(table, graph, split, backbone)
+        else:
+            fields = _tuned_row(name, graph, split, backbone, objective_name(objective))
+        return cls(**{"backbone": backbone} | fields | {key: value for key, value in changes.items() if value is not None})
 
     def for_objective(self, objective: str) -> Settings:
         """The same settings with only the named terms on: ``ce`` alone, ``enc`` = ``mi+tv+cvg``, or any sum such as ``mi+tv``.
@@ -113,17 +121,14 @@ class Settings:
     def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
         """The settings that race where no objective was chosen (``objective="auto"``), the simplest first; ``choice``: see :meth:`preset`.
 
-        They are those of the default preset, whatever ``preset`` says of the rest.
+        Of another preset than ``default``, whose settings suit their graph already, its cross-entropy and its ENC race.
 
-        >>> [name for name in Settings.entrants()]
-        ['ce', 'enc', 'light-ce', 'light-enc']
+        >>> list(Settings.entrants()), list(Settings.entrants("paper", graph="cora", split="public"))
+        (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
         """
-        changes = {name: value for name, value in choice.items() if value is not None}
-        found = {}
-        for name, entrant in read_preset("default")["race"].items():
-            own = {key: value for key, value in entrant.items() if key != "objective"}
-            found[name] = cls.preset(preset, **own | changes).for_objective(entrant["objective"])
-        return found
+        given = {name: value for name, value in choice.items() if value is not None}
+        table = read_preset("default")["race"] if preset == "default" else {name: {"objective": name} for name in ("ce", "enc")}
+        return {name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"]) for name, entrant in table.items()}
 
     def network_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.backbones.Network` takes."""
@@ -148,6 +153,82 @@ def parse_objective(objective: str) -> tuple[str, ...]:
             unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
     terms = {"mi", "tv", "cvg"} if "enc" in named else set()
     return tuple(term for term in TERMS if term in terms | set(named))
+
+
+def objective_name(objective: str) -> str:
+    """The one name of an objective, whichever way it was written.
+
+    >>> objective_name("tv+mi"), objective_name("mi+tv+cvg"), objective_name("CE"), objective_name("enc+preg")
+    ('mi+tv', 'enc', 'ce', 'mi+tv+cvg+preg')
+    """
+    terms = parse_objective(objective)
+    return "enc" if terms == ("mi", "tv", "cvg") else "+".join(terms) or "ce"
+
+
+def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> dict[str, Any]:
+    """The paper's settings for a graph, a split and a backbone; its random splits of Cora follow its public-split table."""
+    if is_generated(graph):
+        graph, split = "ogbn-arxiv", "official"  # for which it stands in
+    rows = table.get("public" if split == "random" else split, {})
+    if graph not in rows or backbone not in rows[graph]:
+        raise NoSettings(f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default.")
+    row: dict[str, Any] = rows[graph][backbone]
+    return row
+
+
+def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
+    """What was found for a graph, a split, a backbone and an objective, without the study's record."""
+    rows = tuned_rows(name)
+    row = rows.get((split, graph, backbone, objective))
+    if row is None and split == "random":  # as close as it gets: there are too many random splits to tune for each
+        row = rows.get(("public", graph, backbone, objective))
+    if row is None:
+        here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
+        known = f"for that graph and split it has {', '.join(here)}" if here else f"it knows {_graphs(rows)}"
+        what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
+        raise NoSettings(f"The preset {name} has no settings for {what}; {known}. Use --preset default, or `everynode tune`.")
+    found = {key: value for key, value in row.items() if key != "study"}
+    defaults = dataclasses.asdict(Settings())
+    for key, value in found.items():
+        kind = str if key == "class_weight" else type(defaults.get(key))  # whose default is None
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
+            raise DataError(f"{where} is no setting." if key not in defaults else f"{where} must be of type {kind.__name__}.")
+    return found
+
+
+def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
+    """Everything in a preset of ``everynode tune``: the packaged one, ``tuned``, or a file."""
+    table = read_preset(name) if name in PRESETS else read_file(name)
+    try:
+        return {
+            (split, graph, backbone, objective): dict(row)
+            for split, graphs in table.items()
+            for graph, backbones in graphs.items()
+            for backbone, objectives in backbones.items()
+            for objective, row in objectives.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise DataError(f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE].") from None
+
+
+def _graphs(rows: Iterable[Place]) -> str:
+    """The graphs that a tuned preset knows, each with its splits."""
+    found: dict[str, list[str]] = {}
+    for split, graph, *_ in rows:
+        if split not in found.setdefault(graph, []):
+            found[graph].append(split)
+    return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "no graph yet"
+
+
+def read_file(path: str, what: str = "preset") -> dict[str, Any]:
+    """A TOML file of somebody's, which is to be a preset (or ``what``)."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"There is no {what} {path}.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as a {what} ({error}).") from error
 
 
 @cache

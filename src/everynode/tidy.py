@@ -15,6 +15,8 @@ from everynode.sparse import SparseMatrix
 
 #: Features with at most this share of non-zeros are kept sparse.
 SPARSE_DENSITY = 0.25
+#: How many rows of features are looked at together: they may be more than memory holds, mapped from a file.
+ROWS = 65_536
 #: The label of a node that has none.
 UNLABELLED = -1
 
@@ -140,9 +142,13 @@ def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tup
 def check_features(features: SparseMatrix | Tensor) -> None:
     """Refuse features that are not finite, naming the first."""
     values = features.values if isinstance(features, SparseMatrix) else features
-    if bool(torch.isfinite(values).all()):
+    for start in range(0, len(values), ROWS):
+        if not bool(torch.isfinite(values[start : start + ROWS]).all()):
+            break
+    else:
         return
-    bad = (~torch.isfinite(values)).nonzero()[0]
+    bad = (~torch.isfinite(values[start : start + ROWS])).nonzero()[0]
+    bad[0] += start
     if isinstance(features, SparseMatrix):
         entry = int(bad[0])
         node, column, value = int(features.pattern.row[entry]), int(features.pattern.column[entry]), float(values[entry])

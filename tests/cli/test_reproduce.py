@@ -115,8 +115,8 @@ def test_the_list_has_every_experiment(call):
     told = {row["id"]: row for row in json.loads(call("reproduce", "list", "--json").stdout)}
     assert told.keys() == experiments().keys()
     assert (told["semi-supervised"]["runs"], told["semi-supervised"]["done"]) == (180, 0)
-    assert told["arxiv"]["missing"] == ["ogbn-arxiv"]
-    assert told["arxiv"]["runs"] == 0
+    assert (told["arxiv"]["missing"], told["arxiv"]["runs"]) == ([], 60), "it can be downloaded"
+    assert (told["depth"]["missing"], told["datasets"]["missing"]) == ([], ["cornell-legacy"])
 
 
 # ---------------------------------------------------------------------- refused
@@ -260,3 +260,46 @@ def test_a_closed_pipe_is_no_error():
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
     assert list(Path().iterdir()) == []
+
+
+# ---------------------------------------------------------------------- ogbn-arxiv and its stand-in
+
+
+def test_without_its_files_arxiv_names_the_stand_in(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVERYNODE_DATA", str(tmp_path / "empty"))
+    done = call("reproduce", "arxiv")
+    assert done.returncode == 3
+    assert "the files of ogbn-arxiv are not in" in done.stderr
+    assert "--stand-in generated does its runs on a generated graph." in done.stderr
+
+
+def test_a_stand_in_says_so_and_shows_nothing_of_the_paper(call, monkeypatch):
+    made = experiments()["arxiv"]
+    cells = [dataclasses.replace(cell, changes=(("epochs", 3), ("channels", 8))) for cell in made.cells()[:2]]
+    monkeypatch.setitem(experiments(), "arxiv", dataclasses.replace(made, cells=lambda: cells))
+    command = ("reproduce", "arxiv", "--stand-in", "generated-200x600x8x4", "--seeds", 2, "--workers", 1)
+    shown = call(*command)
+    assert shown.returncode == 0, shown.stderr
+    assert "A generated stand-in, not real data" in " ".join(shown.stdout.split())
+    assert "paper 7" not in shown.stdout
+    (table,) = json.loads(call(*command, "--json").stdout)
+    assert table["id"] == "arxiv-stand-in"
+    assert [(cell["dataset"], cell["published"], len(cell["runs"])) for cell in table["cells"]] == [("generated-200x600x8x4", None, 2)] * 2
+    assert all("not real data" in json.loads(record)["stand_in"] for (record,) in rows(columns="record"))
+    monkeypatch.setenv("EVERYNODE_DATA", "nowhere")
+    assert json.loads(call("reproduce", "list", "--json").stdout)[5]["done"] == 0, "its runs were counted as those of ogbn-arxiv"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--address", "127.0.0.1:6379"), "--address is of a Ray cluster: give --engine ray too."),
+        (("--engine", "ray", "--address", "127.0.0.1:1"), "There is no Ray cluster at 127.0.0.1:1: start one with `ray start --head`"),
+        (("--workers", 0), "--workers must be at least 1."),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_an_engine_that_cannot_be_is_refused(call, flags, words):
+    done = call("reproduce", "tiny", *flags, "--quiet")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr

@@ -1,9 +1,15 @@
 import gzip
+import hashlib
+import io
+import urllib.request
+import zipfile
 
 import pytest
 
-from everynode.data import is_present, load, ogb
+from everynode.data import CATALOGUE, entries, files, is_present, load, ogb
+from everynode.data.files import Root
 from everynode.errors import DataError
+from everynode.experiments.declare import find
 
 SMALL = {
     "raw/edge.csv.gz": "0,1\n2,1\n1,1\n0,1\n",
@@ -58,8 +64,82 @@ def test_bad_files(file, text, words, tmp_path):
 
 def test_missing(tmp_path):
     (write(tmp_path) / "ogbn_arxiv" / "raw" / "edge.csv.gz").unlink()
-    with pytest.raises(DataError, match=r"edge\.csv\.gz is missing and cannot be downloaded: unpack OGB's arxiv\.zip"):
+    assert not is_present("ogbn-arxiv", data_dir=tmp_path)
+    with pytest.raises(DataError, match=r"edge\.csv\.gz is missing and cannot be downloaded: unpack OGB's archive again"):
         load("ogbn-arxiv", data_dir=tmp_path)
+
+
+def archive(folder="arxiv", **changes):
+    """The same graph as OGB publishes it: one zip file with everything below one folder."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        packed.writestr(f"{folder}/RELEASE_v1.txt", "")
+        for name, text in (SMALL | {"raw/node_year.csv.gz": "2019\n"} | changes).items():
+            if text is not None:
+                packed.writestr(f"{folder}/{name}", gzip.compress(text.encode(), mtime=0))
+    return out.getvalue()
+
+
+class TestArchive:
+    @pytest.fixture
+    def known(self, monkeypatch):
+        """Let the digest of this archive be the known one."""
+
+        def make(content):
+            table = {"ogbn_arxiv/arxiv.zip": hashlib.sha256(content).hexdigest()}
+            for module in (files, entries):
+                monkeypatch.setattr(module, "digests", lambda: table)
+            return content
+
+        return make
+
+    def test_the_digest_of_the_public_one_is_known(self, tmp_path):
+        (path,) = CATALOGUE["ogbn-arxiv"].files("official")
+        assert files.digests()[path].startswith("49f85c801589")
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_bytes(archive())
+        with pytest.raises(DataError, match=r"arxiv\.zip is not the public file: .*expected 49f85c801589.*Fetch it again from https"):
+            load("ogbn-arxiv", data_dir=tmp_path)
+
+    def test_it_is_downloaded_once_whole_and_read_as_if_unpacked(self, known, tmp_path, monkeypatch):
+        content, asked = known(archive()), []
+        monkeypatch.delenv("EVERYNODE_DATA", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: asked.append(url) or io.BytesIO(content))
+        assert not is_present("ogbn-arxiv")
+        graphs = [load("ogbn-arxiv"), load("ogbn-arxiv"), load("ogbn-arxiv", data_dir=write(tmp_path / "by hand"))]
+        assert len({graph.digest for graph in graphs}) == 1
+        assert asked == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
+        assert is_present("ogbn-arxiv")
+        assert [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()] == ["arxiv.zip"]
+
+    def test_runs_are_known_before_it_is_here_and_unpacked_files_are_told_apart(self, tmp_path):
+        nowhere = Root(tmp_path / "nowhere", downloads=True)
+        plan, missing = find("arxiv").plan("paper", 2, nowhere)
+        assert missing == {}
+        assert len({run.key for runs in plan.values() for run in runs}) == 12
+        entry = CATALOGUE["ogbn-arxiv"]
+        by_hand, changed = (Root(write(tmp_path / name, **edges), downloads=False) for name, edges in CHANGED.items())
+        assert len({entry.digest("official", root) for root in (nowhere, by_hand, changed)}) == 3
+        assert find("arxiv").plan("paper", 2, Root(tmp_path, downloads=False))[1].keys() == {"ogbn-arxiv"}
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"not a zip", r"arxiv\.zip is damaged \(File is not a zip file\): fetch it again"),
+            (archive(**{"raw/edge.csv.gz": None}), r"arxiv\.zip does not hold raw/edge\.csv\.gz"),
+            (archive(**{"raw/edge.csv.gz": "0,9\n"}), "nodes 0 and 9, but nodes are 0 to 3"),
+        ],
+    )
+    def test_bad(self, content, words, known, tmp_path):
+        (tmp_path / "ogbn_arxiv").mkdir()
+        (tmp_path / "ogbn_arxiv/arxiv.zip").write_bytes(known(content))
+        with pytest.raises(DataError, match=words):
+            load("ogbn-arxiv", data_dir=tmp_path)
+
+
+#: Two unpacked folders that differ in an edge.
+CHANGED = {"as it is": {}, "changed": {"raw/edge.csv.gz": "0,2\n"}}
 
 
 def test_empty_tables():

@@ -37,17 +37,14 @@ def test_every_file_of_the_paper_is_an_experiment_in_the_papers_order():
     assert len({experiment.reference for experiment in experiments().values()}) == len(NAMES)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["default", "paper"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_cell_expands_to_its_runs(name, preset, root):
     experiment = find(name)
     plan, missing = experiment.plan(preset, 3, root)
     assert list(plan) == list(experiment.cells())
-    assert set(missing) <= {"cornell-legacy", "ogbn-arxiv"}
+    assert set(missing) <= {"cornell-legacy"}
     for cell, runs in plan.items():
-        if cell.dataset == "ogbn-arxiv":  # its digest is not known beforehand
-            assert runs == []
-            continue
         assert len(runs) == len({run.key for run in runs}) == (1 if experiment.over == "once" else 3)
         varies = {name for name in ("fold", "seed", "split_seed") if len({getattr(run, name) for run in runs}) > 1}
         assert varies == {"seeds": {"seed"}, "folds": {"fold"}, "splits": {"seed", "split_seed"}, "once": set()}[experiment.over]
@@ -154,7 +151,7 @@ def test_what_the_paper_does_not_print_is_none():
 # ---------------------------------------------------------------------- graphs
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "ogbn-arxiv"])  # whose files nobody has to have
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "ogbn-arxiv"])  # whose files nobody has to have
 def test_sizes_are_those_of_the_graphs(name, data_root):
     graph = load(name, data_dir=data_root)
     edges = graph.undirected_edges[0].shape[1]
@@ -162,7 +159,7 @@ def test_sizes_are_those_of_the_graphs(name, data_root):
 
 
 def test_every_graph_has_a_size():
-    assert SIZES.keys() == CATALOGUE.keys()
+    assert SIZES.keys() == CATALOGUE.keys() - {"generated"}, "and a generated one has it in its name"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -226,3 +223,41 @@ def test_runs_can_be_told_apart_in_a_set(root):
     runs = [run for runs in find("weights").plan("paper", 2, root)[0].values() for run in runs]
     assert isinstance(runs[0], Run)
     assert len(set(runs)) == len({run.key for run in runs}) == 50
+
+
+# ---------------------------------------------------------------------- stand-ins
+
+
+def test_on_a_stand_in_nothing_of_the_paper_is_left(root):
+    real, moved = find("arxiv"), find("arxiv").on_stand_in("generated-300x900")
+    plan, missing = moved.plan("paper", 2, root)
+    assert missing == {}
+    for cell, original in zip(plan, real.cells(), strict=True):
+        assert (cell.dataset, cell.column, cell.split, cell.published) == ("generated-300x900", "generated-300x900", "stratified", None)
+        assert (cell.row, cell.backbone, cell.objective, cell.against) == (
+            original.row,
+            original.backbone,
+            original.objective,
+            original.against,
+        )
+        for run, run_of_real in zip(plan[cell], original.runs("paper", "seeds", 2, root), strict=True):
+            assert run.settings == run_of_real.settings, "the settings are those of what it stands in for"
+            assert run.key != run_of_real.key
+            assert "not real data" in run.describe()["stand_in"]
+    assert real.id != moved.id
+    assert "not real data" in moved.reference
+    assert "stand_in" not in real.cells()[0].runs("paper", "seeds", 1, root)[0].describe()
+
+
+@pytest.mark.parametrize(
+    ("experiment", "graph", "words"),
+    [
+        ("arxiv", "cora", "A stand-in is a generated graph, .* Got 'cora'"),
+        ("arxiv", "generated-5", "Unknown graph 'generated-5'"),
+        ("datasets", "generated", "is for experiments on ogbn-arxiv alone"),
+        ("depth", "generated", "depth is on other graphs"),
+    ],
+)
+def test_what_cannot_stand_in(experiment, graph, words):
+    with pytest.raises(UsageError, match=words):
+        find(experiment).on_stand_in(graph)

@@ -17,6 +17,7 @@ import pytest
 import sklearn.metrics  # noqa: F401 - before processes are forked, or each of them would import it
 
 import everynode.experiments.runner as module
+from everynode.data import load, random_split
 from everynode.experiments.compare import BASELINE
 from everynode.experiments.run import Run
 from everynode.experiments.runner import Graphs, do_runs
@@ -165,19 +166,28 @@ def test_ctrl_c_with_one_worker_ends_the_runs_and_keeps_no_half_run(make_run, gr
 def test_graphs_are_loaded_once_and_random_splits_are_dropped(monkeypatch, make_run, graph):
     loaded = []
 
-    def load(name, split, **options):
+    def fake(name, split, **options):
         loaded.append((name, split, options.get("per_class"), options.get("seed")))
         return graph
 
-    monkeypatch.setattr(module, "load", load)
+    monkeypatch.setattr(module, "load", fake)
     graphs = Graphs("somewhere")
     fixed = [make_run(dataset=name) for name in ("a", "b")]
     drawn = [make_run(dataset="a", split="random", per_class=5, split_seed=i) for i in range(3)]
     graphs.prepare([*fixed, *fixed, *drawn])
-    assert loaded == [("a", "public", None, None), ("b", "public", None, None)]
-    for run in (drawn[0], drawn[1], drawn[0], drawn[2], drawn[0]):
-        assert graphs.of(run) is graph
-    assert loaded[2:] == [("a", "random", 5, i) for i in (0, 1, 2, 0)]
+    assert [call[:2] for call in loaded] == [("a", "public"), ("b", "public"), ("a", "random")]
+    made = [graphs.of(run) for run in (drawn[0], drawn[1], drawn[0], drawn[2], drawn[0])]
+    assert made[0] is made[2]
+    assert made[0] is not made[4], "more than two random splits were kept"
+    for found, seed in zip(made, (0, 1, 0, 2, 0), strict=True):
+        assert found.features is graph.features
+        assert found.splits[0].train.tolist() == random_split(graph.labels, 5, seed=seed).train.tolist()
+    assert len(loaded) == 3, "a split was read from files again, which another machine does not have"
+
+
+def test_a_random_split_is_that_of_load(make_run):
+    run = make_run(dataset="citeseer", split="random", per_class=7, split_seed=3)
+    assert Graphs().of(run).digest == load("citeseer", "random", per_class=7, seed=3).digest
 
 
 def test_a_random_split_is_drawn_by_its_own_seed(make_run):

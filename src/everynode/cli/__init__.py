@@ -19,6 +19,7 @@ from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
 from everynode.cli.results import results_export, results_merge, results_show, results_tables
 from everynode.cli.train import train
+from everynode.cli.tune import tune, tune_export
 from everynode.errors import EverynodeError
 
 app = App(name="everynode", version=__version__, help="Node classifiers trained on every node, labelled or not.")
@@ -29,6 +30,10 @@ app.command(compare)
 app.command(bench)
 app.command(reproduce)
 app.command(report)
+tuning = App(name="tune")
+tuning.default(tune)
+tuning.command(tune_export, name="export")
+app.command(tuning)
 data = App(name="data", help="The graphs that everynode knows by name.")
 data.command(data_list, name="list")
 data.command(data_check, name="check")

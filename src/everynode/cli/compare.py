@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import EverynodeError, UsageError
 
 
@@ -19,17 +19,19 @@ def compare(
     *,
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     seeds: int = 10,
     folds: int | None = None,
     fold: int = 0,
     seed: int = 0,
-    workers: int | None = None,
     out: Path = Path("runs"),
     resume: bool = True,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Compare the objective with plain cross-entropy: everything else the same, paired, with intervals.
+    """Compare the objective with plain cross-entropy, paired, with intervals.
+
+    Everything else is the same; with --preset tuned, or a file of `everynode tune`, both have the settings that were found for them.
 
     Parameters
     ----------
@@ -43,8 +45,6 @@ def compare(
         Which fold the seeds are run on.
     seed
         The first seed.
-    workers
-        How many processes; default: one per core.
     out
         The folder of the run store; runs that are in it are not done again.
     resume
@@ -61,8 +61,11 @@ def compare(
     torch.set_num_threads(1)
     if model.objective == BASELINE:
         raise UsageError("Cross-entropy cannot be compared with itself: choose another --objective.")
-    if seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
-        raise UsageError("--seeds, --folds and --workers must be at least 1.")
+    if seeds < 1 or (folds is not None and folds < 1):
+        raise UsageError("--seeds and --folds must be at least 1.")
+    do_many = engine.start()
+    if engine.engine == "ray" and data.device != "cpu":
+        raise UsageError("--engine ray runs on CPUs: leave out --device.")
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
         raise UsageError(
@@ -93,7 +96,7 @@ def compare(
                 where = f"fold {record['fold']}" if folds else f"seed {record['seed']}"
                 bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}")
 
-            records = do_runs(runs, graphs, store, workers=workers, on_record=on_record)
+            records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {path}, and the same command goes on from there.", quiet)
         return INTERRUPTED
@@ -122,4 +125,6 @@ def compare(
     gain = result.gain
     print(f"{model.objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
     print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f} (p = {gain.p_value:.2g})" if gain.count > 1 else "")
+    if "stand_in" in records[0]:
+        print(records[0]["stand_in"])
     return 0

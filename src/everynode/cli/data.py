@@ -46,19 +46,22 @@ def data_check(
     name
         A graph of `everynode data list`.
     split
-        public, geom-gcn, random or official; default: the graph's own.
+        public, geom-gcn, official, stratified or random; default: the graph's own.
     data_dir
         Where the public graphs are.
     """
     from everynode.data import check_named
+    from everynode.data.entries import STAND_IN, is_generated
 
     report = check_named(name, split, data_dir=data_dir)
     if json_output:
-        print(json.dumps(report.to_dict()))
+        print(json.dumps(report.to_dict() | ({"stand_in": STAND_IN} if is_generated(name) else {})))
         return 0
     for fact, value in report.facts.items():
         print(f"{fact.replace('_', ' '):28} {value:.4g}" if isinstance(value, float) else f"{fact.replace('_', ' '):28} {value}")
     print()
     for finding in report.findings:
         print(f"{'!' if finding.level == 'warning' else '-'} {finding.text}")
+    if is_generated(name):
+        print(f"! {STAND_IN}")
     return 0

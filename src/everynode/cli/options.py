@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +16,8 @@ from everynode.settings import Select
 if TYPE_CHECKING:
     from everynode.experiments.run import Run
     from everynode.graph import Graph
+    from everynode.settings import Settings
+    from everynode.training.many import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
 #: Flags that every command has.
@@ -28,7 +31,7 @@ class DataOptions:
     """Which graph."""
 
     split: str | None = None
-    "public, geom-gcn (ten folds), random, or official; default: the graph's own."
+    "public, geom-gcn (ten folds), official, stratified, or random; default: the graph's own."
     per_class: int = 20
     "Training nodes per class, with --split random."
     split_seed: int = 0
@@ -44,10 +47,11 @@ class DataOptions:
         """The graph, and the name of its split."""
         import torch
 
-        from everynode.data import CATALOGUE, load
+        from everynode.data import load
+        from everynode.data.entries import find
 
         graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
-        split = self.split or CATALOGUE[name].splits[0]
+        split = self.split or find(name).splits[0]
         try:
             device = torch.device(self.device)
             torch.zeros(1, device=device).item()
@@ -65,8 +69,8 @@ class ModelOptions:
     "The layers between the opening and the closing layer."
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
-    preset: Literal["default", "paper"] = "default"
-    "Where the settings come from: chosen on validation, or the paper's tables."
+    preset: str = "default"
+    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
     layers: int | None = None
     "How many layers."
     channels: int | None = None
@@ -116,21 +120,31 @@ class ModelOptions:
     select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
     "What makes an epoch the best on the validation nodes."
 
-    def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
-        """The run that these options describe."""
-        from everynode.data.entries import CATALOGUE
-        from everynode.data.files import Root
-        from everynode.experiments.run import Run
+    @property
+    def named(self) -> dict[str, Any]:
+        """The settings that were given by a flag."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def settings(self, dataset: str, split: str, objective: str) -> Settings:
+        """The preset with what was given on top."""
         from everynode.settings import Settings
 
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
-        settings = Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, **named)
+        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
+
+    def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
+        """The run that these options describe."""
+        from everynode.data.entries import find
+        from everynode.data.files import Root
+        from everynode.experiments.run import Run
+
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
-        digest = CATALOGUE[dataset].digest(split, Root.find(data.data_dir))
-        chosen = settings.for_objective(objective)
-        return Run(dataset, digest, split, fold, seed, self.preset, objective, chosen, per_class, split_seed, data.directed)
+        digest = find(dataset).digest(split, Root.find(data.data_dir))
+        chosen = self.settings(dataset, split, objective).for_objective(objective)
+        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
 
 
 @Parameter(name="*")
@@ -140,6 +154,33 @@ class RaceOptions(ModelOptions):
 
     objective: str = "auto"
     "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where many runs are done."""
+
+    workers: int | None = None
+    "How many runs at once; default: one per core."
+    engine: Literal["local", "ray"] = "local"
+    "Processes of this machine, or the machines of a Ray cluster."
+    address: str | None = None
+    "The Ray cluster, such as 10.0.0.1:6379; default: the one that this machine belongs to."
+
+    def start(self) -> Engine:
+        """What does the runs."""
+        if self.workers is not None and self.workers < 1:
+            raise UsageError("--workers must be at least 1.")
+        if self.engine == "ray":
+            from everynode.training.ray_engine import run_on_ray
+
+            return partial(run_on_ray, address=self.address)
+        if self.address is not None:
+            raise UsageError("--address is of a Ray cluster: give --engine ray too.")
+        from everynode.training.many import run_many
+
+        return run_many
 
 
 def say(text: str, quiet: bool = False) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
@@ -15,7 +14,7 @@ def report(
     /,
     *,
     out: Path = Path("report.html"),
-    preset: Literal["paper", "default"] = "paper",
+    preset: str = "paper",
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
@@ -29,9 +28,9 @@ def report(
     out
         The page.
     preset
-        Whose runs: those with the paper's settings, or with everynode's own.
+        Whose runs: those with the paper's settings, or with another preset: default, tuned, or a file of `everynode tune`.
     data_dir
-        Where the public graphs are; only the runs of ogbn-arxiv need it, to be recognised.
+        Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.store import Store

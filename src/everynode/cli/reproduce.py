@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
 from everynode.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ def reproduce(
     *,
     seeds: int | None = None,
     folds: int | None = None,
-    preset: Literal["paper", "default"] = "paper",
-    workers: int | None = None,
+    preset: str = "paper",
+    stand_in: str | None = None,
+    engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     max_minutes: float | None = None,
     dry_run: bool = False,
     out: Path = Path("runs"),
@@ -44,9 +45,9 @@ def reproduce(
     folds
         How many of the ten folds, where an experiment goes over folds.
     preset
-        The paper's settings, or everynode's own.
-    workers
-        How many processes; default: one per core.
+        The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), or those of a file of `everynode tune`.
+    stand_in
+        For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_minutes
         Leave out runs that will probably take longer than this.
     dry_run
@@ -57,9 +58,9 @@ def reproduce(
         Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import experiments, find, fitting_count
+    from everynode.experiments.declare import REAL, experiments, find, fitting_count
 
-    for flag, value in (("seeds", seeds), ("folds", folds), ("workers", workers)):
+    for flag, value in (("seeds", seeds), ("folds", folds)):
         if value is not None and value < 1:
             raise UsageError(f"--{flag} must be at least 1.")
     if folds is not None and folds > 10:
@@ -68,18 +69,26 @@ def reproduce(
     if name == "list":
         return _list(preset, root, out, json_output)
     chosen = list(experiments().values()) if name == "all" else [find(name)]
+    if stand_in is not None:
+        chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
     plans = {}
     for experiment in chosen:
         plan, missing = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
         for graph, reason in missing.items():
             if len({cell.dataset for cell in plan}) == len(missing) and name != "all":
-                raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.")
+                other = " --stand-in generated does its runs on a generated graph." if graph == REAL else ""
+                raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
+        unknown = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
+        if unknown and len(unknown) == len(plan) and name != "all":
+            raise UsageError(f"The preset {preset} has settings for no cell of {experiment.id}: `everynode tune` finds some.")
+        if unknown:
+            say(f"{experiment.id}: left out {len(unknown)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
     wanted = list({run.key: run for plan in plans.values() for runs in plan.values() for run in runs}.values())
     if dry_run:
         return _dry_run(wanted, out, json_output)
-    code = _do(name, wanted, out, data_dir, workers, max_minutes, quiet)
+    code = _do(name, wanted, out, data_dir, engine, max_minutes, quiet)
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store, store_path
 
@@ -95,7 +104,9 @@ def reproduce(
     return code
 
 
-def _do(name: str, wanted: list[Run], out: Path, data_dir: Path | None, workers: int | None, max_minutes: float | None, quiet: bool) -> int:
+def _do(
+    name: str, wanted: list[Run], out: Path, data_dir: Path | None, engine: EngineOptions, max_minutes: float | None, quiet: bool
+) -> int:
     """Do the runs, cheapest first; those that measure time come last and alone."""
     import torch
 
@@ -105,6 +116,7 @@ def _do(name: str, wanted: list[Run], out: Path, data_dir: Path | None, workers:
     from everynode.experiments.store import Store, store_path
     from everynode.progress import Bar
 
+    do_many = engine.start()
     torch.set_num_threads(1)
     store = Store(store_path(out))
     speed = Speed(store.records().values())
@@ -128,7 +140,8 @@ def _do(name: str, wanted: list[Run], out: Path, data_dir: Path | None, workers:
                 score = f": test {short(record['test_accuracy'])}" if "test_accuracy" in record else ""
                 bar.advance(f"{what}{score}", work=seconds[run.key] if fresh else 0.0)
 
-            do_runs([run for run in wanted if run.task != "time"], graphs, store, workers=workers, on_record=on_record)
+            untimed = [run for run in wanted if run.task != "time"]
+            do_runs(untimed, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
             do_runs([run for run in wanted if run.task == "time"], graphs, store, workers=1, on_record=on_record)
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.", quiet)

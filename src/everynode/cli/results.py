@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
@@ -78,7 +78,7 @@ def results_tables(
     file: Path,
     /,
     *,
-    preset: Literal["paper", "default"] = "paper",
+    preset: str = "paper",
     store: Path = STORE,
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
@@ -90,11 +90,11 @@ def results_tables(
     file
         Where to.
     preset
-        Whose settings the runs had.
+        The preset that the runs had.
     store
         The store of runs.
     data_dir
-        Only for ogbn-arxiv, whose files are not known beforehand.
+        Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import experiments

@@ -83,6 +83,8 @@ def train(
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
         print(f"  model                {folder}")
+        if "stand_in" in record:
+            print(record["stand_in"])
     return INTERRUPTED if record["interrupted"] else 0
 
 

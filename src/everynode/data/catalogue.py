@@ -6,12 +6,13 @@ import os
 
 import torch
 
-from everynode.data import bundle, geom_gcn, ogb, planetoid
+from everynode.data import bundle, geom_gcn, ogb, planetoid, synthetic
 from everynode.data.defects import Report, check
-from everynode.data.entries import CATALOGUE, OGB_FILES, PLANETOID_PARTS, Entry, choose, is_bundled, is_present
+from everynode.data.entries import CATALOGUE, OGB_FILES, PLANETOID_PARTS, UNPACK, Entry, choose, is_bundled, is_present, is_unpacked
 from everynode.data.files import Root, digests
 from everynode.data.raw import Raw
 from everynode.data.splits import random_split
+from everynode.errors import UsageError
 from everynode.graph import Graph, Split
 
 
@@ -24,11 +25,11 @@ def load(
     per_class: int = 20,
     seed: int = 0,
 ) -> Graph:
-    """A public graph by name, checked byte for byte, with raw features.
+    """A public graph by name, checked byte for byte, with raw features; or a generated one, made anew.
 
     ``split``: ``public`` (20 training nodes a class, 500 validation, 1000 test), ``geom-gcn`` (ten folds of 48/32/20 percent),
-    ``official`` (ogbn-arxiv's own) or ``random`` (``per_class`` training nodes a class by ``seed``, then as in ``public``; see
-    :func:`random_split` for small graphs); by default the one that papers use for this graph.
+    ``official`` (ogbn-arxiv's own), ``stratified`` (a generated graph's own) or ``random`` (``per_class`` training nodes a class by
+    ``seed``, then as in ``public``; see :func:`random_split` for small graphs); by default the one that papers use for this graph.
     ``data_dir``: a folder in PyG's layout, never written to; else ``$EVERYNODE_DATA``; else a cache folder, into which missing files
     are downloaded. Citeseer comes with the package.
 
@@ -37,6 +38,14 @@ def load(
     """
     entry, split = choose(name, split)
     root = Root.find(data_dir)
+    if entry.size is not None:
+        if directed:
+            raise UsageError(f"Graph {name!r} is made without directions: leave out --directed (directed=True).")
+        try:
+            made = synthetic.generate(*entry.size)
+        except MemoryError:
+            raise UsageError(f"Graph {name!r} does not fit into memory: choose a smaller one.") from None
+        return made.with_splits([random_split(made.labels, per_class, seed=seed)]) if split == "random" else made
     raw = _read(entry, root)
     if split == "random":
         splits = [random_split(torch.from_numpy(raw.labels), per_class, seed=seed)]
@@ -68,13 +77,16 @@ def _content(entry: Entry) -> set[str]:
 def _read(entry: Entry, root: Root) -> Raw:
     if is_bundled(entry, root):
         return bundle.read()
-    files = {path: root.read(path, url, entry.no_download) for path, url in entry.files("random").items()}
     where = str(root.folder / entry.folder)
+    if is_unpacked(entry, root):
+        return ogb.read({part: root.read(path, None, UNPACK) for part, path in zip(OGB_FILES, entry.unpacked(), strict=True)}, where)
+    files = {path: root.read(path, url, entry.no_download) for path, url in entry.files("random").items()}
     if entry.format == "planetoid":
         stem = f"ind.{entry.stem}"
         return planetoid.read({part: files[f"{entry.folder}/{stem}.{part}"] for part in PLANETOID_PARTS}, f"{where}/{stem}")
     if entry.format == "ogb":
-        return ogb.read({part: files[f"{entry.folder}/{part}"] for part in OGB_FILES}, where)
+        (archive,) = files.values()
+        return ogb.read(ogb.unpack(archive, f"{where}/{entry.stem}.zip"), where)
     paths = (str(root.folder / entry.nodes_file), str(root.folder / entry.edges_file))
     return geom_gcn.read(files[entry.nodes_file], files[entry.edges_file], *paths, listed=entry.format == "geom-gcn-listed")
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from everynode.data.files import Root, digests
@@ -15,7 +16,7 @@ from everynode.errors import UsageError, unknown
 
 #: The eight files of a Planetoid graph, by the ends of their names.
 PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-#: The six files, below the graph's folder.
+#: The six files of a graph of OGB, in its archive and below its folder once that is unpacked.
 OGB_FILES = (
     "raw/edge.csv.gz",
     "raw/node-feat.csv.gz",
@@ -27,8 +28,15 @@ OGB_FILES = (
 
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn"
+_OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
 #: How many folds Geom-GCN's splits have.
 FOLDS = 10
+#: What to do about a file that is missing where others of the archive are.
+UNPACK = "unpack OGB's archive again."
+#: Raised whenever :func:`everynode.data.generate` makes another graph of the same arguments.
+GENERATOR = 2
+#: What a person has to be told of every number that was got on a generated graph.
+STAND_IN = "A generated stand-in, not real data: a score on it is no score on ogbn-arxiv, nor on anything else."
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Entry:
 
     name: str
     #: Which reader understands its files.
-    format: Literal["planetoid", "geom-gcn", "geom-gcn-listed", "ogb"]
+    format: Literal["planetoid", "geom-gcn", "geom-gcn-listed", "ogb", "generated"]
     #: The folder of its files below the root, as PyG lays them out.
     folder: str
     #: What it is called in file names and in the public repositories.
@@ -53,6 +61,8 @@ class Entry:
     revision: str = "master"
     #: How to get the files when they cannot be downloaded; empty when they can.
     no_download: str = ""
+    #: Of a generated graph: how many nodes, edges, features and classes to make.
+    size: tuple[int, int, int, int] | None = None
 
     @property
     def nodes_file(self) -> str:
@@ -66,8 +76,10 @@ class Entry:
 
     def files(self, split: str) -> dict[str, str | None]:
         """Every file that loading with this split reads, below the root, and its public address (None: not to be downloaded)."""
+        if self.format == "generated":
+            return {}
         if self.format == "ogb":
-            return {f"{self.folder}/{name}": None for name in OGB_FILES}
+            return {f"{self.folder}/{self.stem}.zip": f"{_OGB}/{self.stem}.zip"}
         geom_gcn_url = f"{_GEOM_GCN}/{self.revision}"
         if self.format == "planetoid":
             wanted = {f"{self.folder}/ind.{self.stem}.{part}": f"{_PLANETOID}/ind.{self.stem}.{part}" for part in PLANETOID_PARTS}
@@ -81,13 +93,17 @@ class Entry:
     def digest(self, split: str, root: Root) -> str:
         """A SHA-256 over the public files' digests: which data this is, known without reading it (a reader refuses any other bytes).
 
-        Files without a known digest (ogbn-arxiv's) are read.
+        OGB's files once somebody has unpacked them have no known digests, and are read.
         """
-        sha = hashlib.sha256(self.name.encode())
-        for path in sorted(self.files(split)):
+        sha = hashlib.sha256(f"{self.name} {GENERATOR}".encode() if self.size else self.name.encode())
+        for path in self.unpacked() if is_unpacked(self, root) else sorted(self.files(split)):
             known = digests().get(path)
-            sha.update((known or hashlib.sha256(root.read(path, None, self.no_download)).hexdigest()).encode())
+            sha.update((known or hashlib.sha256(root.read(path, None, UNPACK)).hexdigest()).encode())
         return sha.hexdigest()
+
+    def unpacked(self) -> list[str]:
+        """The files of OGB's archive, below the root, once somebody has unpacked it there."""
+        return [f"{self.folder}/{name}" for name in OGB_FILES] if self.format == "ogb" else []
 
     def folds(self) -> list[str]:
         """The files of the ten folds, below the root."""
@@ -128,30 +144,56 @@ _ENTRIES = (
     ),
     Entry("texas", "geom-gcn", "texas/raw", "texas", _TEN, "Web pages of a university, 5 classes.", f"One class has one node. {_SMALL}"),
     Entry("wisconsin", "geom-gcn", "wisconsin/raw", "wisconsin", _TEN, "Web pages of a university, 5 classes.", _SMALL),
+    Entry("ogbn-arxiv", "ogb", "ogbn_arxiv", "arxiv", ("official", "random"), "arXiv papers that cite each other, 40 subjects."),
     Entry(
-        "ogbn-arxiv", "ogb", "ogbn_arxiv", "arxiv", ("official", "random"), "arXiv papers that cite each other, 40 subjects.",
-        no_download="unpack OGB's arxiv.zip (ogb.stanford.edu) so that ogbn_arxiv/raw/edge.csv.gz and ogbn_arxiv/split/time/train.csv.gz "
-        "lie in the data folder.",
+        "generated", "generated", "", "", ("stratified", "random"),
+        "Made at need, as large as ogbn-arxiv; generated-1000x5000 (nodes, edges), generated-1000x5000x32x8 (features, classes) too.",
+        STAND_IN, size=(169_343, 1_166_243, 128, 40),
     ),
 )  # fmt: skip
 #: The named graphs by name.
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
+def find(name: str) -> Entry:
+    """The entry of a graph.
+
+    >>> find("generated-1000x5000").size
+    (1000, 5000, 128, 40)
+    """
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    default = CATALOGUE["generated"]
+    if default.size and re.fullmatch(r"generated-\d+x\d+(x\d+x\d+)?", name):
+        given = [int(number) for number in name.partition("-")[2].split("x")]
+        nodes, edges, features, classes = (*given, *default.size[len(given) :])
+        return replace(default, name=name, size=(nodes, edges, features, classes))
+    unknown("graph", name, CATALOGUE)
+
+
 def choose(name: str, split: str | None) -> tuple[Entry, str]:
     """The entry of a graph, and its split: the given one, or by default the one that papers use."""
-    if name not in CATALOGUE:
-        unknown("graph", name, CATALOGUE)
-    entry = CATALOGUE[name]
+    entry = find(name)
     if split is not None and split not in entry.splits:
         raise UsageError(f"Graph {name!r} has no split {split!r}. Choose from: {', '.join(entry.splits)}.")
     return entry, split or entry.splits[0]
+
+
+def is_generated(name: str) -> bool:
+    """Whether a graph is a generated stand-in, of which every output has to say so.
+
+    >>> is_generated("generated-1000x5000"), is_generated("cora")
+    (True, False)
+    """
+    return name.partition("-")[0] == "generated"
 
 
 def is_present(name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None) -> bool:
     """Whether :func:`everynode.load` can do without a download."""
     entry, split = choose(name, split)
     root = Root.find(data_dir)
+    if is_unpacked(entry, root):
+        return all(root.has(path) for path in entry.unpacked())
     wanted = entry.folds() if is_bundled(entry, root) and split == "geom-gcn" else entry.files(split)
     return (is_bundled(entry, root) and split != "geom-gcn") or all(root.has(path) for path in wanted)
 
@@ -159,3 +201,8 @@ def is_present(name: str, split: str | None = None, *, data_dir: str | os.PathLi
 def is_bundled(entry: Entry, root: Root) -> bool:
     """Whether the package's own copy is to be used: it is, unless the folder has the original files."""
     return entry.name == "citeseer" and not any(root.has(path) for path in entry.files("public"))
+
+
+def is_unpacked(entry: Entry, root: Root) -> bool:
+    """Whether somebody has unpacked OGB's archive there: then its files are read, whole archive or not."""
+    return any(root.has(path) for path in entry.unpacked())

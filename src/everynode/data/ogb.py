@@ -1,4 +1,4 @@
-"""The Open Graph Benchmark's raw layout for node classification (Hu et al., 2020), as ``arxiv.zip`` unpacks.
+"""The Open Graph Benchmark's raw layout for node classification (Hu et al., 2020), in ``arxiv.zip`` and as that unpacks.
 
 Read directly: the ``ogb`` package asks questions on stdin and fails with recent torch. ``raw/edge.csv.gz`` (source, target),
 ``raw/node-feat.csv.gz``, ``raw/node-label.csv.gz``, ``split/time/{train,valid,test}.csv.gz`` (node numbers); no headings.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import warnings
+import zipfile
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +38,18 @@ def read(files: Mapping[str, bytes], where: str) -> Raw:
     parts = [torch.from_numpy(np.sort(_whole(table[name].ravel(), f"{where}/{name}"))) for name in OGB_FILES[3:]]
     arcs = _whole(edges.reshape(-1, 2), f"{where}/raw/edge.csv.gz").T
     return Raw(features, np.ascontiguousarray(arcs), labels, int(labels.max(initial=-1)) + 1, Split(*parts))
+
+
+def unpack(archive: bytes, where: str) -> dict[str, bytes]:
+    """The six files out of OGB's archive, in which they lie below one folder."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            inside = {name.partition("/")[2]: name for name in opened.namelist()}
+            return {name: opened.read(inside[name]) for name in OGB_FILES}
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise DataError(f"{where} is damaged ({error}): fetch it again.") from error
+    except KeyError as error:
+        raise DataError(f"{where} does not hold {error.args[0]}: fetch it again.") from error
 
 
 def _table(content: bytes, where: str, dtype: type) -> npt.NDArray[Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from everynode.data.entries import CATALOGUE, is_present
+from everynode.data.entries import STAND_IN, is_generated, is_present
+from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
-from everynode.settings import Settings, read_preset
+from everynode.settings import NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -23,6 +25,8 @@ BACKBONES = ("gcn", "gat", "gcnii")
 NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
 #: For ablations in which the paper does not say how deep GCNII is: 64 layers, its best, would take days on a laptop.
 SHALLOW: dict[str, tuple[tuple[str, Any], ...]] = {"gcn": (), "gat": (), "gcnii": (("layers", 8),)}
+#: The graph that generated ones may stand in for.
+REAL = "ogbn-arxiv"
 #: The file that papers before 2022 called Cornell.
 PAPERS_CORNELL = "cornell-legacy"
 
@@ -53,20 +57,22 @@ class Cell:
     def runs(self, preset: str, over: Over, count: int, root: Root) -> list[Run]:
         """The cell's runs."""
         digest = _digest(self.dataset, self.split, root)
-        settings = Settings.preset(preset, graph=self.dataset, split=self.split, backbone=self.backbone, **dict(self.changes))
+        settings = Settings.preset(
+            preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
+        )
         chosen = settings.for_objective(self.objective)
         made = []
         for i in range(1 if over == "once" else count):
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
-            made.append(Run(self.dataset, digest, self.split, fold, seed, preset, self.objective, chosen, *drawn, self.task))
+            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, self.objective, chosen, *drawn, self.task))
         return made
 
 
 @cache
 def _digest(dataset: str, split: str, root: Root) -> str:
-    return CATALOGUE[dataset].digest(split, root)
+    return find_graph(dataset).digest(split, root)
 
 
 @dataclass(frozen=True)
@@ -92,18 +98,32 @@ class Experiment:
     digits: int = 1
 
     def plan(self, preset: str, count: int | None, root: Root) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
-        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason."""
+        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
+
+        A cell for which the preset has no settings has no runs.
+        """
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
         for cell in self.cells():
-            entry = CATALOGUE[cell.dataset]
+            entry = find_graph(cell.dataset)
             if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
                 plan[cell] = cell.runs(preset, self.over, count or self.count, root)
-            except DataError:  # a digest that is not known beforehand, of files that are missing
+            except (NoSettings, DataError):  # ... or a digest that is not known beforehand, of files that are missing
                 plan[cell] = []
         return plan, missing
+
+    def on_stand_in(self, graph: str) -> Experiment:
+        """The same on a generated graph instead of ogbn-arxiv: without a number of the paper, and nowhere called ogbn-arxiv."""
+        if not is_generated(graph):
+            raise UsageError(f"A stand-in is a generated graph, such as generated or generated-1000x5000. Got {graph!r}.")
+        if any(cell.dataset != REAL for cell in self.cells()):
+            raise UsageError(f"--stand-in is for experiments on {REAL} alone, such as arxiv; {self.id} is on other graphs.")
+        split = find_graph(graph).splits[0]
+        moved = [replace(cell, column=graph, dataset=graph, split=split, published=None) for cell in self.cells()]
+        name, title = f"{self.id}-stand-in", f"Stand-in for {REAL}"
+        return replace(self, id=name, title=title, reference=STAND_IN, about=STAND_IN, cells=lambda: moved)
 
 
 def published(*path: str) -> float | None:

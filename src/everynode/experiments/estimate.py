@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from everynode.data.entries import find
 from everynode.experiments.run import Run
 
 #: Nodes, edges, non-zero features and classes of the named graphs.
@@ -37,7 +38,7 @@ EPOCHS = 350
 
 def seconds_per_epoch(run: Run) -> float:
     """By the model, on the machine on which it was made."""
-    n, m, nonzeros, k = SIZES[run.dataset]
+    n, m, nonzeros, k = SIZES.get(run.dataset) or _size_of_generated(run.dataset)
     s = run.settings
     c, layers = s.channels, s.layers
     product = n * c * c * (2 if s.backbone == "gat" else 1) + 2 * (2 * m + n) * c * (2 if s.backbone == "gat" else 1)
@@ -50,6 +51,13 @@ def seconds_per_epoch(run: Run) -> float:
         sweeps += 10.0 * share / s.cvg_every
         operations += (120 + 40 * layers) // s.cvg_every
     return PER_FLOP * forward * sweeps + PER_OPERATION * operations
+
+
+def _size_of_generated(name: str) -> tuple[int, int, int, int]:
+    size = find(name).size
+    assert size is not None  # every other graph of the catalogue is in the table
+    nodes, edges, features, classes = size
+    return nodes, edges, nodes * features, classes
 
 
 def machine_factor() -> float:

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from importlib.metadata import version as installed
 from typing import Any, Literal
 
+from everynode.data.entries import STAND_IN, is_generated
 from everynode.settings import Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
@@ -63,7 +64,7 @@ class Run:
         return hashlib.sha256(self.specification.encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """The fields by which people look for a run, at the head of its record."""
+        """The fields by which people look for a run, at the head of its record; of a generated graph it says that it is one."""
         return {
             "dataset": self.dataset,
             "backbone": self.settings.backbone,
@@ -76,6 +77,7 @@ class Run:
             "fold": self.fold,
             "seed": self.seed,
             "task": self.task,
+            **({"stand_in": STAND_IN} if is_generated(self.dataset) else {}),
         }
 
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everynode.data import load
+from everynode.data import load, random_split
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
 from everynode.experiments.tasks import Result, carry_out
 from everynode.graph import Graph
-from everynode.training.many import run_many
+from everynode.training.many import Engine, run_many
 
 #: Seconds between two looks at runs that another process is doing.
 POLL = 0.5
@@ -24,11 +24,13 @@ OnRecord = Callable[[Run, dict[str, Any], bool], None]
 
 
 class Graphs:
-    """The graphs of runs by what a run says of them. What is loaded before workers are forked is shared between them."""
+    """The graphs of runs by what a run says of them. What is loaded before workers start is shared with them, and they need no files."""
 
     def __init__(self, data_dir: str | os.PathLike[str] | None = None):
         self.data_dir = data_dir
         self._fixed: dict[tuple[Any, ...], Graph] = {}
+        #: Of each graph with random splits: one with some split, from which the others are made.
+        self._bases: dict[tuple[Any, ...], Graph] = {}
         self._random: dict[tuple[Any, ...], Graph] = {}
 
     def add(self, run: Run, graph: Graph) -> None:
@@ -38,20 +40,35 @@ class Graphs:
     def prepare(self, runs: Sequence[Run]) -> None:
         """Load what several runs will need."""
         for run in runs:
-            if run.split != "random":
+            if self._source(run) in self._fixed:
+                continue
+            if run.split == "random":
+                self._base(run)
+            else:
                 self.of(run)
 
     def of(self, run: Run) -> Graph:
         """The graph of a run."""
         source = self._source(run)
-        kept = self._random if run.split == "random" else self._fixed
-        if source not in self._fixed and source not in kept:
-            if kept is self._random:
-                while len(kept) >= KEPT:
-                    kept.pop(next(iter(kept)))
-            drawn = {} if run.per_class is None or run.split_seed is None else {"per_class": run.per_class, "seed": run.split_seed}
-            kept[source] = load(run.dataset, run.split, data_dir=self.data_dir, directed=run.directed, **drawn)
-        return self._fixed.get(source) or kept[source]
+        if source in self._fixed:
+            return self._fixed[source]
+        if run.split != "random":
+            self._fixed[source] = load(run.dataset, run.split, data_dir=self.data_dir, directed=run.directed)
+            return self._fixed[source]
+        if source not in self._random:
+            while len(self._random) >= KEPT:
+                self._random.pop(next(iter(self._random)))
+            assert run.per_class is not None  # every run with a random split says how it is drawn
+            assert run.split_seed is not None
+            base = self._base(run)
+            self._random[source] = base.with_splits([random_split(base.labels, run.per_class, seed=run.split_seed)])
+        return self._random[source]
+
+    def _base(self, run: Run) -> Graph:
+        key = run.dataset, run.directed
+        if key not in self._bases:
+            self._bases[key] = load(run.dataset, "random", data_dir=self.data_dir, directed=run.directed)
+        return self._bases[key]
 
     @staticmethod
     def _source(run: Run) -> tuple[Any, ...]:
@@ -64,9 +81,10 @@ def do_runs(
     store: Store,
     *,
     workers: int | None = None,
+    engine: Engine = run_many,
     on_record: OnRecord = lambda run, record, fresh: None,
 ) -> list[dict[str, Any]]:
-    """The records of the runs, in their order: from the store where they are, else carried out and stored one by one.
+    """The records of the runs, in their order: from the store where they are, else carried out by the engine and stored one by one.
 
     Another process may work on the same store: what it is doing is waited for, and taken over if it dies.
     """
@@ -95,7 +113,7 @@ def do_runs(
     try:
         while left:
             fresh = False
-            for run, result in run_many(_work, ours(), graphs, workers=workers, at_most=len(left)):
+            for run, result in engine(_work, ours(), graphs, workers=workers, at_most=len(left)):
                 store.put(run.specification, result.record, result.cost, result.curve)
                 found[run.key] = store.get(run.key) or {}
                 on_record(run, found[run.key], True)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import time
-import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from everynode.errors import DataError
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: there two processes on one store may do the same run
-    fcntl = None  # type: ignore[assignment]
+from everynode.experiments.owner import Owner, lives
 
 #: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
@@ -47,13 +41,12 @@ class Store:
     """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched.
 
     A process that is about to do a run claims it, so that another process on the same store does not do it too. A claim ends with its
-    owner: each owner holds the lock of a file beside the store, and the system lets go of it however the process ends.
+    owner: see :class:`~everynode.experiments.owner.Owner`.
     """
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
         self.path = Path(path)
-        self._owner = ""
-        self._lock: IO[str] | None = None
+        self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
             raise DataError(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
         with self._connect() as connection:
@@ -158,48 +151,24 @@ class Store:
 
     def claim(self, key: str) -> bool:
         """Whether the run is this process's to do: nobody has done it, and nobody who still lives is doing it."""
-        self._make_owner()
+        self._owner = self._owner or Owner(self.path)
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
             if connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
                 return False
             row = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
-            if row and row[0] != self._owner and self._lives(row[0]):
+            if row and row[0] != self._owner.name and lives(self.path, row[0]):
                 return False
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner))
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner.name))
         return True
 
     def close(self) -> None:
         """Give up what this process has claimed and not done."""
-        if self._lock is not None:
+        if self._owner is not None:
             with self._connect() as connection:
-                connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
-            self._lock.close()
-            self._lock_file(self._owner).unlink(missing_ok=True)
-            self._lock = None
-
-    def _make_owner(self) -> None:
-        if self._lock is None:
-            self._owner = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
-            self._lock = self._lock_file(self._owner).open("w")
-            if fcntl:
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
-
-    def _lock_file(self, owner: str) -> Path:
-        return self.path.with_name(f"{self.path.name}.{owner}.lock")
-
-    def _lives(self, owner: str) -> bool:
-        path = self._lock_file(owner)
-        try:
-            with path.open("r+") as file:
-                if fcntl:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        path.unlink(missing_ok=True)
-        return False
+                connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
+            self._owner.close()
+            self._owner = None
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:

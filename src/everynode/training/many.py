@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -22,6 +22,22 @@ from everynode.machine import cores
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 _shared: Any = None
+
+
+class Engine(Protocol):
+    """What does many jobs: :func:`run_many` on this machine, :func:`everynode.training.ray_engine.run_on_ray` on several."""
+
+    def __call__(
+        self,
+        work: Callable[[Job, Any], Result],
+        jobs: Iterable[Job],
+        shared: Any,
+        *,
+        workers: int | None = None,
+        at_most: int | None = None,
+    ) -> Iterator[tuple[Job, Result]]:
+        """``work(job, shared)`` for every job, each once; (job, result) in the order in which they end."""
+        ...
 
 
 def run_many(

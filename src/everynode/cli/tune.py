@@ -1,0 +1,200 @@
+"""``everynode tune``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
+from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    from everynode.experiments.journal import Journal
+    from everynode.experiments.study import Study
+
+
+def tune(
+    name: str,
+    /,
+    *,
+    model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
+    data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    trials: int = 50,
+    seeds: int = 3,
+    folds: int | None = None,
+    workers: int | None = None,
+    space: Path | None = None,
+    start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
+    out: Path = Path("runs"),
+    export: Path | None = None,
+    json_output: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> int:
+    """Find settings for a graph, a backbone and an objective, on validation nodes only: test nodes are never looked at.
+
+    The study is kept in --out: interrupted, or killed, the same command goes on; with more --trials it goes further; and several such
+    commands at once share the work. Give cross-entropy (--objective ce) as many trials as the objective that it is compared with.
+    A setting that is given by a flag is not searched.
+
+    Parameters
+    ----------
+    name
+        A graph of `everynode data list`.
+    trials
+        How many settings are tried in all, those of earlier calls included.
+    seeds
+        How many runs judge a trial; bad trials are given up after the first ones.
+    folds
+        Instead of several seeds on one fold: one seed on each of the first so many folds.
+    workers
+        How many processes; default: one per core.
+    space
+        A TOML file like everynode's presets/search.toml: what a new study searches instead.
+    start_from
+        Presets (.toml files) that a new study tries first, besides everynode's own.
+    out
+        The folder of the studies.
+    export
+        Put the best settings into this file, which --preset then takes.
+    """
+    import torch
+
+    from everynode.experiments.journal import Journal
+    from everynode.experiments.tune import tune as do_trials
+    from everynode.experiments.tuned import merge, rows_of
+    from everynode.progress import Bar
+    from everynode.report.study import figure
+    from everynode.training.checkpoint import write_atomically
+
+    if trials < 1 or seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
+        raise UsageError("--trials, --seeds, --folds and --workers must be at least 1.")
+    if export:
+        _check_preset(export)
+    torch.set_num_threads(1)
+    graph, split = data.load(name)
+    if folds is not None and folds > len(graph.splits):
+        raise UsageError(
+            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
+        )
+    study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
+    journal = Journal(out / "tune" / f"{study.name}.journal", study)
+    if space and journal.study.space != study.space:
+        raise UsageError(f"{journal.path} was begun with another search space: move it away, or name another --out.")
+    done = len(journal.ended())
+    if done:
+        say(f"{done} trials are in {journal.path} already.", quiet)
+    if (journal.study.base, journal.study.space) != (study.base, study.space):
+        say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
+    try:
+        with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
+            bar.advance(_note(journal), to=done)
+            do_trials(journal, graph, trials, workers=workers, on_trial=lambda: bar.advance(_note(journal), to=len(journal.ended())))
+    except KeyboardInterrupt:
+        say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
+        return INTERRUPTED
+    result = _result(journal)
+    picture = journal.path.with_suffix(".svg")
+    write_atomically(picture, figure(journal, result["importance"]).encode())
+    say(f"The picture of the study is {picture}.", quiet)
+    if export:
+        write_atomically(export, merge(export, rows_of([journal])).encode())
+        say(f"The best settings are in {export}: take them with --preset {export}.", quiet)
+    if json_output:
+        print(json.dumps(result))
+    else:
+        _show(journal, result)
+    return 0
+
+
+def tune_export(folder: Path, file: Path, /, *, quiet: QuietFlag = False) -> int:
+    """Put the best settings of every study of a folder into a preset, and leave what else the preset has as it is.
+
+    Parameters
+    ----------
+    folder
+        The --out of `everynode tune`.
+    file
+        The preset (.toml), which --preset then takes; it need not be there yet.
+    """
+    from everynode.experiments.tuned import merge, rows_of, studies
+    from everynode.training.checkpoint import write_atomically
+
+    _check_preset(file)
+    rows = rows_of(studies(folder))
+    write_atomically(file, merge(file, rows).encode())
+    say(f"The best settings of {len(rows)} studies are in {file}.", quiet)
+    return 0
+
+
+def _check_preset(file: Path) -> None:
+    """Refuse a file that cannot become a preset before anything is tuned."""
+    from everynode.settings import tuned_rows
+
+    if file.suffix != ".toml":
+        raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
+    if file.exists():
+        tuned_rows(str(file))
+
+
+def _study(
+    name: str, split: str, model: ModelOptions, data: DataOptions, over: Literal["seeds", "folds"], count: int, space: Path | None,
+    start_from: Sequence[Path],
+) -> Study:  # fmt: skip
+    """The study that the flags describe."""
+    from everynode.data.entries import find
+    from everynode.data.files import Root
+    from everynode.experiments.study import Study, known_parameters, search_space
+    from everynode.settings import objective_name
+
+    objective = objective_name(model.objective)
+    searched = {key: choice for key, choice in search_space(model.backbone, objective, space).items() if key not in model.named}
+    known = known_parameters(searched, name, split, model.backbone, objective, start_from)
+    changes = model.named if model.preset == "default" else {"preset": Path(model.preset).name, **model.named}
+    if split == "random":
+        changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
+    if data.directed:
+        changes |= {"directed": True}
+    if space:
+        changes |= {"space": space.name}
+    digest = find(name).digest(split, Root.find(data.data_dir))
+    base = model.settings(name, split, objective)
+    return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)
+
+
+def _note(journal: Journal) -> str:
+    from everynode.experiments.run import short
+
+    best = journal.best()
+    return f"best {short(best.value)} (trial {best.number})" if best else ""
+
+
+def _result(journal: Journal) -> dict[str, Any]:
+    from everynode.experiments.tune import importance
+    from everynode.experiments.tuned import record
+
+    best, study = journal.best(), journal.study
+    assert best is not None
+    where = {"dataset": study.dataset, "split": study.split, "backbone": study.backbone, "objective": study.objective}
+    seconds = round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1)
+    return {**where, **record(journal), "seconds": seconds, "parameters": best.params, "importance": importance(journal)}
+
+
+def _show(journal: Journal, result: dict[str, Any]) -> None:
+    """The best settings, and how much each parameter mattered."""
+    from everynode.experiments.run import short
+    from everynode.report.text import count
+
+    study = journal.study
+    print(f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}: ", end="")
+    runs = count(study.count, study.over.removesuffix("s"))
+    print(f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s")
+    print(f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})")
+    for parameter in study.space:
+        value, weight = result["parameters"][parameter], result["importance"].get(parameter)
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+        print(f"  {parameter:13} {shown:>12}" + (f"   importance {weight:.2f} {'#' * round(20 * weight)}" if weight is not None else ""))

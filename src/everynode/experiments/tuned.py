@@ -1,0 +1,119 @@
+"""From studies to a preset: the best trial of each as TOML, with the record of the study it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from optuna.trial import TrialState
+
+from everynode.errors import DataError, UsageError
+from everynode.experiments.journal import Journal
+from everynode.experiments.study import FIRST_SEED, Study
+from everynode.settings import Place, tuned_rows
+
+HEADER = """\
+# Settings that `everynode tune` found on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE]; the table `study` below each is the
+# record of its study. Written by `everynode tune export`; not by hand.
+"""
+
+
+def studies(folder: Path) -> list[Journal]:
+    """The studies of an output folder that have a complete trial."""
+    found = [journal for path in sorted((folder / "tune").glob("*.journal")) if (journal := Journal(path)).best()]
+    if not found:
+        raise UsageError(f"There is no study with a complete trial in {folder / 'tune'}: run `everynode tune` with --out {folder} first.")
+    return found
+
+
+def rows_of(journals: Sequence[Journal]) -> dict[Place, dict[str, Any]]:
+    """A preset's row for each study."""
+    made: dict[Place, tuple[Path, dict[str, Any]]] = {}
+    for journal in journals:
+        study = journal.study
+        place = (study.split, study.dataset, study.backbone, study.objective)
+        if place in made:
+            both = f"{made[place][0]} and {journal.path}"
+            raise DataError(f"{both} are two studies for {' '.join(place)}, and a preset takes one: move the other away.")
+        made[place] = journal.path, _row(journal)
+    return {place: row for place, (_, row) in made.items()}
+
+
+def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
+    """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
+    before = tuned_rows(str(file)) if file.exists() else {}
+    return "\n".join([HEADER, *_lines(before | rows)])
+
+
+def _row(journal: Journal) -> dict[str, Any]:
+    """The best trial's settings, all of them, so that later defaults change nothing; and the study's record."""
+    best = journal.best()
+    assert best is not None
+    settings = {name: value for name, value in dataclasses.asdict(journal.study.settings(best.params)).items() if value is not None}
+    del settings["backbone"]
+    return {**settings, "study": record(journal)}
+
+
+def record(journal: Journal) -> dict[str, Any]:
+    """What a study did and found: nothing in it depends on when, or how quickly, it was done."""
+    study, best, ended = journal.study, journal.best(), journal.ended()
+    assert best is not None
+    return {
+        "graph_digest": study.graph_digest,
+        "trials": len(ended),
+        "pruned": sum(trial.state == TrialState.PRUNED for trial in ended),
+        study.over: study.count,
+        "first_seed": FIRST_SEED,
+        "searched": list(study.space),
+        "started_from": list(study.known),
+        "best_trial": best.number,
+        "val_accuracy": best.value,
+        "val_accuracies": best.user_attrs["accuracies"],
+        "val_loss": statistics.mean(best.user_attrs["losses"]),
+        "versions": ", ".join(f"{name} {version}" for name, version in sorted(study.versions.items())),
+        "command": command(study, len(ended)),
+    }
+
+
+def command(study: Study, trials: int) -> str:
+    """The command that does the study."""
+    flags = {"split": study.split, "backbone": study.backbone, "objective": study.objective, study.over: study.count, "trials": trials}
+    starts = dict.fromkeys(name.rpartition(" ")[0] for name in study.known if ".toml " in name)
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in (flags | study.changes).items()]
+    words += [f"--start-from {file}" for file in starts]
+    return " ".join(["everynode tune", study.dataset, *words]).replace(" True", "")
+
+
+def _lines(rows: dict[Place, dict[str, Any]]) -> Iterator[str]:
+    for place, row in sorted(rows.items()):
+        table = ".".join(_key(name) for name in place)
+        yield f"[{table}]"
+        yield from (f"{name} = {_value(value)}" for name, value in row.items() if not isinstance(value, dict))
+        for name, inner in row.items():
+            if isinstance(inner, dict):
+                yield f"[{table}.{_key(name)}]"
+                yield from (f"{key} = {_value(value)}" for key, value in inner.items())
+        yield ""
+
+
+def _key(name: str) -> str:
+    """A key of a TOML table.
+
+    >>> _key("geom-gcn"), _key("mi+tv")
+    ('geom-gcn', '"mi+tv"')
+    """
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else _value(name)
+
+
+def _value(value: Any) -> str:
+    """A value in TOML, which for text, numbers and lists of them is JSON.
+
+    >>> _value("raw"), _value(0.05), _value([1, 2]), _value(True)
+    ('"raw"', '0.05', '[1, 2]', 'true')
+    """
+    return "inf" if value == math.inf else json.dumps(value)

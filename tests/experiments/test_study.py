@@ -1,0 +1,128 @@
+"""What a study searches, where it starts, and what it is called."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everynode.backbones import BACKBONES
+from everynode.errors import DataError, UsageError
+from everynode.experiments.study import FIRST_SEED, Study, known_parameters, search_space, within
+from everynode.settings import TERMS, Settings, objective_name, read_preset
+
+OBJECTIVES = ["ce", "enc", *("+".join(some) for n in (1, 2) for some in combinations(TERMS, n))]
+SPACE = {"lr_oc": {"low": 0.001, "high": 0.1, "log": True}, "input": {"choices": ["row", "raw"]}}
+
+RANGE = "needs a low and a higher high (above 0 with log = true), or choices."
+
+
+def make(**changes: object) -> Study:
+    fields = {"over": "seeds", "count": 2, "base": Settings(channels=8, epochs=4), "space": SPACE} | changes
+    return Study("toy", "digest", "public", "gcn", "tv", **fields)
+
+
+# ---------------------------------------------------------------- the search space
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_may_choose_what_cross_entropy_may_choose_and_else_only_its_own_terms(backbone, objective):
+    common, whole = search_space(backbone, "ce"), search_space(backbone, objective)
+    assert {name: whole[name] for name in common} == common
+    of_terms = {name: term for term in TERMS for name in read_preset("search")["term"][term]}
+    assert {of_terms[name] for name in whole if name not in common} == set(
+        objective_name(objective).replace("enc", "mi+tv+cvg").split("+")
+    ) - {"ce"}
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_the_ends_of_every_range_are_legal_settings(backbone, end):
+    space = search_space(backbone, "enc+preg")
+    study = Study("cora", "", "public", backbone, "mi+tv+cvg+preg", "seeds", 3, Settings.preset(backbone=backbone), space)
+    chosen = {name: choice[end] if end in choice else choice["choices"][0 if end == "low" else -1] for name, choice in space.items()}
+    settings = study.settings(chosen)
+    assert {name: getattr(settings, name) for name in space} == chosen
+
+
+@given(st.floats(0, 100), st.integers(1, 80), st.sampled_from(["raw", "row", "standardised", "none"]))
+def test_whatever_a_preset_says_the_trial_is_within_the_space(tv, layers, gate):
+    space = search_space("gcnii", "tv")
+    found = within(space, Settings(backbone="gcnii", tv=tv, layers=layers, tv_gate=gate))
+    assert set(found) == set(space)
+    for name, choice in space.items():
+        assert found[name] in choice["choices"] if "choices" in choice else choice["low"] <= found[name] <= choice["high"]
+    assert abs(found["layers"] - layers) == min(abs(depth - layers) for depth in space["layers"]["choices"])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[all]\nlr = { low = 1.0, high = 2.0 }", "space.toml: lr is no setting, so it cannot be searched."),
+        ("[all]\nlr_oc = { low = 2.0, high = 1.0 }", f"space.toml: lr_oc {RANGE}"),
+        ("[all]\nlr_oc = { low = 2.0 }", f"space.toml: lr_oc {RANGE}"),
+        ('[all]\nlr_oc = { low = "a", high = "b" }', f"space.toml: lr_oc {RANGE}"),
+        ("[all]\nlr_oc = { low = 0, high = 1, log = true }", f"space.toml: lr_oc {RANGE}"),
+        ("[term.tv]\ninput = { choices = [] }", f"space.toml: input {RANGE}"),
+        ("[term.tv]\ninput = 3", f"space.toml: input {RANGE}"),
+        ("all = 3", "space.toml is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME]."),
+        (
+            "[term.mi]\nmi = { low = 0.1, high = 1.0 }",
+            "space.toml names nothing to search for gcn and tv: it needs [all], [backbone.gcn] or [term.*].",
+        ),
+    ],
+)
+def test_a_search_space_that_makes_no_sense_is_refused(tmp_path, monkeypatch, text, sentence):
+    monkeypatch.chdir(tmp_path)
+    Path("space.toml").write_text(text)
+    with pytest.raises(DataError) as refused:
+        search_space("gcn", "tv", Path("space.toml"))
+    assert str(refused.value) == sentence
+
+
+# ---------------------------------------------------------------- where it starts
+
+
+def test_a_study_starts_from_what_the_presets_say():
+    space = search_space("gcn", "tv")
+    known = known_parameters(space, "cora", "public", "gcn", "tv", [])
+    assert {"default", "paper"} <= set(known)
+    assert known["default"]["tv"] == Settings().tv
+    assert known["paper"]["lr_oc"] == 0.01
+    assert set(known["paper"]) == set(space)
+    assert set(known_parameters(space, "my own", "public", "gcn", "tv", [])) == {"default"}
+
+
+def test_a_study_starts_from_what_was_found_for_other_objectives(tmp_path):
+    file = tmp_path / "found.toml"
+    file.write_text("[public.cora.gcn.ce]\nlr_oc = 0.02\ntv = 0.0\n[public.cora.gcn.tv]\nlr_oc = 0.02\ntv = 0.0\n[public.cora.gat.ce]\n")
+    space = search_space("gcn", "tv")
+    known = known_parameters(space, "cora", "public", "gcn", "tv", [file])
+    assert known["found.toml ce"]["lr_oc"] == 0.02
+    assert known["found.toml ce"]["tv"] == space["tv"]["low"], "as near to none as the search goes"
+    assert "found.toml tv" not in known, "the same parameters are tried once"
+    with pytest.raises(UsageError, match="has no settings for gcnii on graph 'cora' with split 'public' to start from"):
+        known_parameters(space, "cora", "public", "gcnii", "tv", [file])
+
+
+# ---------------------------------------------------------------- the study
+
+
+def test_studies_that_differ_have_different_names():
+    made = [make(), make(count=3), make(over="folds"), make(changes={"channels": 8}), make(changes={"channels": 16})]
+    assert len({study.name for study in made}) == len(made)
+    assert make(changes={"b": 1, "a": 2}).name == make(changes={"a": 2, "b": 1}).name
+
+
+def test_the_runs_of_a_trial_are_none_of_those_that_are_reported():
+    assert make(count=3).runs == [(0, FIRST_SEED), (0, FIRST_SEED + 1), (0, FIRST_SEED + 2)]
+    assert make(over="folds").runs == [(0, FIRST_SEED), (1, FIRST_SEED)]
+
+
+def test_a_trials_numbers_can_be_printed():
+    settings = make().settings({"lr_oc": 0.0123456789, "tv": 2.0, "input": "row"})
+    assert (settings.lr_oc, settings.tv, settings.mi, settings.input) == (0.01235, 2.0, 0.0, "row")
