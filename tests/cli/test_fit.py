@@ -180,6 +180,13 @@ def test_what_is_wrong_is_said_in_a_sentence(call, own_files, words):
     assert done.stdout == "" or "column" in done.stdout  # what was understood may have been said before
 
 
+def test_a_refused_command_does_not_occupy_the_folder(call, own_files):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert call(*words, "--preset", "paper").returncode == 2
+    assert call(*words).returncode == 0
+
+
 # ---------------------------------------------------------------------- predict
 
 

@@ -55,6 +55,18 @@ def test_through_networkx(tmp_path, kind, directed):
     assert again.digest == found.digest
 
 
+def test_a_networkx_graph_with_attributes_of_any_kind():
+    graph = networkx.relabel_nodes(club(), {node: f"member {node}" for node in range(34)})
+    for node, number in zip(graph, range(34), strict=True):
+        graph.nodes[node]["colour"] = "red" if number % 3 else "blue"
+    found = en.read(graph, label="side")
+    assert found.node_ids[:2] == ("member 0", "member 1")
+    assert found.recipe.feature_names == ["age", "colour = blue", "colour = red"]
+    assert found.understood.weighted
+    with pytest.raises(DataError, match="0 nodes and 0 edges"):
+        en.read(networkx.Graph())
+
+
 def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):
     networkx.write_gexf(club(), tmp_path / "club.gexf")
     assert en.read(tmp_path / "club.gexf").num_classes == 0

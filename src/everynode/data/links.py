@@ -49,7 +49,7 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
         if unknown == "refuse":
             raise DataError(
                 f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given ({examples}): "
-                "add these nodes, name the right columns, or say that such edges be dropped (unknown='drop')."
+                "add these nodes, name the right columns, or drop such edges (unknown='drop', or --unknown drop)."
             )
         notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
     weight = None
@@ -73,7 +73,8 @@ def _weights(edges: Table, name: str) -> npt.NDArray[np.float64]:
         given = edges[name][int(wrong[0])].as_py()
         raise DataError(
             f"{edges.row(wrong[0])}, column {name!r} holds {'nothing' if given in (None, '') else repr(given)} "
-            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use no weights (weight='none')."
+            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use none "
+            "(weight='none', or --weight none)."
         )
     return weight
 

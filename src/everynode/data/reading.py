@@ -44,7 +44,8 @@ def read(
 ) -> Graph:
     """A graph from a table of nodes and a table of edges, from edges alone, or from one file that holds both.
 
-    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables. A path's ending tells its format, unless ``format`` does.
+    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables (``nodes`` alone also a NetworkX graph). A path's ending tells its
+    format, unless ``format`` does.
     ``id``, ``label``, ``split``, ``source``, ``target``, ``weight``: the columns; by default those with the usual names, else (id,
     source, target) the first ones. ``"none"``: there is no such column.
     ``features``: ``"all"`` other columns, or the names of some, as a list or with commas between; ``"zip:category"`` also says what
@@ -121,7 +122,7 @@ def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
 def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
     only = nodes if edges is None else edges if nodes is None else None
     if only is not None and format is None and is_whole(only):
-        return read_whole(Path(only), notes)
+        return read_whole(only, notes)
     if edges is None:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
     ties = open_table(edges, notes, edges=True, format=format)
