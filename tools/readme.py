@@ -124,16 +124,17 @@ def arxiv_table() -> str:
 
 
 def reading_table() -> str:
-    lines = ["| | files, MB | seconds | of a core | peak memory, GB |", "|---|---|---|---|---|"]
+    lines = ["| | files, MB | seconds of one core | by the clock | peak memory, GB |", "|---|---|---|---|---|"]
     found = result("read-million")
     for kind, r in found["rows"].items():
         for step, what in (("read", "read and sum up"), ("check", "`everynode.data.check`"), ("structure", "features from the structure")):
             if f"{step}_seconds" not in r:
                 continue
             size = f"{r['file_mb']:.0f}" if step == "read" else ""
-            times = f"{r[f'{step}_seconds']:.0f} | {r[f'{step}_cpu_seconds']:.0f}"
+            times = f"{r[f'{step}_cpu_seconds']:.0f} | {r[f'{step}_seconds']:.0f}"
             lines.append(f"| {kind}: {what} | {size} | {times} | {r[f'{step}_peak_gb']:.1f} |")
-    lines += ["", f"One thread; the load of the machine was {found['load'][0]:.0f} on {found['cores']} cores (`{found['command']}`)."]
+    load = f"the machine had {found['cores']} cores and a load of {found['load'][0]:.0f}, so the clock counts waiting too"
+    lines += ["", f"One thread; {load} (`{found['command']}`)."]
     return "\n".join(lines)
 
 
