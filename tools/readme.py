@@ -315,6 +315,69 @@ REPRODUCED = (
     "run-times",
 )  # fmt: skip
 
+
+def disk_table() -> str:
+    r = result("disk")
+    lines = ["| | seconds | peak of resident memory, GB |", "|---|---|---|"]
+    lines.append(f"| opening the graph | {r['opening_seconds']:.0f} | |")
+    lines.append(f"| an epoch: {r['steps']} steps, {r['seeds']:,} seeds | {r['epoch_seconds']:.0f} | {r['peak_gb_training']:.1f} |")
+    lines.append(f"| {r['val']:,} validation nodes, all their neighbours | {r['validation_seconds']:.0f} | {r['peak_gb']:.1f} |")
+    shape = f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features, GCN {r['layers']} x {r['channels']}"
+    lines += ["", f"{shape}, fan-out {listed(r['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores."]
+    return "\n".join(lines)
+
+
+def two_hosts_table() -> str:
+    r = result("two-hosts")
+    lost, again = r["host_lost"], r["again"]
+    told = "with the sentence" if lost["said"] else "without a sentence"
+    went_on = "went on" if again["went_on"] else "started over"
+    ended = f"ended after {again['epochs']} epochs, exit codes {listed(again['exit_codes'])}, in the folder {listed(again['files'])}"
+    return f"The first host ended {told}, exit code {lost['exit_codes'][0]}. The same command {went_on} and {ended}."
+
+
+def processes_table() -> str:
+    r = result("processes")
+    lines = ["| | seeds a second, each time | best, against one |", "|---|---|---|"]
+    names = {"alone": "one process", "together": "two that share every step", "apart": "two that know nothing of each other"}
+    for side, name in names.items():
+        rates = r["seeds_per_second"][side]
+        ratio = "" if side == "alone" else f"{r[f'{side}_to_alone']:.2f}x"
+        lines.append(f"| {name} | {', '.join(f'{rate:.0f}' for rate in rates)} | {ratio} |")
+    lines += [
+        "",
+        f"{r['size']} seeds a process, fan-out {listed(r['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores.",
+    ]
+    return "\n".join(lines)
+
+
+def minibatch_table() -> str:
+    r = result("minibatch")
+    lines = [
+        "| | steps | seconds a step | best validation accuracy | seconds to half a point below the whole graph's best | peak, GB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for side, name in (("whole", "the whole graph"), ("batches", f"batches of {r['setting']['size']}")):
+        found, reached = r["sides"][side], r["seconds_to_goal"][side]
+        best = f"{100 * r['best_val_accuracy'][side]:.2f}"
+        when = "not reached" if reached is None else f"{reached:.0f}"
+        lines.append(
+            f"| {name} | {found['curve'][-1]['steps']} | {found['seconds_per_step']:.2f} | {best} | {when} | {found['peak_gb']:.1f} |"
+        )
+    stock = result("arxiv-size")["rows"]
+    for objective in ("ce", "enc"):
+        row = stock[f"stock {objective}"]
+        told = ("", "not within 20 GB") if "failed" in row else (f"{row['seconds']:.2f}", f"{row['peak_gb']:.1f}")
+        lines.append(f"| stock PyG, the whole graph, {objective} | | {told[0]} | | | {told[1]} |")
+    setting = f"Fan-out {listed(r['setting']['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores."
+    lines += ["", f"{setting} Stock PyG's steps are those of `results/arxiv-size.json`."]
+    return "\n".join(lines)
+
+
+def listed(values: list[Any]) -> str:
+    return ", ".join(map(str, values))
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo_table, "results": results_table, "speed": speed_table, "verdicts": verdicts},
     "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
@@ -336,6 +399,12 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "same": same_table,
         "same-gat": same_gat_table,
         "numbers": numbers,
+    },
+    "docs/scale.md": {
+        "disk": disk_table,
+        "two-hosts": two_hosts_table,
+        "processes": processes_table,
+        "minibatch": minibatch_table,
     },
     "docs/scale-plan.md": {"cost": cost_table, "plan": plan_table},
 }

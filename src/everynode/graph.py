@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from everynode.errors import DataError, UsageError, unknown
+from everynode.neighbours import Neighbours
 from everynode.sparse import SparseMatrix
 from everynode.tidy import (
     UNLABELLED,
@@ -275,14 +276,7 @@ class Graph:
 
     def nodes(self, part: str, fold: int = 0) -> Tensor:
         """The *labelled* nodes of 'train', 'val' or 'test' in one fold; nodes of a split without a label count nowhere."""
-        if not self.splits:
-            raise DataError(f"Graph {self.name!r} has no split: give one with graph.with_splits(...).")
-        if not 0 <= fold < len(self.splits):
-            raise UsageError(f"Graph {self.name!r} has folds 0 to {len(self.splits) - 1}. Got fold {fold}.")
-        if part not in Split._fields:
-            unknown("part", part, Split._fields)
-        index: Tensor = getattr(self.splits[fold], part)
-        return index[self.labels[index] >= 0]
+        return labelled_nodes(self, part, fold)
 
     # ------------------------------------------------------------------ computed once
 
@@ -363,12 +357,7 @@ class Graph:
     @cached_property
     def row_normalised_features(self) -> SparseMatrix | Tensor:
         """Each node's features divided by their sum of absolute values (all-zero rows stay zero)."""
-        if isinstance(self.features, SparseMatrix):
-            pattern, values = self.features.pattern, self.features.values
-            total = values.new_zeros(self.num_nodes).index_add_(0, pattern.row, values.abs())
-            return SparseMatrix(pattern, values / torch.where(total > 0, total, 1)[pattern.row])
-        total = self.features.abs().sum(1, keepdim=True)
-        return self.features / torch.where(total > 0, total, 1)
+        return row_normalised(self.features)
 
     @cached_property
     def edge_homophily(self) -> float:
@@ -388,3 +377,38 @@ class Graph:
         count = torch.bincount(targets, minlength=self.num_nodes)
         agree = torch.zeros(self.num_nodes, dtype=torch.float64, device=same.device).index_add_(0, targets, same)
         return float((agree[count > 0] / count[count > 0]).mean())
+
+    # ------------------------------------------------------------------ a part at a time
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Every node's neighbours, for drawing some of them."""
+        edges, weight = self.undirected_edges
+        return Neighbours.of_edges(edges.cpu().numpy(), self.num_nodes, None if weight is None else weight.cpu().numpy())
+
+    def rows(self, nodes: np.ndarray) -> SparseMatrix | Tensor:
+        """The features of some nodes."""
+        index = torch.from_numpy(nodes)
+        return self.features.index_select(0, index) if isinstance(self.features, Tensor) else self.features.rows(index)[0]
+
+
+def row_normalised(features: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
+    """Each row divided by its sum of absolute values; all-zero rows stay zero."""
+    if isinstance(features, SparseMatrix):
+        pattern, values = features.pattern, features.values
+        total = values.new_zeros(features.shape[0]).index_add_(0, pattern.row, values.abs())
+        return SparseMatrix(pattern, values / torch.where(total > 0, total, 1)[pattern.row])
+    total = features.abs().sum(1, keepdim=True)
+    return features / torch.where(total > 0, total, 1)
+
+
+def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
+    """The labelled nodes of a part of a fold, of anything that has ``name``, ``labels`` and ``splits``."""
+    if not graph.splits:
+        raise DataError(f"Graph {graph.name!r} has no split: give one with graph.with_splits(...).")
+    if not 0 <= fold < len(graph.splits):
+        raise UsageError(f"Graph {graph.name!r} has folds 0 to {len(graph.splits) - 1}. Got fold {fold}.")
+    if part not in Split._fields:
+        unknown("part", part, Split._fields)
+    index: Tensor = getattr(graph.splits[fold], part)
+    return index[graph.labels[index] >= 0]

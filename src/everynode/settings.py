@@ -141,6 +141,38 @@ class Settings:
         return {name: getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True)
+class Batches:
+    """How a graph is trained on a part at a time."""
+
+    #: The seeds of a step: nodes whose own logits are computed. Training nodes are at most half of them, if other nodes count at all.
+    size: int
+    #: How many neighbours a node hears of in each layer, the last layer's first; -1 is all of them. One number is for every layer.
+    fan_out: tuple[int, ...] = (10,)
+    #: How many edges of each seed TV looks at; -1 is all of them.
+    tv_edges: int = 1
+    #: Take the seeds as whole clusters, of so many into which the graph is cut; None: at random.
+    clusters: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.size >= 2, "size", "Batches", ">= 2", self.size)
+        good = len(self.fan_out) > 0 and all(f >= 1 or f == -1 for f in self.fan_out)
+        require(good, "fan_out", "Batches", "numbers >= 1, or -1 for all neighbours", self.fan_out)
+        require(self.tv_edges >= 1 or self.tv_edges == -1, "tv_edges", "Batches", ">= 1, or -1 for all edges", self.tv_edges)
+        require(self.clusters is None or self.clusters >= 2, "clusters", "Batches", ">= 2", self.clusters)
+
+    def for_layers(self, layers: int) -> tuple[int, ...]:
+        """The fan-out of each layer, the last layer's first.
+
+        >>> Batches(1024, (15, 10)).for_layers(2), Batches(1024, (5,)).for_layers(3)
+        ((15, 10), (5, 5, 5))
+        """
+        if len(self.fan_out) == 1:
+            return self.fan_out * layers
+        require(len(self.fan_out) == layers, "fan_out", "Batches", f"one number, or one for each of the {layers} layers", self.fan_out)
+        return self.fan_out
+
+
 def parse_objective(objective: str) -> tuple[str, ...]:
     """The terms that an objective's name stands for, cross-entropy being always there.
 

@@ -18,7 +18,7 @@ from everynode.metrics import METRICS
 from everynode.objectives import cross_entropy
 from everynode.settings import Settings
 from everynode.training import Fitted, evaluate, fit
-from everynode.training.loop import build
+from everynode.training.whole import build
 
 QUICK = Settings(channels=8, epochs=12, patience=12)
 TERMS = ("mi", "tv", "cvg", "preg")
@@ -104,7 +104,7 @@ def scripted(graph, monkeypatch):
             network.register_forward_hook(answer)
             return network, *rest
 
-        monkeypatch.setattr("everynode.training.loop.build", build_with_hook)
+        monkeypatch.setattr("everynode.training.whole.build", build_with_hook)
         return fit(graph, dataclasses.replace(QUICK, epochs=len(answers), **options))
 
     return train

@@ -19,8 +19,9 @@ the way back together with the rest of the objective, for nothing. How S is made
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +60,15 @@ class Trace:
         return drop(active, p, level.pick(noise))
 
 
+class Shared(NamedTuple):
+    """How two halves are shared out among processes: each has some of their nodes."""
+
+    #: How many nodes (or how much weight) the halves have in all processes together; None: those at hand are all.
+    totals: tuple[float, float] | None = None
+    #: Makes a tensor, in place, the sum of those of all processes; None if there is one only.
+    add_up: Callable[[Tensor], object] | None = None
+
+
 class Curvature:
     """The sweeps through a network, along the values of its last training pass, over a receptive field."""
 
@@ -83,30 +93,29 @@ class Curvature:
         if any(layer.alpha for layer in self.layers):
             self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None) -> Tensor:
+    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None, shared: Shared | None = None) -> Tensor:
         """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
 
         ``labels``: those of the nodes in question; ``halves``: positions among these; ``weight``: of each class, None for all the same.
         """
         known = Known()
         with torch.no_grad():
-            value = self._sweep(labels, halves, weight, known)
+            value = self._sweep(labels, halves, weight, shared or Shared(), known)
         return known.function(value)
 
-    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, known: Known) -> Tensor:
+    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, shared: Shared, known: Known) -> Tensor:
         """The value of the cosine; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
-        for shares, half in zip(share, halves, strict=True):
-            if weight is None:
-                shares.index_fill_(0, half, 1.0 / len(half))
-            else:
-                own = weight[labels[half]]
-                shares[half, 0] = (own / own.sum()).to(shares.dtype)
+        for shares, half, total in zip(share, halves, shared.totals or (None, None), strict=True):
+            own = y.new_ones(len(half)) if weight is None else weight[labels[half]]
+            shares[half, 0] = (own / (own.sum() if total is None else total)).to(shares.dtype)
         residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
         top = share * residual  # 2 x n x k: the gradient at the logits
         both, gradients = self._nothing()
         downs = self._back(top, gradients)
+        if shared.add_up:
+            shared.add_up(both)
 
         # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1, and the same with 1 and 2 exchanged.
         (square_1, dot), (_, square_2) = (both @ both.T).tolist()

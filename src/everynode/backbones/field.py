@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from everynode.graph import Graph
-from everynode.sparse import Pattern, SparseMatrix
+from everynode.graph import Graph, row_normalised
+from everynode.sparse import Pattern, SparseMatrix, rows_of
 
 #: Nodes that make up more than this share of a graph are taken to be all of it: then there is nothing to pick and nothing to spread.
 ALL_ABOVE = 0.8
@@ -23,7 +25,7 @@ class Hop:
     are the nodes that the opening layer was applied to.
     """
 
-    def __init__(self, graph: Graph, sources: Tensor | None = None, targets: Tensor | None = None, origins: Tensor | None = None):
+    def __init__(self, graph: Graph | Block, sources: Tensor | None = None, targets: Tensor | None = None, origins: Tensor | None = None):
         self.graph, self.sources, self.nodes = graph, sources, targets
         #: Where the targets stand among the sources, and among the opening layer's nodes; None if they are the same.
         self.targets = _positions(targets, sources)
@@ -62,6 +64,10 @@ class Hop:
         assert self.origins is not None
         return choice(self.origins, self.total, self.graph.dtype)
 
+    def part(self, sources: Tensor | None, targets: Tensor | None, origins: Tensor | None) -> Hop:
+        """The same step to some targets only (None: to all of them)."""
+        return self if targets is None else Hop(self.graph, sources, targets, origins)
+
     def pick(self, values: Tensor) -> Tensor:
         """Of values for the entries of the graph's adjacency with self-loops, those of this step."""
         return values if self.nodes is None else values.index_select(0, self._part[1])
@@ -76,19 +82,72 @@ class Hop:
         return matrix if self.nodes is None else SparseMatrix(self._part[0], self.pick(matrix.values))
 
 
-class Level:
-    """The nodes between two steps of a receptive field: all of the graph's (None) or some."""
+class Block(Hop):
+    """One step of message passing in a batch, from its first n nodes to its first m.
 
-    def __init__(self, graph: Graph, nodes: Tensor | None):
-        self.graph, self.nodes = graph, nodes
+    The nodes of a batch are numbered in the order in which they were found: first those whose logits are asked for, then whatever else
+    the last layer sees, and so on. So a node has the same number before and after every step.
+    """
+
+    def __init__(self, looped_adjacency: SparseMatrix, scale: Tensor, dtype: torch.dtype):
+        """``looped_adjacency``: m x n, maybe drawn and weighted accordingly; ``scale``: :math:`1 / \\sqrt{d_i + 1}` of all nodes."""
+        targets, sources = looped_adjacency.shape
+        everyone = torch.arange(targets, device=scale.device)
+        self.graph, self.sources, self.nodes = self, None, None
+        self.targets = None if targets == sources else everyone
+        self.origins = None if targets == len(scale) else everyone
+        self.num_nodes: int = len(scale)
+        self.total = self.num_nodes
+        self.dtype, self.scale = dtype, scale
+        self.__dict__["looped_adjacency"] = looped_adjacency  # what a Hop would work out from its graph
+
+    @cached_property
+    def gcn_operator(self) -> SparseMatrix:
+        """The rows and columns of :math:`\\tilde P` with the degrees of the whole graph."""
+        looped = self.looped_adjacency
+        values = looped.values * self.scale[looped.pattern.row] * self.scale[looped.pattern.column]
+        return SparseMatrix(looped.pattern, values.to(self.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some nodes of a graph and all that their logits are made of. A network takes it in place of a graph, for these nodes' logits."""
+
+    #: Of all nodes that the opening layer is applied to; the nodes in question come first.
+    features: SparseMatrix | Tensor
+    #: One for each layer.
+    hops: tuple[Block, ...]
+    name: str
+
+    @property
+    def num_features(self) -> int:
+        """c_in."""
+        return self.features.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the features and of everything computed from them."""
+        return self.features.dtype
+
+    @cached_property
+    def row_normalised_features(self) -> SparseMatrix | Tensor:
+        """Each node's features divided by their sum of absolute values."""
+        return row_normalised(self.features)
+
+
+class Level:
+    """The nodes between two steps of a receptive field: all of the ``total`` there are (None) or some."""
+
+    def __init__(self, total: int, dtype: torch.dtype, nodes: Tensor | None):
+        self.total, self.dtype, self.nodes = total, dtype, nodes
 
     def __len__(self) -> int:
-        return self.graph.num_nodes if self.nodes is None else len(self.nodes)
+        return self.total if self.nodes is None else len(self.nodes)
 
     @cached_property
     def _choice(self) -> SparseMatrix:
         assert self.nodes is not None
-        return choice(self.nodes, self.graph.num_nodes, self.graph.dtype)
+        return choice(self.nodes, self.total, self.dtype)
 
     def pick(self, x: Tensor) -> Tensor:
         """Of one row for each node of the graph, those of these nodes."""
@@ -111,20 +170,29 @@ class Field:
     cost: float
 
     @classmethod
-    def of(cls, graph: Graph, nodes: Tensor, layers: int) -> Field:
+    def of(cls, graph: Graph, nodes: Tensor, layers: int) -> Self:
         """The field of ``nodes`` under ``layers`` layers of message passing."""
-        pattern = graph.looped_adjacency.pattern
+        return cls.within([Hop(graph)] * layers, nodes)
+
+    @classmethod
+    def within(cls, hops: Sequence[Hop], nodes: Tensor) -> Self:
+        """The field of some ``nodes`` under these steps, one for each layer."""
         reached: list[Tensor | None] = [nodes]
         last: Tensor | None = nodes
-        for _ in range(layers):
+        totals = [hops[-1].looped_adjacency.shape[0]]
+        for hop in reversed(hops):
+            pattern = hop.looped_adjacency.pattern
             if last is not None:
                 last = torch.unique(pattern.column[rows_of(pattern, last)[0]])
-                last = None if len(last) > ALL_ABOVE * graph.num_nodes else last
+                last = None if len(last) > ALL_ABOVE * pattern.shape[1] else last
             reached.append(last)
+            totals.append(pattern.shape[1])
         reached.reverse()
-        levels = tuple(Level(graph, part) for part in reached)
-        hops = tuple(Hop(graph, a, b, reached[0]) for a, b in pairwise(reached))
-        return cls(levels, hops, sum(len(level) for level in levels) / (max(graph.num_nodes, 1) * len(levels)))
+        totals.reverse()
+        dtype = hops[0].graph.dtype
+        levels = tuple(Level(total, dtype, part) for total, part in zip(totals, reached, strict=True))
+        parts = tuple(hop.part(a, b, reached[0]) for hop, (a, b) in zip(hops, pairwise(reached), strict=True))
+        return cls(levels, parts, sum(len(level) for level in levels) / max(sum(totals), 1))
 
 
 def _positions(nodes: Tensor | None, among: Tensor | None) -> Tensor | None:
@@ -138,12 +206,3 @@ def choice(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
     """The matrix that picks some rows out of ``total``."""
     pattern = Pattern(torch.arange(len(rows) + 1, device=rows.device), rows, (len(rows), total))
     return SparseMatrix(pattern, torch.ones(len(rows), dtype=dtype, device=rows.device))
-
-
-def rows_of(pattern: Pattern, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The entries of some rows of a pattern, and the row pointers of the pattern that has only these rows."""
-    start, end = pattern.crow[:-1].long()[rows], pattern.crow[1:].long()[rows]
-    counts = end - start
-    crow = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    entries = torch.arange(int(crow[-1]), device=rows.device) + torch.repeat_interleave(start - crow[:-1], counts)
-    return entries, crow

@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from everynode.backbones.curvature import Curvature, Trace
-from everynode.backbones.field import Field, Hop, rows_of
+from everynode.backbones.curvature import Curvature, Shared, Trace
+from everynode.backbones.field import Batch, Field, Hop
 from everynode.backbones.gat import GATLayer
 from everynode.backbones.gcn import GCNLayer
 from everynode.backbones.gcnii import GCNIILayer
 from everynode.backbones.layer import Layer, Step
-from everynode.errors import DataError, require, unknown
+from everynode.errors import DataError, UsageError, require, unknown
 from everynode.graph import Graph
-from everynode.sparse import Pattern, SparseMatrix, draw_noise, drop
+from everynode.sparse import SparseMatrix, draw_noise, drop
 
 Backbone = Literal["gcn", "gat", "gcnii"]
 BACKBONES: tuple[Backbone, ...] = ("gcn", "gat", "gcnii")
@@ -42,7 +42,7 @@ class Linear(nn.Module):
 class _View(NamedTuple):
     """What some nodes see of a graph: their receptive field, its features, and which of the graph's feature values these are."""
 
-    graph: Graph
+    graph: Graph | Batch
     nodes: Tensor
     field: Field
     features: SparseMatrix | Tensor
@@ -106,11 +106,14 @@ class Network(nn.Module):
             else:
                 self.layers.append(GCNIILayer(channels, position=position, alpha=gcnii_alpha, lam=gcnii_lambda))
         # The last training pass, its graph, and how often its logits had been written to when it ended.
-        self._last: tuple[Trace, Graph, int] | None = None
+        self._last: tuple[Trace, Graph | Batch, int] | None = None
         self._views: dict[int, _View] = {}
 
-    def forward(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
-        """The n x k logits of every node of the graph; or, in evaluation, those of ``nodes`` alone, from their receptive field."""
+    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
+        """The n x k logits of every node of the graph; or, in evaluation, those of ``nodes`` alone, from their receptive field.
+
+        Of a :class:`Batch`, the logits of the nodes that it was made for.
+        """
         if graph.num_features != self.num_features:
             raise DataError(
                 f"This network was made for {self.num_features} features a node, but graph {graph.name!r} has {graph.num_features}: "
@@ -125,12 +128,12 @@ class Network(nn.Module):
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:
                 return self._run(view.features, view.field.hops)
-        logits = self._train(graph) if self.training else self._run(self._features(graph), [Hop(graph)] * len(self.layers))
+        logits = self._train(graph) if self.training else self._run(self.features_of(graph), self._hops(graph))
         return logits if nodes is None else logits.index_select(0, nodes)
 
     def embed(self, graph: Graph) -> Tensor:
         """What goes into the closing layer, n x channels, without dropout: nodes that are alike lie close together."""
-        return self._embed(self._features(graph), [Hop(graph)] * len(self.layers))
+        return self._embed(self.features_of(graph), self._hops(graph))
 
     def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
         """The logits, without dropout."""
@@ -143,7 +146,7 @@ class Network(nn.Module):
             f = layer(f, f_0, hop)
         return f
 
-    def _train(self, graph: Graph) -> Tensor:
+    def _train(self, graph: Graph | Batch) -> Tensor:
         """The logits, with dropout; keeps what :meth:`gradient_cosine` may ask for."""
         dropouts: dict[int, tuple[float, Tensor]] = {}
 
@@ -154,13 +157,12 @@ class Network(nn.Module):
             dropouts[place] = p, draw_noise(x.shape, x)
             return drop(x, *dropouts[place])
 
-        features = self._features(graph)
+        features = self.features_of(graph)
         # On sparse features dropout touches the non-zeros only.
         features = dropout(features, 0) if isinstance(features, Tensor) else features.with_values(dropout(features.values, 0))
         f = f_0 = torch.relu_(self.opening(features))
-        hop = Hop(graph)
         steps: list[Step] = []
-        for place, layer in enumerate(self.layers, start=1):
+        for place, (layer, hop) in enumerate(zip(self.layers, self._hops(graph), strict=True), start=1):
             f = layer(dropout(f, place), f_0, hop, steps)
         last = dropout(f, len(steps) + 1)
         logits: Tensor = self.closing(last)
@@ -168,7 +170,13 @@ class Network(nn.Module):
         return logits
 
     def gradient_cosine(
-        self, logits: Tensor, nodes: Tensor, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None
+        self,
+        logits: Tensor,
+        nodes: Tensor,
+        labels: Tensor,
+        halves: tuple[Tensor, Tensor],
+        weight: Tensor | None = None,
+        shared: Shared | None = None,
     ) -> Tensor | None:
         """The cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
 
@@ -177,6 +185,9 @@ class Network(nn.Module):
         the nodes only, and by hand (:mod:`everynode.backbones.curvature`), which spares most of the price of cross-validating
         gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
         a parameter is frozen, or a module has hooks or a parametrisation: then there is only the long way.
+
+        ``shared``: the halves are shared out among processes, of which this one has some nodes. The value is then that of all of them,
+        and the gradients of all processes add up to its gradient.
         """
         parameters = list(self.parameters())
         if self._last is None or not all(p.requires_grad for p in parameters):
@@ -186,7 +197,7 @@ class Network(nn.Module):
             return None
         view = self._view(graph, nodes)
         features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
-        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, weight)
+        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, weight, shared)
 
     @property
     def stack(self) -> list[Layer]:
@@ -197,20 +208,30 @@ class Network(nn.Module):
         """The dropout of a place: 0 is the input, then each layer's, and the closing layer's last."""
         return self.dropout if place in (0, len(self.layers) + 1) else self.layer_dropout
 
-    def _view(self, graph: Graph, nodes: Tensor) -> _View:
+    def _hops(self, graph: Graph | Batch) -> Sequence[Hop]:
+        """The step of each layer."""
+        if isinstance(graph, Graph):
+            return [Hop(graph)] * len(self.layers)
+        if len(graph.hops) != len(self.layers):
+            raise UsageError(f"This network has {len(self.layers)} layers, but the batch was drawn for {len(graph.hops)}: draw as many.")
+        return graph.hops
+
+    def _view(self, graph: Graph | Batch, nodes: Tensor) -> _View:
         """What these nodes see of the graph, kept for the next time: training asks for the same nodes in every epoch."""
         view = self._views.get(id(nodes))
         if view is None or view.nodes is not nodes or view.graph is not graph:
-            field = Field.of(graph, nodes, len(self.layers))
-            view = _View(graph, nodes, field, *_restrict(self._features(graph), field.levels[0].nodes))
-            self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
+            field = Field.within(self._hops(graph), nodes)
+            view = _View(graph, nodes, field, *_restrict(self.features_of(graph), field.levels[0].nodes))
+            if isinstance(graph, Graph):  # a batch does not come again
+                self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
         return view
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and pickles: without the graphs that the views hold."""
         return {**super().__getstate__(), "_last": None, "_views": {}}
 
-    def _features(self, graph: Graph) -> SparseMatrix | Tensor:
+    def features_of(self, graph: Graph | Batch) -> SparseMatrix | Tensor:
+        """What the opening layer is applied to: the features as they are, or row-normalised."""
         return graph.row_normalised_features if self.input == "row" else graph.features
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
@@ -224,9 +245,7 @@ def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[Spa
         return features, None
     if isinstance(features, Tensor):
         return features[rows], rows
-    entries, crow = rows_of(features.pattern, rows)
-    pattern = Pattern(crow, features.pattern.col[entries], (len(rows), features.shape[1]))
-    return SparseMatrix(pattern, features.values[entries]), entries
+    return features.rows(rows)
 
 
 def _is_changed(module: nn.Module) -> bool:

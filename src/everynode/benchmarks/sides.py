@@ -19,7 +19,7 @@ from everynode.graph import Graph
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.loop import build, step, validate
+from everynode.training.whole import build, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}

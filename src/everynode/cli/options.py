@@ -14,9 +14,10 @@ from everynode.errors import UsageError, require
 from everynode.settings import Select
 
 if TYPE_CHECKING:
+    from everynode.disk import DiskGraph
     from everynode.experiments.run import Run
     from everynode.graph import Graph
-    from everynode.settings import Settings
+    from everynode.settings import Batches, Settings
     from everynode.training.many import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
@@ -42,6 +43,16 @@ class DataOptions:
     "Keep the direction of edges."
     device: str = "cpu"
     "cpu, cuda, ..."
+
+    def open(self, name: str) -> tuple[Graph | DiskGraph, str]:
+        """The graph of this name, or in this folder; and the name of its split."""
+        if not (Path(name) / "graph.json").is_file():
+            return self.load(name)
+        from everynode.disk import DiskGraph
+
+        if self != DataOptions():
+            raise UsageError(f"{name} is the folder of a graph, which has its own split: leave out --split, --directed and --device.")
+        return DiskGraph.open(name), "own"
 
     def load(self, name: str) -> tuple[Graph, str]:
         """The graph, and the name of its split."""
@@ -132,19 +143,54 @@ class ModelOptions:
 
         return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
 
-    def run(self, dataset: str, graph: Graph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str) -> Run:
+    def run(
+        self, dataset: str, graph: Graph | DiskGraph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str,
+        batches: Batches | None = None, processes: int = 1,
+    ) -> Run:  # fmt: skip
         """The run that these options describe."""
         from everynode.data.entries import find
         from everynode.data.files import Root
+        from everynode.disk import DiskGraph
         from everynode.experiments.run import Run
 
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
-        digest = find(dataset).digest(split, Root.find(data.data_dir))
+        digest = graph.digest if isinstance(graph, DiskGraph) else find(dataset).digest(split, Root.find(data.data_dir))
         chosen = self.settings(dataset, split, objective).for_objective(objective)
         preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
-        return Run(dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed)
+        return Run(
+            dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed,
+            batches=batches, processes=processes,
+        )  # fmt: skip
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class BatchOptions:
+    """Training on a part of the graph at a time."""
+
+    batch_size: int | None = None
+    "Nodes whose predictions a step is about (in each process); default: all nodes in every step."
+    fan_out: str = "10"
+    "How many neighbours a node hears of in each layer, the last layer's first: 15,10 or one number for all; 'all' is all of them."
+    tv_edges: int = 1
+    "How many edges of each of these nodes TV looks at."
+    clusters: int | None = None
+    "Take these nodes as whole clusters, of so many into which METIS cuts the graph; default: at random."
+
+    def batches(self) -> Batches | None:
+        """What the options say; None: no batches."""
+        from everynode.settings import Batches
+
+        if self.batch_size is None:
+            if self != BatchOptions():
+                raise UsageError("--fan-out, --tv-edges and --clusters are for batches: give --batch-size too.")
+            return None
+        words = [word.strip().replace("all", "-1") for word in self.fan_out.split(",")]
+        if not all(word.removeprefix("-").isdecimal() for word in words):
+            raise UsageError(f"--fan-out takes numbers such as 15,10, or 'all'. Got {self.fan_out!r}.")
+        return Batches(self.batch_size, tuple(int(word) for word in words), self.tv_edges, self.clusters)
 
 
 @Parameter(name="*")

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
+    from everynode.disk import DiskGraph
     from everynode.experiments.run import Run
+    from everynode.graph import Graph
+    from everynode.training.batches.ranks import Ranks
+
+#: The file that keeps the state of a training, in the model's folder.
+STATE = "training.safetensors"
 
 
 def train(
@@ -21,6 +27,7 @@ def train(
     *,
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    batch: BatchOptions = BatchOptions(),  # noqa: B008 - frozen
     fold: int = 0,
     seed: int = 0,
     out: Path | None = None,
@@ -31,10 +38,12 @@ def train(
 ) -> int:
     """Train one model on a named graph; say what it got and where it is saved.
 
+    With --batch-size it may be started as `torchrun --nproc-per-node 2 -m everynode train ...`: the processes share every step.
+
     Parameters
     ----------
     name
-        A graph of `everynode data list`.
+        A graph of `everynode data list`, or the folder of a graph on disk.
     fold
         Which fold, where the split has several.
     seed
@@ -48,37 +57,30 @@ def train(
     """
     import torch
 
-    from everynode.experiments import tasks
+    from everynode.disk import DiskGraph
     from everynode.experiments.run import short
-    from everynode.progress import Bar, describe
-    from everynode.training import save_model
+    from everynode.training.batches.ranks import how_many, joined
 
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
-    graph, split = data.load(name)
-    run = model.run(name, graph, split, data, fold=fold, seed=seed, objective=model.objective)
-    folder = out or Path("runs") / f"{name}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
-    finished = _prepare_folder(folder, run, resume)
-    if finished:
-        say(f"This run was finished before in {folder}; --no-resume trains again.", quiet)
-        record = finished
-    else:
-        state = folder / "training.safetensors"
-        if state.exists():
-            say(f"Going on from {state}.", quiet)
-        with Bar(f"{name} {run.settings.backbone} {model.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
-            fitted, result = tasks.train(run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state)
-        record = result.to_dict()
-        save_model(folder, fitted, {"run": record})
-        if fitted.interrupted:
-            say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.", quiet)
-        else:
-            state.unlink(missing_ok=True)
+    batches = batch.batches()
+    if batches is None and how_many() > 1:
+        raise UsageError("Several processes share the steps of training in batches: give --batch-size, or start one process.")
+    with joined() as ranks:
+        graph, split = data.open(name)
+        if batches is None and isinstance(graph, DiskGraph):
+            raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
+        called = graph.name if isinstance(graph, DiskGraph) else name
+        run = model.run(called, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size)
+        folder = out or Path("runs") / f"{called}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
+        if not ranks.first:
+            return _help(run, graph, folder, ranks)
+        record = _train(run, graph, folder, resume, quiet, ranks)
     if json_output:
         print(json.dumps(record))
     else:
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        print(f"{name}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
+        print(f"{called}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
         print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
@@ -88,12 +90,52 @@ def train(
     return INTERRUPTED if record["interrupted"] else 0
 
 
+def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet: bool, ranks: Ranks) -> dict[str, Any]:
+    """Train, or find that it was done before; the run's record."""
+    from everynode.experiments import tasks
+    from everynode.progress import Bar, describe
+    from everynode.training import save_model
+
+    finished: dict[str, Any] | None = {}
+    try:
+        finished = _prepare_folder(folder, run, resume)
+    finally:
+        ranks.any(finished is not None)  # the others wait for this in _help
+    if finished:
+        say(f"This run was finished before in {folder}; --no-resume trains again.", quiet)
+        return finished
+    state = folder / STATE
+    if state.exists():
+        say(f"Going on from {state}.", quiet)
+    with Bar(f"{run.dataset} {run.settings.backbone} {run.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
+        fitted, result = tasks.train(
+            run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state, ranks=ranks
+        )
+    record = result.to_dict()
+    save_model(folder, fitted, {"run": record})
+    if fitted.interrupted:
+        say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.", quiet)
+    else:
+        state.unlink(missing_ok=True)
+    return record
+
+
+def _help(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int:
+    """Share the steps of the first process, which prepares the folder, tells and writes."""
+    from everynode.training import fit
+
+    if ranks.any(False):  # it was done before, or there is something wrong with the folder
+        return 0
+    fitted = fit(graph, run.settings, fold=run.fold, seed=run.seed, checkpoint=folder / STATE, batches=run.batches, ranks=ranks)
+    return INTERRUPTED if fitted.interrupted else 0
+
+
 def _prepare_folder(folder: Path, run: Run, resume: bool) -> dict[str, Any] | None:
     """Make sure that the folder is this run's; its record if the run is finished there."""
     from everynode.errors import DataError
     from everynode.training.checkpoint import write_atomically
 
-    spec, card, state = folder / "run.json", folder / "model.json", folder / "training.safetensors"
+    spec, card, state = folder / "run.json", folder / "model.json", folder / STATE
     if folder.is_file():
         raise UsageError(f"{folder} is a file: give --out a folder.")
     if not resume:

@@ -12,7 +12,7 @@ from importlib.metadata import version as installed
 from typing import Any, Literal
 
 from everynode.data.entries import STAND_IN, is_generated
-from everynode.settings import Settings
+from everynode.settings import Batches, Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
@@ -48,6 +48,9 @@ class Run:
     #: ``train``; ``time`` its steps; ``describe`` the graph; a 2-D map of what it predicts (``tsne``), or of the input (``tsne-input``).
     task: Task = "train"
     versions: dict[str, str] = field(default_factory=versions, hash=False)
+    #: Training on a part of the graph at a time, by so many processes; None: on the whole graph.
+    batches: Batches | None = None
+    processes: int = 1
 
     @cached_property
     def specification(self) -> str:
@@ -56,6 +59,8 @@ class Run:
         for name, without in LATER.items():
             if said["settings"][name] == without:
                 del said["settings"][name]
+        if self.batches is None:  # likewise
+            del said["batches"], said["processes"]
         return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @cached_property

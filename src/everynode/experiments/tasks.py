@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from everynode import __version__
+from everynode.backbones import Network
+from everynode.disk import DiskGraph
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.experiments.run import Run, Task
 from everynode.graph import Graph
 from everynode.metrics import confusion, scores
 from everynode.training import Fitted, fit
-from everynode.training.loop import Report, build
+from everynode.training.batches.inference import infer
+from everynode.training.batches.ranks import Ranks
+from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
+from everynode.training.whole import build
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
@@ -55,21 +61,29 @@ def carry_out(run: Run, graph: Graph) -> Result:
         return Result({**run.describe(), "error": str(error), **_provenance(run)}, {})
 
 
-def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: Path | None = None) -> tuple[Fitted, Result]:
+def train(
+    run: Run, graph: Graph | DiskGraph, *, report: Report | None = None, checkpoint: Path | None = None, ranks: Ranks | None = None
+) -> tuple[Fitted, Result]:
     """Train, select the epoch on validation, and only then look at the test nodes.
 
     The one exception is the curve ``test_accuracy``, from which nothing is selected: it is kept to show, as a diagnostic that says so,
-    how much a choice of the epoch by test accuracy would have embellished the result.
+    how much a choice of the epoch by test accuracy would have embellished the result. Training in batches keeps no such curve: it would
+    cost more than the epochs.
     """
     forget_peak()
     test = graph.nodes("test", run.fold)
-    fitted = fit(graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, watch=test)
-    with torch.no_grad():
-        logits = fitted.network(graph)
+    fitted = fit(
+        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, watch=None if run.batches else test,
+        batches=run.batches, ranks=ranks,
+    )  # fmt: skip
+    nodes = {part: graph.nodes(part, run.fold) for part in ("val", "test")}
+    logits = dict(
+        zip(nodes, predict(fitted.network, graph, torch.cat(list(nodes.values()))).split([*map(len, nodes.values())]), strict=True)
+    )
     found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
-    for part in ("val", "test"):
-        nodes = graph.nodes(part, run.fold)
-        measured = scores(logits[nodes], graph.labels[nodes]) if len(nodes) else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
+    for part, of_part in logits.items():
+        labels = graph.labels[nodes[part]]
+        measured = scores(of_part, labels) if len(labels) else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
         found |= {f"{part}_{name}": value for name, value in measured.items()}
     found["val_accuracy"] = fitted.metrics["val_accuracy"]
     watched = fitted.history.get("test_accuracy", [])
@@ -81,9 +95,10 @@ def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: P
         **found,
         "test_oracle_accuracy": max(watched) if watched else None,
         "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*terms_of(run), "total")},
-        "confusion": confusion(logits[test], graph.labels[test]) if len(test) else None,
+        "confusion": confusion(logits["test"], graph.labels[test]) if len(test) else None,
         "interrupted": fitted.interrupted,
         "settings": dataclasses.asdict(run.settings),
+        **({"batches": dataclasses.asdict(run.batches), "processes": run.processes} if run.batches else {}),
         **_provenance(run),
     }
     cost = {
@@ -93,6 +108,14 @@ def train(run: Run, graph: Graph, *, report: Report | None = None, checkpoint: P
     }
     curve = {name: [float(f"{value:.{CURVE_DIGITS}g}") for value in values] for name, values in fitted.history.items()}
     return fitted, Result(record, cost, curve)
+
+
+def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
+    """The logits of some nodes: of a graph on disk a block at a time."""
+    if isinstance(graph, DiskGraph):
+        return infer(network, graph, nodes)
+    with torch.no_grad():
+        return network(graph)[nodes]
 
 
 def terms_of(run: Run) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -87,7 +87,7 @@ class TotalVariation(nn.Module):
     def by_class(self, log_y: Tensor) -> Tensor:
         """The term for the k x n log-probabilities, which other terms need too."""
         self._have(log_y.dtype)
-        return _TotalVariation.apply(log_y, self.operator)
+        return variation(log_y, self.operator)
 
     def edges(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The operator edge by edge, two columns each: the nodes of its two entries, and their values; without edges of factor 0."""
@@ -97,6 +97,12 @@ class TotalVariation(nn.Module):
     def _have(self, dtype: torch.dtype) -> None:
         if self.operator.dtype != dtype:
             self.operator = self.operator.to(dtype)
+
+
+def variation(log_y: Tensor, operator: SparseMatrix) -> Tensor:
+    """The sum of the absolute values of operator times predictions, for k x n log-probabilities."""
+    value: Tensor = _TotalVariation.apply(log_y, operator)
+    return value
 
 
 class _TotalVariation(torch.autograd.Function):
@@ -133,19 +139,36 @@ def _gradient_operator(graph: Graph, factor: Tensor | None) -> SparseMatrix:
 
 
 def _squared_feature_gradient(graph: Graph, gate: Gate, chunk: int = 65536) -> np.ndarray:
-    """:math:`\\|(\\nabla f^{in})_{ij}\\|_2^2` of every edge, in float64, a block of edges at a time."""
+    """:math:`\\|(\\nabla f^{in})_{ij}\\|_2^2` of every edge, in float64."""
     features = graph.row_normalised_features if gate == "row" else graph.features
-    x: Any = features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()
-    x = x.astype(np.float64)
-    if gate == "standardised":  # centring cancels in no difference of weighted features, but would make sparse features dense
-        mean = np.asarray(x.mean(axis=0)).ravel()
-        square = np.asarray((x.multiply(x) if scipy.sparse.issparse(x) else x * x).mean(axis=0)).ravel()
-        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-        x = x @ scipy.sparse.diags_array(scale) if scipy.sparse.issparse(x) else x * scale
-    w = _node_weight(graph).cpu().numpy()
-    x = scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x) if scipy.sparse.issparse(x) else w[:, None] * x
+    scale = column_scale([features]) if gate == "standardised" else None
     i, j = graph.undirected_edges[0].cpu().numpy()
+    return squared_differences(features, scale, _node_weight(graph).cpu().numpy(), i, j, chunk)
+
+
+def column_scale(blocks: Iterable[SparseMatrix | Tensor]) -> np.ndarray:
+    """One over the standard deviation of each column of features that come in blocks of rows; 0 for a column that is constant.
+
+    Nothing is centred: that would cancel in no difference of weighted features, but would make sparse features dense.
+    """
+    rows, total, square = 0, np.zeros(()), np.zeros(())
+    for block in blocks:
+        x = _in_float64(block)
+        rows += x.shape[0]
+        total = total + np.asarray(x.sum(axis=0)).ravel()
+        square = square + np.asarray((x.multiply(x) if scipy.sparse.issparse(x) else x * x).sum(axis=0)).ravel()
+    deviation = np.sqrt(np.maximum(square / max(rows, 1) - (total / max(rows, 1)) ** 2, 0.0))
+    return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+
+
+def squared_differences(
+    features: SparseMatrix | Tensor, scale: np.ndarray | None, w: np.ndarray, i: np.ndarray, j: np.ndarray, chunk: int = 65536
+) -> np.ndarray:
+    """:math:`\\|w_i f_i - w_j f_j\\|_2^2` for pairs of rows of the features (their columns times ``scale``), a block at a time."""
+    x = _in_float64(features)
+    if scale is not None:
+        x = x @ scipy.sparse.diags_array(scale) if scipy.sparse.issparse(x) else x * scale
+    x = scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x) if scipy.sparse.issparse(x) else w[:, None] * x
     out = np.empty(len(i))
     for start in range(0, len(i), chunk):
         block = slice(start, start + chunk)
@@ -153,3 +176,7 @@ def _squared_feature_gradient(graph: Graph, gate: Gate, chunk: int = 65536) -> n
         squared = difference.multiply(difference) if scipy.sparse.issparse(difference) else difference * difference
         out[block] = np.asarray(squared.sum(axis=1)).ravel()
     return out
+
+
+def _in_float64(features: SparseMatrix | Tensor) -> Any:
+    return (features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()).astype(np.float64)

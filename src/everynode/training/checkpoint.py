@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,9 @@ class TrainingState:
     best_key: tuple[float, float]
     epoch: int
     seconds: float
+    #: Within an epoch of several steps: how many are done, and the sums of the terms over them.
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def capture(
@@ -75,8 +78,10 @@ class TrainingState:
         best_key: tuple[float, float],
         epoch: int,
         seconds: float,
+        step: int = 0,
+        sums: dict[str, float] | None = None,
     ) -> TrainingState:
-        """The state between two epochs, torch's random generator included."""
+        """The state between two steps, torch's random generator included."""
         tensors = {"rng": torch.get_rng_state()}
         tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in best.items()}
@@ -84,7 +89,7 @@ class TrainingState:
         for index, moments in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
         tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-        return cls(tensors, identity, history, best_epoch, best_key, epoch, seconds)
+        return cls(tensors, identity, history, best_epoch, best_key, epoch, seconds, step, sums or {})
 
     def restore(self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
         """Put the state back into the parts of a training; returns the best weights so far."""

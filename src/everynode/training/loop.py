@@ -1,4 +1,4 @@
-"""The loop: one step of Adam on the objective, one look at the validation nodes, until patience runs out."""
+"""The loop: an epoch of Adam on the objective, one look at the validation nodes, until patience runs out."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from everynode.backbones import Network
-from everynode.errors import DataError, EverynodeError
+from everynode.disk import DiskGraph
+from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.graph import Graph
-from everynode.metrics import METRICS, accuracy
-from everynode.objectives import ENC
-from everynode.settings import Settings
+from everynode.metrics import accuracy
+from everynode.settings import Batches, Settings
+from everynode.training.batches.ranks import Ranks
+from everynode.training.batches.work import Batched
 from everynode.training.checkpoint import TrainingState
 from everynode.training.memory import reused_memory
+from everynode.training.whole import WholeGraph, history_name
 
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
@@ -58,26 +61,41 @@ class Fitted:
         return len(self.history["total"])
 
 
-def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Network, ENC, torch.optim.Adam]:
-    """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
-    if graph.num_classes < 2:
-        raise DataError(f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes.")
-    network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.network_options())
-    network.to(device=graph.labels.device, dtype=graph.dtype)
-    objective = ENC(graph, fold=fold, seed=seed, **settings.objective_options()).to(graph.labels.device)
-    groups = network.parameter_groups()
-    optimiser = torch.optim.Adam(
-        [
-            {"params": groups["gnn"], "lr": settings.lr_gnn, "weight_decay": settings.wd_gnn},
-            {"params": groups["oc"], "lr": settings.lr_oc, "weight_decay": settings.wd_oc},
-        ],
-        fused=True,
-    )
-    return network, objective, optimiser
+class Work(Protocol):
+    """What an epoch is made of."""
+
+    @property
+    def network(self) -> Network:
+        """What is trained."""
+        ...
+
+    @property
+    def objective(self) -> nn.Module:
+        """What it is trained on."""
+        ...
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """What trains it."""
+        ...
+
+    #: How many steps an epoch has.
+    steps: int
+    #: How many of them are done in the epoch in hand, and the sums of the terms (and ``total``) over these.
+    step: int
+    sums: dict[str, float]
+
+    def advance(self, epoch: int) -> None:
+        """Do the next step."""
+        ...
+
+    def validate(self) -> dict[str, float]:
+        """``val_loss`` and ``val_accuracy``, and whatever else is to be in the history."""
+        ...
 
 
 def fit(
-    graph: Graph,
+    graph: Graph | DiskGraph,
     settings: Settings | None = None,
     *,
     fold: int = 0,
@@ -86,19 +104,24 @@ def fit(
     checkpoint: Path | str | None = None,
     checkpoint_every: float = 1.0,
     watch: Tensor | None = None,
+    batches: Batches | None = None,
+    ranks: Ranks | None = None,
 ) -> Fitted:
     """Train on one fold of a graph and return the network with the weights of its best validation epoch.
 
     With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, and when
     interrupted) and training goes on from it if it is there; it then ends bit for bit where it would have ended undisturbed.
-    Ctrl-C ends the training after the epoch in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
-    whose accuracy after each epoch is kept in the history and decides nothing.
+    Ctrl-C ends the training after the step in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
+    whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time.
+    ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
     """
     checkpoint = None if checkpoint is None else Path(checkpoint)
-    training = Training(graph, settings or Settings(), fold=fold, seed=seed, checkpoint=checkpoint, watch=watch)
+    settings, ranks = settings or Settings(), ranks or Ranks()
+    training = Training(graph, settings, fold=fold, seed=seed, checkpoint=checkpoint, watch=watch, batches=batches, ranks=ranks)
     with deferred_interrupt() as interrupt:
         training.advance(interrupt, report=report, checkpoint_every=checkpoint_every)
-    return training.result(interrupted=interrupt.is_set())
+        interrupted = ranks.any(interrupt.is_set())
+    return training.result(interrupted=interrupted)
 
 
 class Training:
@@ -108,18 +131,29 @@ class Training:
     """
 
     def __init__(
-        self, graph: Graph, settings: Settings, *, fold: int = 0, seed: int = 0, checkpoint: Path | None = None, watch: Tensor | None = None
+        self,
+        graph: Graph | DiskGraph,
+        settings: Settings,
+        *,
+        fold: int = 0,
+        seed: int = 0,
+        checkpoint: Path | None = None,
+        watch: Tensor | None = None,
+        batches: Batches | None = None,
+        ranks: Ranks | None = None,
     ):
-        self.graph, self.settings, self.fold, self.seed, self.checkpoint, self.watch = graph, settings, fold, seed, checkpoint, watch
-        val = graph.nodes("val", fold)
-        if not len(val):
-            raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart.")
-        self.val_labels = graph.labels[val]
-        if settings.select == "auc" and len(self.val_labels.unique()) < 2:
-            raise DataError(f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric.")
-        self.looked_at = val if watch is None else torch.cat([val, watch])
-        self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
-        self.identity = hashlib.sha256(repr((settings, fold, seed, graph.digest)).encode()).hexdigest()
+        self.graph, self.settings, self.fold, self.seed, self.ranks = graph, settings, fold, seed, ranks or Ranks()
+        self.checkpoint = checkpoint
+        self.work: Work
+        if batches:
+            self.work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
+        elif isinstance(graph, DiskGraph):
+            raise UsageError(f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size).")
+        else:
+            self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
+        self.network = self.work.network
+        what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
+        self.identity = hashlib.sha256(repr(what).encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
         self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0
@@ -128,12 +162,14 @@ class Training:
             state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
             if state:
                 try:
-                    self.best = state.restore(self.network, self.objective, self.optimiser)
+                    self.best = state.restore(self.network, self.work.objective, self.work.optimiser)
                 except (RuntimeError, KeyError, ValueError, TypeError) as error:
                     raise DataError(f"{checkpoint} is the training state of another model: --no-resume starts over.") from error
                 self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
                 self.epoch, self.seconds = state.epoch, state.seconds
+                self.work.step, self.work.sums = state.step, state.sums
             self._random = torch.get_rng_state()
+        self.ranks.agree_on("graph, settings and state", int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step)
 
     @property
     def ended(self) -> bool:
@@ -148,10 +184,12 @@ class Training:
             torch.set_rng_state(self._random)
             before, start = self.seconds, time.perf_counter()
             saved = start
-            while not self.ended and (until is None or self.epoch < until) and not interrupt.is_set():
-                row = self._epoch()
+            while not self.ended and (until is None or self.epoch < until) and not self.ranks.any(interrupt.is_set()):
+                self.work.advance(self.epoch)
+                self._require_finite("loss", self.work.sums["total"])
+                row = self._end_epoch() if self.work.step == self.work.steps else None
                 self.seconds = before + time.perf_counter() - start
-                if report:
+                if report and row:
                     report(self.epoch - 1, row)
                 if self.checkpoint and time.perf_counter() - saved >= checkpoint_every:
                     self._keep(self.checkpoint)
@@ -161,11 +199,9 @@ class Training:
                 self._keep(self.checkpoint)
             self._random = torch.get_rng_state()
 
-    def _epoch(self) -> dict[str, float]:
-        """One step, one look at the validation nodes, and the best weights kept."""
-        row = step(self.network, self.objective, self.optimiser, self.graph)
-        self._require_finite("loss", row["total"])
-        row |= validate(self.network, self.graph, self.looked_at, self.val_labels, self.watch, self.settings.select)
+    def _end_epoch(self) -> dict[str, float]:
+        """One look at the validation nodes, and the best weights kept."""
+        row = {name: total / self.work.steps for name, total in self.work.sums.items()} | self.work.validate()
         self._require_finite("validation loss", row["val_loss"])
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
@@ -174,6 +210,7 @@ class Training:
             self.best_key, self.best_epoch = key, self.epoch
             self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.epoch += 1
+        self.work.step, self.work.sums = 0, {}
         return row
 
     def key(self, epoch: int) -> tuple[float, float]:
@@ -190,10 +227,12 @@ class Training:
             raise EverynodeError(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
 
     def _keep(self, path: Path) -> None:
-        TrainingState.capture(
-            self.network, self.objective, self.optimiser, self.best, self.identity, self.history, self.best_epoch, self.best_key,
-            self.epoch, self.seconds,
-        ).save(path)  # fmt: skip
+        if self.ranks.first:
+            work = self.work
+            TrainingState.capture(
+                self.network, work.objective, work.optimiser, self.best, self.identity, self.history, self.best_epoch, self.best_key,
+                self.epoch, self.seconds, work.step, work.sums,
+            ).save(path)  # fmt: skip
 
     def result(self, *, interrupted: bool = False) -> Fitted:
         """The network with the weights of the best epoch so far."""
@@ -207,43 +246,6 @@ class Training:
             self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
             metrics, self.seconds, interrupted,
         )  # fmt: skip
-
-
-def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
-    """One training step; each term before weighting, and ``total``."""
-    network.train()
-    terms = objective.breakdown(network(graph), network)
-    optimiser.zero_grad()
-    terms["total"].backward()
-    optimiser.step()
-    return {name: value.item() for name, value in terms.items()}
-
-
-def history_name(select: str) -> str:
-    """What a validation metric is called in the history.
-
-    >>> history_name("macro-f1")
-    'val_macro_f1'
-    """
-    return f"val_{select.replace('-', '_')}"
-
-
-def validate(
-    network: Network, graph: Graph, looked_at: Tensor, labels: Tensor, watch: Tensor | None = None, select: str = "accuracy"
-) -> dict[str, float]:
-    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
-
-    ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
-    """
-    network.eval()
-    with torch.no_grad():
-        logits, watched = network(graph, looked_at).tensor_split([len(labels)])
-        row = {"val_loss": nn.functional.cross_entropy(logits, labels).item(), "val_accuracy": accuracy(logits, labels)}
-        if select not in ("loss", "accuracy"):
-            row[history_name(select)] = METRICS[select](logits, labels)
-        if watch is not None and len(watch):
-            row["test_accuracy"] = accuracy(watched, graph.labels[watch])
-    return row
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:

@@ -1,0 +1,69 @@
+"""The logits of any nodes of a graph of any size: layer by layer, a block of nodes at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from everynode.backbones import Network
+from everynode.backbones.field import Batch
+from everynode.disk import DiskGraph
+from everynode.graph import Graph
+from everynode.neighbours import Integers, Neighbours
+from everynode.rows import room
+from everynode.training.batches.sampler import Sampler
+
+#: Nodes that a layer is applied to at once.
+BLOCK = 16384
+#: Where all neighbours are taken nothing is drawn from it.
+ALL = np.random.Generator(np.random.SFC64(0))
+
+
+@torch.no_grad()
+def infer(network: Network, graph: Graph | DiskGraph, nodes: Tensor, *, sampler: Sampler | None = None, block: int = BLOCK) -> Tensor:
+    """The logits of ``nodes``, as the network would give them for the whole graph: every layer sees all neighbours.
+
+    Only the receptive field of the nodes is computed, and each of its nodes once per layer. Between two layers the features of all its
+    nodes are kept, in memory or, if they are large, in a file beside the graph.
+    """
+    network.eval()
+    sampler = sampler or Sampler(graph)
+    folder: Path | None = getattr(graph, "folder", None)
+    dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
+    asked = np.unique(nodes.numpy())
+    levels = _levels(graph.neighbours, asked, len(network.stack), graph.num_nodes)
+    channels, k = network.closing.weight.shape
+
+    f = f_0 = room(len(levels[0]), channels, dtype, folder)
+    for at in _blocks(len(levels[0]), block):
+        batch = Batch(graph.rows(levels[0][at]), (), graph.name)
+        f.write(at.start, torch.relu_(network.opening(network.features_of(batch))).numpy())
+    for layer, sources, targets in zip(network.stack, levels[:-1], levels[1:], strict=True):
+        last = targets is levels[-1]
+        out = room(len(targets), k if last else channels, dtype, folder)
+        for at in _blocks(len(targets), block):
+            seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
+            opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at])))
+            result = layer(torch.from_numpy(f.read(np.searchsorted(sources, seen))), opened, hop)
+            out.write(at.start, (network.closing(result) if last else result).numpy())
+        f = out
+    return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy())))
+
+
+def _levels(neighbours: Neighbours, nodes: Integers, layers: int, n: int) -> list[Integers]:
+    """The nodes between the layers, from the opening layer's to those asked for; each sorted."""
+    levels = [nodes]
+    seen = np.zeros(n, dtype=bool)
+    seen[nodes] = True
+    for _ in range(layers):
+        for at in _blocks(len(levels[-1]), BLOCK):
+            seen[neighbours.draw(levels[-1][at], -1, ALL).nodes] = True
+        levels.append(np.flatnonzero(seen))
+    return levels[::-1]
+
+
+def _blocks(total: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]

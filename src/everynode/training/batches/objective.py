@@ -1,0 +1,180 @@
+"""The objective on a part of the graph: each step's terms estimate those of the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from everynode.backbones import Network
+from everynode.backbones.curvature import Shared
+from everynode.disk import ROWS, DiskGraph
+from everynode.errors import UsageError, require, unknown
+from everynode.graph import Graph, row_normalised
+from everynode.numerics import log_softmax_by_class
+from everynode.objectives.cross_entropy import ClassWeight, balanced
+from everynode.objectives.cross_validating import HALVES, Halves, draw_halves
+from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
+from everynode.sparse import Pattern, SparseMatrix
+from everynode.training.batches.part import Part
+from everynode.training.batches.ranks import Ranks
+
+#: How much of a new step's class marginal goes into the one that is carried along: large enough to follow the network, small enough
+#: for the noise of one step's few nodes to average out.
+RATE = 0.1
+
+
+class BatchENC(nn.Module):
+    r"""ENC's terms for one step, and for one process its part of them; options as those of :class:`everynode.ENC`.
+
+    * :math:`\mathcal{L}_{CE}`: the sum over the step's training nodes, weighted so that the mean over an epoch is the graph's.
+    * :math:`\mathcal{L}_{TV}`: likewise over the step's edges, with the degrees of the whole graph.
+    * :math:`\mathcal{L}_{MI}`: likewise the mean entropy. The class marginal :math:`\tilde y` is inside a logarithm, so a step's own
+      would be wrong: it is estimated by a running mean :math:`m` over steps, and the term is linear in the step's own
+      :math:`\tilde y^b` around it, :math:`\lambda \sum_s (\tilde y^b_s (\log m_s + 1) - m_s)`. With :math:`m = \tilde y` its
+      gradient is, over an epoch, that of the whole graph. A step that has all nodes takes its own.
+    * :math:`\mathcal{L}_{CVG}`: of two halves of the step's training nodes. It is not linear, and so that of the graph only if the step
+      has all training nodes; the two gradients are, each, estimates of those of the graph.
+
+    Values and gradients of all processes add up to those of the step: what stands inside a logarithm or a cosine is added up first.
+    """
+
+    marginal: Tensor
+    steps: Tensor
+    calls: Tensor
+
+    def __init__(
+        self,
+        graph: Graph | DiskGraph,
+        *,
+        mi: float,
+        tv: float,
+        cvg: float,
+        mi_lambda: float,
+        tv_sigma: float,
+        tv_gate: Gate,
+        halves: Halves,
+        cvg_every: int,
+        preg: float,
+        class_weight: ClassWeight | None = None,
+        fold: int = 0,
+        seed: int = 0,
+        ranks: Ranks | None = None,
+    ):
+        super().__init__()
+        if preg:
+            raise UsageError("P-reg needs the predictions of all neighbours of a node at once: leave it out, or train without batches.")
+        if tv_gate not in GATES:
+            unknown("gate", tv_gate, GATES)
+        if halves not in HALVES:
+            unknown("choice of halves", halves, HALVES)
+        require(tv_sigma > 0, "tv_sigma", "BatchENC", "> 0", tv_sigma)
+        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg}
+        self.terms = tuple(name for name, weight in self.weights.items() if weight)
+        self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
+        self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
+        self.ranks = ranks or Ranks()
+        train = graph.nodes("train", fold)
+        #: Over all training nodes they add up to their number, so nothing else changes.
+        self.class_weight = balanced(graph.labels[train], graph.num_classes) if class_weight else None
+        self.num_edges, self.labels = graph.num_edges, graph.labels
+        self.scale = column_scale(_blocks(graph)) if tv and tv_gate == "standardised" else None
+        self.first_half = self._fixed_half(graph, fold) if cvg and halves == "fixed" else None
+        self.register_buffer("marginal", torch.full((graph.num_classes,), 1.0 / graph.num_classes, dtype=torch.float64))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def breakdown(self, logits: Tensor, part: Part, network: Network) -> dict[str, Tensor]:
+        """Each term's part before weighting, and as ``total`` what is to be differentiated.
+
+        The values of ``ce``, ``mi`` and ``tv`` add up over the processes; ``cvg`` is the same in all of them.
+        """
+        weight = None if self.class_weight is None else self.class_weight.to(logits.dtype)
+        ce = nn.functional.cross_entropy(logits[: len(part.labels)], part.labels, weight, reduction="sum")
+        values = {"ce": ce * part.of_label}
+        if self.weights["mi"] or self.weights["tv"]:
+            log_y = log_softmax_by_class(logits)
+            if self.weights["mi"]:
+                values["mi"] = self._mutual_information(log_y, part)
+            if self.weights["tv"]:
+                values["tv"] = variation(log_y, self._operator(part, log_y))
+        if self.weights["cvg"]:
+            values["cvg"] = self._cross_validating(logits, part, network)
+        total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
+        return {**values, "total": total}
+
+    def _mutual_information(self, log_y: Tensor, part: Part) -> Tensor:
+        share = part.share.to(log_y.dtype)
+        y = log_y.exp()
+        own = y @ share
+        self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
+        log_m = self.marginal.clamp_min(torch.finfo(log_y.dtype).tiny).log().to(log_y.dtype)
+        constant = self.marginal.sum().item() / self.ranks.size
+        return -torch.dot((y * log_y).sum(0), share) + self.mi_lambda * (torch.dot(own, log_m + 1.0) - constant)
+
+    def _carry_on(self, own: Tensor, reach: float) -> None:
+        """Update the running mean of the class marginal: at first the mean of all steps so far."""
+        rate = max(RATE, reach, 1.0 / (int(self.steps) + 1))
+        self.marginal.lerp_(own, rate)
+        self.steps += 1
+
+    def _operator(self, part: Part, log_y: Tensor) -> SparseMatrix:
+        """What makes the jumps along the part's edges out of predictions; see :class:`everynode.TotalVariation`."""
+        i, j = part.edges
+        roots = log_y.shape[1]
+        w = part.batch.hops[0].scale[:roots].numpy()
+        factor = part.edge_weight / max(self.num_edges, 1)
+        if self.tv_gate != "none":
+            x = part.batch.features
+            x = x[:roots] if isinstance(x, Tensor) else x.rows(torch.arange(roots))[0]
+            x = row_normalised(x) if self.tv_gate == "row" else x
+            factor = factor * np.exp(-squared_differences(x, self.scale, w, i, j) / self.tv_sigma)
+        values = np.stack([factor * w[i], -factor * w[j]], axis=1).ravel()
+        pattern = Pattern(torch.arange(0, 2 * len(i) + 1, 2), torch.from_numpy(part.edges.T.ravel()), (len(i), roots))
+        return SparseMatrix(pattern, torch.from_numpy(values).to(log_y.dtype))
+
+    def _cross_validating(self, logits: Tensor, part: Part, network: Network) -> Tensor:
+        due = int(self.calls) % self.cvg_every == 0
+        one, other = self._halves(part) if due else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.calls += 1
+        if not len(one) or not len(other):  # not due, or nothing to halve
+            return logits[:1].sum() * 0.0
+        nodes = torch.arange(len(part.labels))
+        mine = [half[(half >= part.start) & (half < part.start + len(nodes))] - part.start for half in (one, other)]
+        totals = self._total(part.together[one]), self._total(part.together[other])
+        shared = Shared(totals, self.ranks.add_up if self.ranks.size > 1 else None)
+        halves = torch.from_numpy(mine[0]), torch.from_numpy(mine[1])
+        cosine = network.gradient_cosine(logits, nodes, part.labels, halves, self.class_weight, shared)
+        if cosine is None:
+            raise UsageError("Cross-validating gradients in batches need everynode's own network, without hooks and with no weight frozen.")
+        return -cosine
+
+    def _total(self, nodes: np.ndarray) -> float:
+        """How much training nodes weigh together."""
+        return len(nodes) if self.class_weight is None else self.class_weight[self.labels[torch.from_numpy(nodes)]].sum().item()
+
+    def _halves(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Two halves of the training nodes of all processes, as positions among them."""
+        if self.first_half is not None:
+            in_first = self.first_half[part.together]
+            return np.flatnonzero(in_first), np.flatnonzero(~in_first)
+        rng = np.random.Generator(np.random.SFC64([self.seed, int(self.calls)]))
+        labels = self.labels[torch.from_numpy(part.together)]
+        one, other = draw_halves(torch.arange(len(labels)), labels, self.halves, rng)
+        return one.numpy(), other.numpy()
+
+    def _fixed_half(self, graph: Graph | DiskGraph, fold: int) -> np.ndarray:
+        """Which training nodes are in the first of two halves that stay the same."""
+        nodes = graph.nodes("train", fold)
+        one, _ = draw_halves(nodes, graph.labels[nodes], "random", np.random.Generator(np.random.SFC64([self.seed, 0])))
+        in_first = np.zeros(graph.num_nodes, dtype=bool)
+        in_first[one.numpy()] = True
+        return in_first
+
+
+def _blocks(graph: Graph | DiskGraph) -> Iterator[SparseMatrix | Tensor]:
+    """The features, some rows at a time."""
+    for start in range(0, graph.num_nodes, ROWS):
+        yield graph.rows(np.arange(start, min(start + ROWS, graph.num_nodes)))

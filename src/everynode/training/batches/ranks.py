@@ -1,0 +1,97 @@
+"""Processes that train together, on one machine or several, as ``torchrun`` starts them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from types import FrameType
+from typing import NoReturn
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from everynode.errors import EverynodeError
+
+LOST = "Another process of this training has ended. What was kept is not lost: run the same command again and it goes on."
+
+#: How long a process waits for the others before it says that they are lost: a host that vanishes sends no farewell.
+PATIENCE = timedelta(minutes=10)
+
+
+class Ranks:
+    """This process among those that train together; by itself it is the only one."""
+
+    def __init__(self, rank: int = 0, size: int = 1):
+        self.rank, self.size = rank, size
+        #: Whether this is the one that writes.
+        self.first = rank == 0
+
+    def add_up(self, tensor: Tensor) -> Tensor:
+        """Make a tensor, in place, the sum of those of all processes."""
+        if self.size > 1:
+            try:
+                dist.all_reduce(tensor)
+            except RuntimeError as error:
+                raise EverynodeError(LOST) from error
+        return tensor
+
+    def add_up_gradients(self, parameters: list[torch.nn.Parameter], numbers: list[float]) -> list[float]:
+        """Make the gradients those of all processes together, and add up some numbers too: all in one go."""
+        if self.size == 1:
+            return numbers
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        flat = torch.cat([*(g.reshape(-1) for g in gradients), gradients[0].new_tensor(numbers)])
+        self.add_up(flat)
+        *parts, sums = flat.split([*(g.numel() for g in gradients), len(numbers)])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
+        return sums.tolist()
+
+    def any(self, flag: bool) -> bool:
+        """Whether it is so in any process."""
+        return flag if self.size == 1 else self.add_up(torch.tensor(float(flag))).item() > 0
+
+    def agree_on(self, what: str, number: int) -> None:
+        """Refuse to go on if the processes do not have the same (whole) number: they would train different things."""
+        mine = torch.tensor(number, dtype=torch.int64)
+        if self.any(bool(self.add_up(mine.clone()) != mine * self.size)):
+            raise EverynodeError(f"The processes of this training do not have the same {what}: start all with one command and one --out.")
+
+
+def how_many() -> int:
+    """How many processes ``torchrun`` has started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@contextmanager
+def joined() -> Iterator[Ranks]:
+    """This process among those that ``torchrun`` has started; alone where there is none."""
+    if how_many() == 1:
+        yield Ranks()
+        return
+    with _told_when_ended():
+        dist.init_process_group("gloo", timeout=PATIENCE)
+        yield Ranks(dist.get_rank(), dist.get_world_size())
+        dist.destroy_process_group()  # not after an error: it would wait for the others
+
+
+@contextmanager
+def _told_when_ended() -> Iterator[None]:
+    """torchrun ends the others when one process has ended: then say so, as where a process finds out by itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(signum: int, frame: FrameType | None) -> NoReturn:
+        raise EverynodeError(LOST)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,78 @@
+"""An epoch in steps, each on a part of the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from everynode.disk import DiskGraph
+from everynode.errors import DataError, UsageError
+from everynode.graph import Graph
+from everynode.settings import Batches, Settings
+from everynode.training.batches.inference import infer
+from everynode.training.batches.objective import BatchENC
+from everynode.training.batches.part import Part, draw_part
+from everynode.training.batches.plan import AtRandom, ByCluster, Plan, cut
+from everynode.training.batches.ranks import Ranks
+from everynode.training.batches.sampler import Sampler
+from everynode.training.whole import build_network, judge, validation_nodes
+
+
+class Batched:
+    """The :class:`~everynode.training.loop.Work` of an epoch in steps, which several processes may share.
+
+    ``batches.size`` is the number of seeds of one process: R processes take steps of R times as many. Everything that is drawn depends
+    on the seed, the epoch, the step and the process alone, so that there is no other state to keep.
+    """
+
+    def __init__(self, graph: Graph | DiskGraph, settings: Settings, batches: Batches, *, fold: int, seed: int, ranks: Ranks):
+        if graph.directed:
+            raise UsageError("Batches are for undirected graphs: leave out --directed, or train on the whole graph.")
+        if graph.labels.device.type != "cpu":
+            raise UsageError("Batches are computed on the CPU: leave out --device, or train on the whole graph.")
+        train = graph.nodes("train", fold)
+        if not len(train):
+            raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first.")
+        self.graph, self.seed, self.ranks = graph, seed, ranks
+        self.val, self.select = validation_nodes(graph, fold, settings.select), settings.select
+        self.fan_out = batches.for_layers(settings.layers)
+        self.tv_edges = batches.tv_edges if settings.tv else 0
+        self.network, self.optimiser = build_network(graph, settings, seed=seed)
+        self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options())
+        self.sampler = Sampler(graph)
+        size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv)
+        self.plan: Plan
+        if batches.clusters:
+            self.plan = ByCluster(train.numpy(), cut(graph.neighbours, batches.clusters), size, seed=seed)
+        else:
+            self.plan = AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
+        self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
+
+    def part(self, epoch: int, step: int) -> Part:
+        """This process's part of a step."""
+        rng = np.random.Generator(np.random.SFC64([self.seed, epoch, step, self.ranks.rank]))
+        torch.manual_seed(int(rng.integers(2**63)))  # for dropout
+        seeds = self.plan.seeds(epoch, step)
+        return draw_part(self.sampler, self.plan, seeds, self.fan_out, self.tv_edges, rng, self.ranks.rank, self.ranks.size)
+
+    def advance(self, epoch: int) -> None:
+        """One step of the optimiser."""
+        self.network.train()
+        part = self.part(epoch, self.step)
+        terms = self.objective.breakdown(self.network(part.batch), part, self.network)
+        self.optimiser.zero_grad()
+        terms.pop("total").backward()
+        values = {name: value.item() / (self.ranks.size if name == "cvg" else 1) for name, value in terms.items()}
+        added = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
+        self.optimiser.step()
+        values = dict(zip(values, added, strict=True))
+        values["total"] = sum(self.objective.weights[name] * value for name, value in values.items())
+        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in values.items()}
+        self.step += 1
+
+    def validate(self) -> dict[str, float]:
+        """``val_loss``, ``val_accuracy`` and what else selects: each process looks at its share of the validation nodes."""
+        mine = slice(self.ranks.rank, None, self.ranks.size)
+        logits = torch.zeros(len(self.val), self.graph.num_classes, dtype=self.graph.dtype)
+        logits[mine] = infer(self.network, self.graph, self.val[mine], sampler=self.sampler)
+        return judge(self.ranks.add_up(logits), self.graph.labels[self.val], self.select)

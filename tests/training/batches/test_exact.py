@@ -1,0 +1,164 @@
+"""Batches against the whole graph: where they should be exact they are, and elsewhere right on average."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from everynode.backbones import BACKBONES, Network
+from everynode.graph import Graph
+from everynode.neighbours import Neighbours
+from everynode.objectives import ENC, CrossValidatingGradients
+from everynode.settings import Batches, Settings
+from everynode.training.batches.inference import infer
+from everynode.training.batches.plan import AtRandom
+from everynode.training.batches.ranks import Ranks
+from everynode.training.batches.sampler import Sampler
+from everynode.training.batches.work import Batched
+
+ALL = Batches(16, (-1,), tv_edges=-1)
+EXACT = Settings(channels=5, layers=2, dropout=0.0, layer_dropout=0.0, cvg=0.0, mi=0.7, tv=2.0, mi_lambda=1.5)
+
+
+def shaken(network: Network) -> Network:
+    """Away from the identity that the layers start from."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+    return network
+
+
+def batched(graph: Graph, settings: Settings, batches: Batches = ALL) -> Batched:
+    work = Batched(graph, settings, batches, fold=0, seed=3, ranks=Ranks())
+    shaken(work.network)
+    return work
+
+
+def gradient(loss: torch.Tensor, network: Network) -> torch.Tensor:
+    parts = torch.autograd.grad(loss, list(network.parameters()), retain_graph=True)
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("input", ["row", "raw"])
+def test_all_neighbours_give_the_logits_of_the_whole_graph(graph, backbone, input):
+    network = shaken(Network(graph.num_features, 4, backbone=backbone, layers=3, channels=5, input=input).double()).eval()
+    roots = np.random.default_rng(1).permutation(graph.num_nodes)[:9]
+    with torch.no_grad():
+        expected = network(graph)[torch.from_numpy(roots)]
+        batch = Sampler(graph).batch(roots, [-1, -1, -1], np.random.default_rng(0))
+        assert batch.hops[0].looped_adjacency.shape[0] < graph.num_nodes, "or nothing was left out"
+        torch.testing.assert_close(network(batch), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_inference_in_blocks_is_that_of_the_whole_graph(graph, backbone):
+    network = shaken(Network(graph.num_features, 4, backbone=backbone, layers=3, channels=5).double())
+    nodes = torch.tensor([40, 3, 59, 3, 17])
+    with torch.no_grad():
+        expected = network.eval()(graph)
+    torch.testing.assert_close(infer(network, graph, nodes, block=7), expected[nodes], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(infer(network, graph, torch.arange(60)), expected, rtol=1e-12, atol=1e-12)
+    assert infer(network, graph, torch.arange(0)).shape == (0, 4)
+
+
+def test_every_set_of_neighbours_is_as_likely():
+    star = Neighbours.of_edges(np.stack([np.zeros(6, np.int64), np.arange(1, 7)]), 7)
+    rng = np.random.default_rng(0)
+    found: Counter[tuple[int, ...]] = Counter()
+    for _ in range(3000):
+        drawn = star.draw(np.array([0]), 2, rng)
+        assert drawn.weight.tolist() == [3.0, 3.0]
+        found[tuple(sorted(drawn.nodes.tolist()))] += 1
+    assert len(found) == 15
+    assert max(abs(count - 200) for count in found.values()) < 70  # five standard deviations
+
+
+def test_the_layers_operator_is_that_of_the_graph_on_average(graph):
+    sampler, roots = Sampler(graph), np.arange(graph.num_nodes)
+    rng = np.random.default_rng(2)
+    mean = torch.zeros(60, 60, dtype=torch.float64)
+    for _ in range(600):
+        (hop,) = sampler.batch(roots, [2], rng).hops
+        mean += hop.gcn_operator.to_dense() / 600
+    expected = graph.gcn_operator.to_dense()
+    assert (mean - expected).abs().max() < 0.12
+    assert (mean.sum(1) - expected.sum(1)).abs().max() < 0.12
+    torch.testing.assert_close(mean.diag(), expected.diag())
+
+
+def average(work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor) -> tuple[dict[str, float], torch.Tensor]:
+    """Each term's mean over these (epoch, step), and the mean gradient of the total; with this class marginal in every step."""
+    work.objective._carry_on = lambda own, reach: work.objective.marginal.copy_(marginal)
+    found: dict[str, float] = {}
+    mean = torch.zeros(())
+    for epoch, step in steps:
+        part = work.part(epoch, step)
+        terms = work.objective.breakdown(work.network(part.batch), part, work.network)
+        mean = mean + gradient(terms["total"], work.network) / len(steps)
+        for name, value in terms.items():
+            found[name] = found.get(name, 0.0) + value.item() / len(steps)
+    return found, mean
+
+
+def whole(work: Batched, graph: Graph, settings: Settings) -> tuple[dict[str, float], torch.Tensor, torch.Tensor]:
+    """The same of the whole graph, and its class marginal."""
+    logits = work.network.train()(graph)
+    terms = ENC(graph, seed=3, **settings.objective_options()).breakdown(logits, work.network)
+    values = {name: value.item() for name, value in terms.items()}
+    return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
+
+
+@pytest.mark.parametrize("gate", ["raw", "row", "standardised", "none"])
+@pytest.mark.parametrize("clusters", [None, 5])
+def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
+    """CE, TV, and MI given the right marginal: value and gradient, to the last digits."""
+    graph = make_graph(**kind, train=30)
+    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row", class_weight="balanced" if gate == "raw" else None)
+    work = batched(graph, settings, dataclasses.replace(ALL, size=30, clusters=clusters))
+    assert work.steps == 2
+    expected, expected_gradient, marginal = whole(work, graph, settings)
+    found, found_gradient = average(work, [(4, 0), (4, 1)], marginal)
+    assert found == pytest.approx(expected, abs=1e-12)
+    torch.testing.assert_close(found_gradient, expected_gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
+    """Where seeds and edges are drawn: the mean over many epochs."""
+    graph = make_graph(train=14)
+    work = batched(graph, EXACT, dataclasses.replace(ALL, size=24, tv_edges=1))
+    assert isinstance(work.plan, AtRandom)
+    assert (work.steps, work.plan.used) == (2, 34)
+    assert work.plan.used < len(work.plan.others)
+    expected, expected_gradient, marginal = whole(work, graph, EXACT)
+    found, found_gradient = average(work, [(epoch, step) for epoch in range(150) for step in range(2)], marginal)
+    assert found == pytest.approx(expected, rel=0.03)
+    assert (found_gradient - expected_gradient).norm() < 0.06 * expected_gradient.norm()
+    one, _ = average(work, [(0, 0)], marginal)
+    assert one != pytest.approx(expected, rel=0.02), "one step is as good: this test would see nothing"
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("halves", ["random", "stratified", "fixed"])
+def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, halves):
+    """All four terms, CVG included, and MI with the step's own marginal."""
+    graph = make_graph(**kind)
+    class_weight = "balanced" if halves == "random" else None
+    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves, class_weight=class_weight)
+    work = batched(graph, settings, dataclasses.replace(ALL, size=60))
+    assert work.steps == 1
+    part = work.part(0, 0)
+    # The same halves: in a batch the training nodes stand in another order.
+    place = {int(node): i for i, node in enumerate(graph.nodes("train"))}
+    order = [place[int(node)] for node in part.together]
+    wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
+    work.objective._halves = lambda part: tuple(np.flatnonzero(np.isin(order, half)) for half in wanted)
+    expected, expected_gradient, _ = whole(work, graph, settings)
+    terms = work.objective.breakdown(work.network.train()(part.batch), part, work.network)
+    assert {name: value.item() for name, value in terms.items()} == pytest.approx(expected, abs=1e-11)
+    torch.testing.assert_close(gradient(terms["total"], work.network), expected_gradient, rtol=1e-8, atol=1e-11)
