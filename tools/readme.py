@@ -141,10 +141,10 @@ def reading_table() -> str:
 def own_table() -> str:
     """Cora as CSV through fit, beside Cora by its name."""
     found = result("own-cora")
-    gap = f"{100 * found['fit_minus_train']['mean']:+.2f} ({100 * found['fit_minus_train']['low']:+.2f} to {100 * found['fit_minus_train']['high']:+.2f})"
-    lines = [f"| test accuracy, {found['seeds']} seeds | `everynode train cora` | two CSV files, `everynode fit` | difference, paired 95% interval |"]
-    lines += ["|---|---|---|---|", f"| ENC-GCN | {percent(found['summary']['train'])} | {percent(found['summary']['fit'])} | {gap} |"]
-    return "\n".join(lines)
+    mean, low, high = (100 * found["fit_minus_train"][key] for key in ("mean", "low", "high"))
+    heads = (f"test accuracy, {found['seeds']} seeds", "`everynode train cora`", "two CSV files, `everynode fit`", "difference, paired 95%")
+    cells = ("ENC-GCN", percent(found["summary"]["train"]), percent(found["summary"]["fit"]), f"{mean:+.2f} ({low:+.2f} to {high:+.2f})")
+    return "\n".join((f"| {' | '.join(heads)} |", "|---|---|---|---|", f"| {' | '.join(cells)} |"))
 
 
 def cost_table() -> str:
