@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+pytestmark = [
+    pytest.mark.usefixtures("elsewhere"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
+]
 #: Enough for files that are easy.
 SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0")
 QUICK = (*SETTINGS, "--quiet")
