@@ -199,6 +199,8 @@ def test_edges_alone(write):
     assert graph.node_ids == ("c", "a", "b")
     assert graph.recipe.structural
     assert graph.num_classes == 0
+    larger = en.read(edges={"source": list(range(99)), "target": list(range(1, 100))}, recipe=graph.recipe)
+    assert larger.num_features == graph.num_features
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
 
 

@@ -145,10 +145,7 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
         blocks.insert(0, whole.features)
     if recipe.structural:
         blocks.append(structural_features(links.pairs, n))
-    features = join(blocks, n)
-    if not features.shape[1]:
-        raise DataError(f"{nodes.where} is too small to compute features from: give the nodes some columns.")
-    return features
+    return join(blocks, n)
 
 
 def _taken(recipe: Recipe, roles: Mapping[str, str]) -> tuple[Taken, ...]:
