@@ -84,7 +84,7 @@ from everynode.cli import main
 loop.fit.__kwdefaults__["checkpoint_every"] = 0.0
 main()
 """
-TRAIN = ["train", "citeseer", "--batch-size", "32", "--fan-out", "3", "--epochs", "60", "--channels", "8"]
+TRAIN = ["train", "citeseer", "--batch-size", "32", "--fan-out", "3", "--epochs", "25", "--channels", "8"]
 
 
 def test_a_killed_worker_ends_the_job_and_the_same_command_goes_on(elsewhere, tmp_path):
