@@ -220,6 +220,16 @@ def same_gat_table() -> str:
     return "\n".join(lines)
 
 
+def same_training_table() -> str:
+    rows = result("same-training")["rows"]
+    steps = list(rows[0]["largest_relative_difference"])
+    lines = [f"| network | objective | {' | '.join(f'{n} step' + 's' * (n != '1') for n in steps)} |", "|---|---|" + "---|" * len(steps)]
+    for r in rows:
+        cells = [", ".join(f"{x:.0e}" for x in r["largest_relative_difference"][n]) for n in steps]
+        lines.append(f"| {r['backbone']} | {r['objective']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def cheaper_table() -> str:
     lines = ["| graph | weight | CVG at every step | every 4th | difference, paired 95% interval | p |", "|---|---|---|---|---|---|"]
     for r in result("cheaper-cvg")["rows"]:
@@ -417,6 +427,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "arxiv": arxiv_table,
         "same": same_table,
         "same-gat": same_gat_table,
+        "same-training": same_training_table,
         "numbers": numbers,
     },
     "docs/scale.md": {

@@ -34,7 +34,7 @@ class Files:
     "The edges' column of weights; default: one of that name, else all edges count the same. `none`: no weights."
     directed: Annotated[bool, Parameter(negative="")] = False
     "Edges lead from source to target only."
-    unknown: Literal["refuse", "drop"] = "refuse"
+    unknown: Literal["refuse", "drop", "add"] = "refuse"
     "What to do with edges to nodes that the table of nodes does not have."
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "One more way in which the files write a missing value, such as ?; may be given several times."
