@@ -26,10 +26,18 @@ SEEDS, TOGETHER, WARM_UP = 20, 5, 50
 class WarmedUp(Training):
     """A training in which MI and CVG grow to their weights over the first epochs."""
 
-    def _epoch(self) -> dict[str, float]:
+    def __init__(self, graph: Graph, settings: Settings, *, seed: int):
+        super().__init__(graph, settings, seed=seed)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
         share = min(1.0, self.epoch / WARM_UP)
-        self.objective.weights |= {"mi": share * self.settings.mi, "cvg": share * self.settings.cvg}
-        return super()._epoch()
+        self.work.objective.weights |= {"mi": share * self.settings.mi, "cvg": share * self.settings.cvg}
+
+    def _end_epoch(self) -> dict[str, float]:
+        row = super()._end_epoch()
+        self._warm_up()
+        return row
 
 
 def probabilities(graph: Graph, settings: Settings, seed: int, kind: type[Training]) -> Tensor:

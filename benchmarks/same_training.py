@@ -23,7 +23,11 @@ from safetensors.torch import load_file, save_file
 from common import write
 from everynode.data import load
 from everynode.settings import Settings
-from everynode.training.loop import build
+
+try:
+    from everynode.training.whole import build
+except ModuleNotFoundError:  # the old version
+    from everynode.training.loop import build  # type: ignore[attr-defined,no-redef]
 
 STEPS = 150
 CASES = [(backbone, objective) for backbone in ("gcn", "gat", "gcnii") for objective in ("ce", "enc")]

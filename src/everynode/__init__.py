@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from everynode.settings import Settings
     from everynode.training import fit
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOME = {
     "ENC": "objectives",

@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from everynode.backbones.portable import Portable
 from everynode.calibration import temperature
 from everynode.data import hold_out
 from everynode.errors import DataError, UsageError
@@ -283,6 +284,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.recipe_ is not None:
             extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
         save_model(folder, self.fitted_, extra)
+
+    def export(self, file: str | Path) -> None:
+        """Write the network for ``torch.export.load``, to predict where everynode is not installed.
+
+        The program takes dense features, arcs and their weights, and gives the probabilities: see
+        :class:`everynode.backbones.portable.Portable`. It is for graphs of any size.
+        """
+        check_is_fitted(self)
+        portable = Portable(self.network_, self.temperature_).eval()
+        weight = self.network_.opening.weight
+        nodes, arcs = torch.export.Dim("nodes", min=2), torch.export.Dim("arcs", min=1)
+        example = (weight.new_zeros(5, len(weight)), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), weight.new_ones(4))
+        program = torch.export.export(portable, example, dynamic_shapes=({0: nodes}, {1: arcs}, {0: arcs}))
+        torch.export.save(program, Path(file))
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,17 @@ class Predictions:
     #: train, val, test, or nothing.
     part: tuple[str, ...]
 
-    @property
+    @cached_property
     def predicted(self) -> npt.NDArray[np.int64]:
         """The index of the most probable class of each node."""
         return self.probabilities.argmax(1)
 
-    @property
+    @cached_property
     def probability(self) -> npt.NDArray[np.float64]:
         """How sure the model is of each prediction."""
         return self.probabilities.max(1)
 
-    @property
+    @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
         """The given labels as indices of ``classes``; -1 for none, or for a class that the model does not know."""
         index: dict[Hashable | None, int] = {name: code for code, name in enumerate(self.classes)}

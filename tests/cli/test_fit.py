@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+pytestmark = [
+    pytest.mark.usefixtures("elsewhere"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
+]
 #: Enough for files that are easy.
 SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0")
 QUICK = (*SETTINGS, "--quiet")
@@ -178,6 +181,13 @@ def test_what_is_wrong_is_said_in_a_sentence(call, own_files, words):
     assert done.stderr.startswith("everynode: ")
     assert done.stderr.count("\n") == 1
     assert done.stdout == "" or "column" in done.stdout  # what was understood may have been said before
+
+
+def test_a_refused_command_does_not_occupy_the_folder(call, own_files):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert call(*words, "--preset", "paper").returncode == 2
+    assert call(*words).returncode == 0
 
 
 # ---------------------------------------------------------------------- predict

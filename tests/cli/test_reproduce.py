@@ -278,6 +278,7 @@ def test_a_stand_in_says_so_and_shows_nothing_of_the_paper(call, monkeypatch):
     cells = [dataclasses.replace(cell, changes=(("epochs", 3), ("channels", 8))) for cell in made.cells()[:2]]
     monkeypatch.setitem(experiments(), "arxiv", dataclasses.replace(made, cells=lambda: cells))
     command = ("reproduce", "arxiv", "--stand-in", "generated-200x600x8x4", "--seeds", 2, "--workers", 1)
+    assert "A generated stand-in, not real data" in call(*command, "--dry-run").stdout
     shown = call(*command)
     assert shown.returncode == 0, shown.stderr
     assert "A generated stand-in, not real data" in " ".join(shown.stdout.split())

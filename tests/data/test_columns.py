@@ -49,6 +49,7 @@ GUESSED = [
     ([True, False], "boolean"),
     (["2020-01-31", "2021-12-01 08:00", None], "date"),
     ([datetime.date(2020, 1, 31), datetime.date(2021, 1, 1)], "date"),
+    ([datetime.datetime(2020, 1, 31), datetime.datetime(2021, 1, 1), -6.2e16], "date"),  # a time beyond all years
     (["red", "blue", "red"], "category"),
     (["New York", "Rome", "New York", "Rome"], "category"),
     (TITLES, "text"),

@@ -199,6 +199,8 @@ def test_edges_alone(write):
     assert graph.node_ids == ("c", "a", "b")
     assert graph.recipe.structural
     assert graph.num_classes == 0
+    larger = en.read(edges={"source": list(range(99)), "target": list(range(1, 100))}, recipe=graph.recipe)
+    assert larger.num_features == graph.num_features
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
 
 
@@ -275,7 +277,7 @@ def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
 
 def test_an_id_that_could_be_two_nodes_is_refused(write):
     write(nodes_csv="id,x,label\n007,1,a\n7,2,b\n", edges_csv="source,target\n007,7.0\n")
-    refused("'7.0'", "row 2", "unknown='drop'")
+    refused("'7.0'", "row 2", "'drop'")
 
 
 def test_ids_from_pandas_that_a_missing_value_made_fractions():
@@ -304,10 +306,16 @@ def test_loops_repeats_and_stray_spaces(write):
 
 def test_edges_to_unknown_nodes(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS + "ann,zoe\nyan,bob\nxi,wu\nvic,ann\n")
-    refused("4 edges", "row 6: 'zoe'; row 7: 'yan'; row 8: 'xi'", "unknown='drop'", label="team")
+    refused("4 edges", "row 6: 'zoe'; row 7: 'yan'; row 8: 'xi'", "unknown='add' or 'drop'", label="team")
     graph = en.read("nodes.csv", "edges.csv", label="team", unknown="drop")
     assert graph.num_edges == 4
     assert "4 edges of edges.csv to unknown nodes dropped" in notes(graph)
+    more = en.read("nodes.csv", "edges.csv", label="team", unknown="add")
+    assert more.node_ids == ("ann", "bob", "cas", "dan", "eve", "yan", "xi", "vic", "zoe", "wu")
+    assert more.num_edges == 8
+    assert more.labels[5:].tolist() == [-1] * 5
+    assert "5 nodes added that only edges.csv has ('yan')." in notes(more)
+    assert en.read("nodes.csv", {"source": ["ann"], "target": ["bob"]}, label="team", unknown="add").num_nodes == 5
     with pytest.raises(UsageError, match=r"'dorp'.*did you mean 'drop'"):
         en.read("nodes.csv", "edges.csv", unknown="dorp")
 

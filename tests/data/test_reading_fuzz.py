@@ -32,7 +32,7 @@ OPTIONS = st.fixed_dictionaries(
         "weight": st.sampled_from(["weight", "none"]),
         "features": st.sampled_from(["all", "structure", "all,structure", "x", None])
         | st.sampled_from(KINDS).map(lambda kind: f"x:{kind}"),
-        "unknown": st.sampled_from(["refuse", "drop"]),
+        "unknown": st.sampled_from(["refuse", "drop", "add"]),
         "directed": st.booleans(),
         "na": st.just(["7"]),
     },

@@ -76,7 +76,7 @@ def test_the_same_every_time():
 @pytest.mark.parametrize(("n", "pairs"), [(1, []), (2, []), (2, [(0, 1)]), (3, [(0, 1)]), (5, [(0, i) for i in range(1, 5)])])
 def test_tiny_graphs(n, pairs):
     features = structural_features(np.array(pairs, dtype=np.int64).reshape(-1, 2).T, n)
-    assert features.shape[0] == n
+    assert features.shape == (n, 36)
     assert np.isfinite(features).all()
 
 
@@ -84,4 +84,5 @@ def test_hubs_do_without_triangles(monkeypatch):
     pairs, _, _ = graph(40, 3)
     full = structural_features(pairs, 40)
     monkeypatch.setattr(structure, "AFFORDABLE", 0)
-    np.testing.assert_array_equal(structural_features(pairs, 40), np.delete(full, 3, axis=1))
+    full[:, 3] = 0
+    np.testing.assert_array_equal(structural_features(pairs, 40), full)

@@ -55,6 +55,18 @@ def test_through_networkx(tmp_path, kind, directed):
     assert again.digest == found.digest
 
 
+def test_a_networkx_graph_with_attributes_of_any_kind():
+    graph = networkx.relabel_nodes(club(), {node: f"member {node}" for node in range(34)})
+    for node, number in zip(graph, range(34), strict=True):
+        graph.nodes[node]["colour"] = "red" if number % 3 else "blue"
+    found = en.read(graph, label="side")
+    assert found.node_ids[:2] == ("member 0", "member 1")
+    assert found.recipe.feature_names == ["age", "colour = blue", "colour = red"]
+    assert found.understood.weighted
+    with pytest.raises(DataError, match="0 nodes and 0 edges"):
+        en.read(networkx.Graph())
+
+
 def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):
     networkx.write_gexf(club(), tmp_path / "club.gexf")
     assert en.read(tmp_path / "club.gexf").num_classes == 0
@@ -83,6 +95,7 @@ def small():
 
 def test_the_layout_of_gnn_benchmark(tmp_path):
     adjacency, features, labels = small()
+    adjacency.data[:] = 1
     arrays = {}
     for prefix, matrix in (("adj", adjacency), ("attr", features)):
         arrays |= {f"{prefix}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")}
@@ -93,10 +106,8 @@ def test_the_layout_of_gnn_benchmark(tmp_path):
     assert graph.recipe.matrix == 40
     assert "class_names" in graph.understood.warnings[0].text
     narrow = save(tmp_path / "h.npz", edge_index=[[0], [1]], x=np.ones((2, 3)))
-    with pytest.raises(DataError, match="has no column 'weight'"):
-        en.read(narrow, recipe=graph.recipe)
     with pytest.raises(DataError, match="must give 40 features as a matrix; it gives 3"):
-        en.read(narrow, recipe=graph.recipe, weight="none")
+        en.read(narrow, recipe=graph.recipe)
 
 
 def test_edges_features_labels_and_folds(tmp_path):
@@ -118,7 +129,11 @@ def test_an_adjacency_matrix_alone(tmp_path):
         scipy.sparse.save_npz(tmp_path / "a.npz", convert(adjacency))
         graph = en.read(tmp_path / "a.npz")
         assert graph.recipe.structural
-        assert graph.edge_weight.tolist() == adjacency.data.tolist()
+        np.testing.assert_allclose(graph.edge_weight / graph.edge_weight[0], adjacency.data / adjacency.data[0])
+        bare = save(tmp_path / "b.npz", edge_index=[[0], [1]])
+        with pytest.raises(DataError, match="has no column 'weight'"):
+            en.read(bare, recipe=graph.recipe)
+        assert en.read(bare, recipe=graph.recipe, weight="none").edge_weight is None
 
 
 ARRAYS = {

@@ -59,5 +59,7 @@ def test_bars_start_at_zero():
 
 def test_a_map_draws_every_point_of_a_named_class():
     plot = svg.scatter([[0, 0], [1, 1], [2, 0], [9, 9]], [0, 1, 1, -1], ["a", "b"], label="<map>")
-    assert plot.count("h0") == 3
+    assert plot.count("h0") == 4
+    (faint,) = re.findall(r'<path d="([^"]*)" class="cloud none"', plot)
+    assert faint.count("h0") == 1  # the point of no class
     assert 'aria-label="&lt;map&gt;"' in plot

@@ -27,6 +27,7 @@ from everynode.training.ray_engine import run_on_ray
 pytestmark = [
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'everynode[ray]'"),
     pytest.mark.skipif(sys.platform != "linux", reason="a Ray cluster on one machine, and signals"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 
 
@@ -163,7 +164,7 @@ def test_the_command_finds_what_it_finds_on_this_machine(cluster, call, tmp_path
     compare = ("compare", "citeseer", "--channels", 8, "--epochs", 12, "--seeds", 2, "--quiet", "--json", "--split", "random")
     on_ray = (*compare, "--engine", "ray", "--address", cluster.address, "--out", "far")
     first = subprocess.Popen([sys.executable, "-m", "everynode", *map(str, on_ray)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: first.poll() is not None or (Path("far/runs.db").exists() and rows_of(Path("far/runs.db"))))
+    until(lambda: first.poll() is not None or (Path("far/runs.db").exists() and Store("far/runs.db").keys()))
     first.send_signal(signal.SIGINT)
     out, err = first.communicate(timeout=60)
     kept = rows_of(Path("far/runs.db"))

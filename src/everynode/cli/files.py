@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -31,12 +31,12 @@ class Files:
     target: str | None = None
     "The edges' column of the second end."
     weight: str | None = None
-    "The edges' column of weights; default: all edges count the same."
-    directed: bool = False
+    "The edges' column of weights; default: one of that name, else all edges count the same. `none`: no weights."
+    directed: Annotated[bool, Parameter(negative="")] = False
     "Edges lead from source to target only."
     unknown: Literal["refuse", "drop"] = "refuse"
     "What to do with edges to nodes that the table of nodes does not have."
-    na: tuple[str, ...] = ()
+    na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "One more way in which the files write a missing value, such as ?; may be given several times."
 
     def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:

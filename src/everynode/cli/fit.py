@@ -10,7 +10,9 @@ import sys
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.files import Files
 from everynode.cli.interrupt import INTERRUPTED
@@ -39,7 +41,7 @@ def fit(
     val_share: float = 0.2,
     seed: int = 0,
     out: Path | None = None,
-    dry_run: bool = False,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
     resume: bool = True,
     threads: int = 1,
     json_output: JsonFlag = False,
@@ -90,7 +92,8 @@ def fit(
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
         tell("\n".join(read.understood.lines()))
-    tell("\n".join(said))
+    for text in said:
+        tell(text)
     if dry_run:
         if json_output:
             print(json.dumps({"understood": read.understood.to_dict() if read.understood else None, "parts": said}))
@@ -142,12 +145,14 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
     start, states = folder / "run.json", folder / STATES
     if folder.is_file():
         raise UsageError(f"{folder} is a file: give --out a folder.")
-    there = [name for name in (*MADE, start.name) if (folder / name).exists()]
+    there = [name for name in (*MADE, STATES) if (folder / name).exists()]
     if not resume:
         shutil.rmtree(states, ignore_errors=True)
-        for name in there:
+        for name in set(there) - {STATES}:
             (folder / name).unlink()
-    elif start.exists():
+    elif there and not start.exists():
+        raise UsageError(f"{folder} holds a {there[0]} that is not this run's: give another --out, or --no-resume to replace it.")
+    elif there:
         try:
             before = json.loads(start.read_text(encoding="utf-8"))
             same, command = before["key"] == key, before["command"]
@@ -155,14 +160,12 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
             raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
         if not same:
             raise UsageError(f"{folder} holds another run ({command}): give another --out, or --no-resume to replace it.")
-        if not states.exists() and set(MADE) <= set(there):
+        if there == list(MADE):
             try:
                 summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
                 return summary
             except (ValueError, OSError) as error:
                 raise DataError(f"{folder / 'fit.json'} cannot be read ({error}): --no-resume starts over.") from error
-    elif there:
-        raise UsageError(f"{folder} holds a {there[0]} that is not this run's: give another --out, or --no-resume to replace it.")
     write_atomically(start, json.dumps({"key": key, "command": _command()}).encode())
     return None
 

@@ -196,6 +196,8 @@ def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
         print(f"{run.key[:12]}  {what}  {run.task:8} {state}")
     left = sum(speed.seconds(run) for run in wanted if run.key not in records)
     print(f"{len(wanted)} runs, {sum(run.key in records for run in wanted)} done; about {duration(left)} of one core left.")
+    for said in {run.describe()["stand_in"] for run in wanted if "stand_in" in run.describe()}:
+        print(said)
     return 0
 
 

@@ -34,6 +34,8 @@ THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
 DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
+#: The first second of the year 1 and the last of 9999, from 1970: dates beyond are mistakes, and count as missing.
+YEARS = -62_135_596_800, 253_402_300_799
 #: A column is one of numbers (or dates) if at least this share of what is not missing is; the rest then counts as missing.
 MOSTLY = 0.95
 #: Words without spaces that differ nearly everywhere are names, from this many on.
@@ -54,7 +56,10 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
         column = column.cast(pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("s"), safe=False)
+        seconds = column.cast(pa.timestamp("s"), safe=False)
+        number = seconds.cast(pa.int64())
+        beyond = pc.or_(pc.less(number, YEARS[0]), pc.greater(number, YEARS[1]))
+        return pc.if_else(beyond, pa.scalar(None, seconds.type), seconds)
     return column
 
 

@@ -137,12 +137,12 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
 
 
 def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
-    counts = pc.value_counts(cells.drop_null()).to_pylist()
+    counts = pc.value_counts(cells.drop_null().cast(pa.string())).to_pylist()
     if not counts:
         return Column(name, "ignored", "empty")
-    frequent = sorted(counts, key=lambda c: (-c["counts"], str(c["values"])))[:CATEGORIES]
-    words = pa.array([c["values"] for c in frequent], cells.type).cast(pa.string()).to_pylist()
-    return Column(name, "category", words=tuple(sorted(words)), other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
+    frequent = sorted(counts, key=lambda c: (-c["counts"], c["values"]))[:CATEGORIES]
+    words = tuple(sorted(c["values"] for c in frequent))
+    return Column(name, "category", words=words, other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
 
 
 def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:

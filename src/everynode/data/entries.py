@@ -164,7 +164,7 @@ def find(name: str) -> Entry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     default = CATALOGUE["generated"]
-    if default.size and re.fullmatch(r"generated-\d+x\d+(x\d+x\d+)?", name):
+    if default.size and re.fullmatch(r"generated-\d{1,12}x\d{1,12}(x\d{1,12}x\d{1,12})?", name):
         given = [int(number) for number in name.partition("-")[2].split("x")]
         nodes, edges, features, classes = (*given, *default.size[len(given) :])
         return replace(default, name=name, size=(nodes, edges, features, classes))

@@ -144,7 +144,7 @@ def read_split(table: Table, name: str | None) -> list[tuple[Any, Any, Any]]:
     if len(strange):
         raise DataError(
             f"{table.row(strange[0])}, column {name!r} holds {cells[int(strange[0])].as_py()!r} ({counted(len(strange), 'such row')}): "
-            "a split column says train, val or test, or nothing. If this column is something else, say split='none'."
+            "a split column says train, val or test, or nothing. If it is something else, use none (split='none', or --split none)."
         )
     part = np.array([*PARTS.values(), -1])[numpy_array(pc.fill_null(found, len(PARTS)), np.int64)]
     part[np.asarray(cells.is_null())] = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -36,8 +37,22 @@ def nodes_of(edges: Table, roles: Mapping[str, str]) -> pa.ChunkedArray:
     return pa.chunked_array([pc.unique(pa.chunked_array(both))])
 
 
+def add_nodes(nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[str, str], notes: Notes) -> tuple[Table, pa.ChunkedArray]:
+    """The table of nodes, and its ids, with the nodes that only the edges know, everything else about them missing."""
+    new = []
+    for role in ("source", "target"):
+        ends = texts(edges, roles[role])
+        new += ends.filter(pa.array(find(ends, ids, edges, roles[role], Notes()) < 0)).chunks
+    added = pc.unique(pa.chunked_array(new, pa.string()))
+    if len(added):
+        notes.repair(f"{counted(len(added), 'node')} added that only {edges.where} has ({added[0].as_py()!r}).", len(added))
+    columns = {name: pa.chunked_array([*column.chunks, pa.nulls(len(added), column.type)]) for name, column in nodes.columns.items()}
+    numbers = [*(nodes.numbers[i] for i in range(nodes.num_rows)), *added.to_pylist()]
+    return dataclasses.replace(nodes, columns=columns, numbers=numbers), pa.chunked_array([*ids.chunks, added])
+
+
 def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes) -> Links:
-    """The edges between known nodes; ``unknown`` says whether others are refused or dropped."""
+    """The edges between known nodes; if ``unknown`` is refuse, there may be no others."""
     ends = [texts(edges, roles[role]) for role in ("source", "target")]
     pairs = np.stack([find(end, ids, edges, roles[role], notes) for role, end in zip(("source", "target"), ends, strict=True)])
     keep = (pairs >= 0).all(0)
@@ -49,7 +64,7 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
         if unknown == "refuse":
             raise DataError(
                 f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given ({examples}): "
-                "add these nodes, name the right columns, or say that such edges be dropped (unknown='drop')."
+                "name the right columns, or let these nodes be added, or their edges dropped (unknown='add' or 'drop', --unknown ...)."
             )
         notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
     weight = None
@@ -73,7 +88,8 @@ def _weights(edges: Table, name: str) -> npt.NDArray[np.float64]:
         given = edges[name][int(wrong[0])].as_py()
         raise DataError(
             f"{edges.row(wrong[0])}, column {name!r} holds {'nothing' if given in (None, '') else repr(given)} "
-            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use no weights (weight='none')."
+            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use none "
+            "(weight='none', or --weight none)."
         )
     return weight
 

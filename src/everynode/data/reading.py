@@ -11,7 +11,7 @@ from typing import Any, Literal
 from everynode.data.columns import fit_column
 from everynode.data.ids import check_unique, natural, texts
 from everynode.data.labels import read_labels, read_split, warn_of_giveaways
-from everynode.data.links import Links, nodes_of, note_repairs, read_links
+from everynode.data.links import Links, add_nodes, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
 from everynode.data.roles import check_heading, find_features, find_roles
 from everynode.data.structure import structural_features
@@ -38,19 +38,21 @@ def read(
     directed: bool = False,
     recipe: Recipe | None = None,
     name: str | None = None,
-    unknown: Literal["refuse", "drop"] = "refuse",
+    unknown: Literal["refuse", "drop", "add"] = "refuse",
     na: Sequence[str] = (),
     format: Literal["text", "parquet", "jsonl"] | None = None,
 ) -> Graph:
     """A graph from a table of nodes and a table of edges, from edges alone, or from one file that holds both.
 
-    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables. A path's ending tells its format, unless ``format`` does.
+    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables (``nodes`` alone also a NetworkX graph). A path's ending tells its
+    format, unless ``format`` does.
     ``id``, ``label``, ``split``, ``source``, ``target``, ``weight``: the columns; by default those with the usual names, else (id,
     source, target) the first ones. ``"none"``: there is no such column.
     ``features``: ``"all"`` other columns, or the names of some, as a list or with commas between; ``"zip:category"`` also says what
     a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
     ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
-    ``unknown``: what to do with edges to nodes that the table of nodes does not have. ``na``: more ways to write a missing value.
+    ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
+    other columns missing. ``na``: more ways to write a missing value.
 
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
@@ -59,8 +61,8 @@ def read(
     >>> graph.understood.unlabelled
     1
     """
-    if unknown not in ("refuse", "drop"):
-        refuse("way with edges to unknown nodes", unknown, ("refuse", "drop"))
+    if unknown not in ("refuse", "drop", "add"):
+        refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
     notes = Notes()
     whole = _open(nodes, edges, notes, format)
     people, ties = whole.nodes, whole.edges
@@ -73,6 +75,8 @@ def read(
         ids = texts(people, roles["id"])
         check_unique(ids, people, roles["id"])
         ties = check_heading(ties, roles, asked, ids)
+        if unknown == "add":
+            people, ids = add_nodes(people, ids, ties, roles, notes)
     links = read_links(ties, roles, ids, unknown, notes)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
@@ -121,7 +125,7 @@ def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
 def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
     only = nodes if edges is None else edges if nodes is None else None
     if only is not None and format is None and is_whole(only):
-        return read_whole(Path(only), notes)
+        return read_whole(only, notes)
     if edges is None:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
     ties = open_table(edges, notes, edges=True, format=format)
@@ -144,10 +148,7 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
         blocks.insert(0, whole.features)
     if recipe.structural:
         blocks.append(structural_features(links.pairs, n))
-    features = join(blocks, n)
-    if not features.shape[1]:
-        raise DataError(f"{nodes.where} is too small to compute features from: give the nodes some columns.")
-    return features
+    return join(blocks, n)
 
 
 def _taken(recipe: Recipe, roles: Mapping[str, str]) -> tuple[Taken, ...]:

@@ -17,11 +17,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def structural_features(pairs: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float32]:
-    """n x c, standardised: log degree, that of the neighbours, two return probabilities, and positions.
+    """n x 36, standardised: log degree, that of the neighbours, two return probabilities, and positions.
+
+    What a graph is too small (or, three steps, too large) for is zero: every graph has the same number of features.
 
     >>> ring = np.array([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
     >>> structural_features(ring, 6).shape
-    (6, 6)
+    (6, 36)
     """
     ones = np.ones(pairs.shape[1])
     adjacency = scipy.sparse.csr_array((ones, (pairs[0], pairs[1])), shape=(n, n))
@@ -42,11 +44,11 @@ def _mean(adjacency: scipy.sparse.csr_array, degree: Floats, values: Floats) -> 
 def _returns(adjacency: scipy.sparse.csr_array, degree: Floats) -> list[Floats]:
     """The probabilities that a random walk is back where it began after two and (in triangles) after three steps."""
     inverse = 1 / np.maximum(degree, 1)
-    found = [inverse * (adjacency @ inverse)]
-    if (degree**2).sum() <= AFFORDABLE:
-        walk = scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ adjacency)
-        found.append(np.asarray((walk @ walk).multiply(walk.T).sum(axis=1)).ravel())
-    return found
+    twice = inverse * (adjacency @ inverse)
+    if (degree**2).sum() > AFFORDABLE:
+        return [twice, np.zeros_like(twice)]
+    walk = scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ adjacency)
+    return [twice, np.asarray((walk @ walk).multiply(walk.T).sum(axis=1)).ravel()]
 
 
 def _positions(adjacency: scipy.sparse.csr_array, degree: Floats) -> Floats:
@@ -66,7 +68,9 @@ def _positions(adjacency: scipy.sparse.csr_array, degree: Floats) -> Floats:
     values, vectors = np.linalg.eigh(basis.T @ (operator @ basis))
     found = basis @ vectors[:, np.argsort(-values)[:width]]
     sign = np.sign((found**3).sum(axis=0))
-    return (found * np.where(sign == 0, 1, sign))[:, 1:]
+    positions = np.zeros((n, POSITIONS))
+    positions[:, : width - 1] = (found * np.where(sign == 0, 1, sign))[:, 1:]
+    return positions
 
 
 def _standardised(columns: Floats) -> npt.NDArray[np.float32]:

@@ -36,18 +36,23 @@ class Whole(NamedTuple):
 
 
 def is_whole(source: Any) -> bool:
-    """Whether a path's ending says that it holds nodes and edges."""
-    return isinstance(source, str | os.PathLike) and ending(Path(source)) in ENDINGS
+    """Whether this is a NetworkX graph, or a path whose ending says that it holds nodes and edges."""
+    if isinstance(source, str | os.PathLike):
+        return ending(Path(source)) in ENDINGS
+    return hasattr(source, "nodes") and hasattr(source, "edges") and hasattr(source, "is_directed")
 
 
-def read_whole(path: Path, notes: Notes) -> Whole:
-    """The graph in a file; its format by its ending."""
+def read_whole(source: Any, notes: Notes) -> Whole:
+    """The graph in a file, its format by its ending; or a NetworkX graph, its attributes being the columns."""
+    if not isinstance(source, str | os.PathLike):
+        return _tables(source, "the graph", "networkx")
+    path = Path(source)
     check_path(path)
     kind = ending(path)
     try:
         if kind == "npz":
             return _read_npz(path, notes)
-        return _tables(_read_networkx(path, kind), path, kind)
+        return _tables(_read_networkx(path, kind), str(path), kind)
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
 
@@ -71,19 +76,19 @@ def _read_networkx(path: Path, kind: str) -> Any:
         raise DataError(f"{path} is not {kind} as it should be ({type(error).__name__}: {str(error)[:80]}): {way_out}.") from error
 
 
-def _tables(graph: Any, path: Path, kind: str) -> Whole:
+def _tables(graph: Any, where: str, kind: str) -> Whole:
     ids = list(graph.nodes)
     if not ids or not graph.number_of_edges():
-        raise DataError(f"{path} holds {counted(len(ids), 'node')} and {counted(graph.number_of_edges(), 'edge')}: a graph needs both.")
+        raise DataError(f"{where} holds {counted(len(ids), 'node')} and {counted(graph.number_of_edges(), 'edge')}: a graph needs both.")
     people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
     names = dict.fromkeys(key for row in people for key in row if key != "id")
     columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
-    nodes = make_table(str(path), columns, kind, "node", ids)
+    nodes = make_table(where, columns, kind, "node", ids)
     ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
     names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
     columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
     columns += [(name, [row.get(name) for *_, row in ends]) for name in names]
-    edges = make_table(str(path), columns, "", "edge", range(1, len(ends) + 1))
+    edges = make_table(where, columns, "", "edge", range(1, len(ends) + 1))
     return Whole(nodes, edges)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import platform
 import shlex
 
+import numpy as np
 import torch
 
 from everynode import __version__
@@ -106,11 +107,10 @@ def _score(score: Score, factor: float, digits: int) -> Html:
 def _classes(fit: Fit) -> Html:
     found, names = fit.predictions, _names(fit)
     nodes = found.nodes(fit.judged)
-    table = [[0] * len(names) for _ in names]
-    for truth, said in zip(found.labels[nodes], found.predicted[nodes], strict=True):
-        table[truth][said] += 1
-    train = [sum(1 for i in found.nodes("train") if found.labels[i] == c) for c in range(len(names))]
-    everywhere = [int((found.predicted == c).sum()) for c in range(len(names))]
+    k = len(names)
+    table = np.bincount(found.labels[nodes] * k + found.predicted[nodes], minlength=k * k).reshape(k, k).tolist()
+    train = np.bincount(found.labels[found.nodes("train")], minlength=k)
+    everywhere = np.bincount(found.predicted, minlength=k)
     rows = []
     for c, name in enumerate(names):
         true, called, right = sum(table[c]), sum(row[c] for row in table), table[c][c]

@@ -194,7 +194,9 @@ def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names:
         own = [place for place, found in zip(placed, classes, strict=True) if found == i]
         if own:
             clouds.append(h("path", d=dots(own), class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
-            px, py = (sorted(place[k] for place in own)[len(own) // 2] for k in (0, 1))
+            mid_x, mid_y = (sorted(place[k] for place in own)[len(own) // 2] for k in (0, 1))
+            # On the point that is nearest to the middle: a curved cloud has its middle outside.
+            px, py = min(own, key=lambda place: (place[0] - mid_x) ** 2 + (place[1] - mid_y) ** 2)
             signs.append(h("text", str(i), x=_c(px), y=_c(py + 4), class_="sign", data_series=i))
     return h("svg", clouds, signs, viewBox=f"0 0 {size} {size}", class_="plot map", role="img", aria_label=label, tabindex=0)
 

@@ -1,0 +1,49 @@
+"""A fitted network in plain torch operations, without a graph of its own: what ``torch.export`` can carry elsewhere."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from everynode.backbones.gat import GATLayer
+from everynode.backbones.network import Network
+
+
+class Portable(nn.Module):
+    r"""From features and edges to probabilities, with the weights of a network and a temperature.
+
+    ``x``: n x c features, dense. ``arcs``: 2 x m, source and target of every way that messages travel: both ways along an undirected
+    edge, no self-loops (``Graph.arcs``, or PyG's ``edge_index``). ``weight``: of each arc, ones if they have none. The operators
+    (:math:`\tilde P`, or GAT's attention) are made of these in every call, so it works for a graph of any size; it materialises arcs x
+    channels, which :class:`Network` does not.
+    """
+
+    def __init__(self, network: Network, temperature: float = 1.0):
+        super().__init__()
+        self.network, self.temperature = network, temperature
+
+    def forward(self, x: Tensor, arcs: Tensor, weight: Tensor) -> Tensor:
+        """The n x k probabilities."""
+        net, n = self.network, x.shape[0]
+        loops = torch.arange(n, device=x.device)
+        source, target = torch.cat([arcs[0], loops]), torch.cat([arcs[1], loops])
+        weight = torch.cat([weight.to(x.dtype), x.new_ones(n)])
+        degree = x.new_zeros(n).index_add(0, target, weight)
+        if net.input == "row":
+            total = x.abs().sum(1, keepdim=True)
+            x = x / torch.where(total > 0, total, 1.0)
+        f = f_0 = torch.relu(x @ net.opening.weight + net.opening.bias)
+        for layer in net.stack:
+            if isinstance(layer, GATLayer):
+                at_target, at_source = (f @ (layer.attention_weight @ layer.a.T)).unbind(1)
+                scores = nn.functional.leaky_relu(at_target[target] + at_source[source], layer.negative_slope) + weight.log()
+                top = scores.new_full((n,), -torch.inf).scatter_reduce(0, target, scores, "amax")
+                values = (scores - top[target]).exp()
+                values = values / values.new_zeros(n).index_add(0, target, values)[target]
+            else:
+                values = weight * (degree[target] * degree[source]).rsqrt()
+            mixed = torch.zeros_like(f).index_add(0, target, values[:, None] * f[source])
+            mixed = (1.0 - layer.alpha) * mixed + layer.alpha * f_0
+            f = torch.relu(mixed @ layer.matrix())
+        logits = f @ net.closing.weight + net.closing.bias
+        return torch.softmax(logits / self.temperature, dim=1)
