@@ -18,7 +18,7 @@ import torch
 from common import ROOT, write
 
 NOISE = 2.0
-WHOLE_STEPS, BATCH_STEPS, EVERY = 40, 120, 12
+WHOLE_STEPS, BATCH_STEPS, EVERY = 60, 180, 12
 SIZE, FAN_OUT = 1024, (10, 5, 5)
 OPTIONS = {"layers": 3, "channels": 256, "cvg_every": 4, "dropout": 0.2, "layer_dropout": 0.2, "lr_oc": 0.01, "lr_gnn": 2e-3}
 

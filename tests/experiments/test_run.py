@@ -15,7 +15,7 @@ import pytest
 
 from everynode.data.files import Root
 from everynode.experiments.declare import experiments
-from everynode.experiments.run import LATER, Run, short, versions
+from everynode.experiments.run import LATER, LATER_FIELDS, Run, short, versions
 from everynode.settings import Settings
 
 
@@ -56,6 +56,8 @@ def test_the_specification_is_canonical_json_and_the_key_its_sha256(make_run):
     said, whole = json.loads(run.specification), json.loads(json.dumps(dataclasses.asdict(run)))
     for name in LATER:
         assert whole["settings"].pop(name) == LATER[name]
+    for name in LATER_FIELDS:
+        assert whole.pop(name) == LATER_FIELDS[name]
     assert said == whole
     assert run.specification == json.dumps(said, sort_keys=True, separators=(",", ":"))
     assert run.key == hashlib.sha256(run.specification.encode()).hexdigest()

@@ -19,6 +19,8 @@ PROTOCOL = 1
 #: Settings that are younger than the first records, and the value at which they do nothing. At this value they are no part of a run's
 #: specification, so that older records are still of the same run.
 LATER = {"class_weight": None}
+#: The same for what a run has besides its settings.
+LATER_FIELDS = {"batches": None, "processes": 1}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 
 
@@ -59,8 +61,9 @@ class Run:
         for name, without in LATER.items():
             if said["settings"][name] == without:
                 del said["settings"][name]
-        if self.batches is None:  # likewise
-            del said["batches"], said["processes"]
+        for name, without in LATER_FIELDS.items():
+            if said[name] == without:
+                del said[name]
         return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @cached_property
