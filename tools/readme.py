@@ -431,6 +431,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "numbers": numbers,
     },
     "docs/scale.md": {
+        "reading": reading_table,
         "disk": disk_table,
         "two-hosts": two_hosts_table,
         "processes": processes_table,
