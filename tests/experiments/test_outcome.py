@@ -102,6 +102,17 @@ def test_without_a_common_run_there_is_no_gain():
     assert (found["ENC-GCN", "c"].gain, found["ENC-GCN", "c"].p_holm) == (None, None)
 
 
+@pytest.mark.parametrize("unknown", ["GCN", "ENC-GCN"])
+def test_a_cell_for_which_the_preset_has_no_settings_has_no_gain(unknown):
+    made = experiment()
+    plan, _ = made.plan("default", 4, ROOT)
+    plan = {cell: [] if cell.row == unknown else runs for cell, runs in plan.items()}
+    records = {run.key: record(run, accuracy) for runs in plan.values() for run, accuracy in zip(runs, CE, strict=True)}
+    cells = {cell.cell.row: cell for cell in conclude(made, "default", plan, records).cells}
+    assert cells["ENC-GCN"].gain is None
+    assert cells[unknown].summary is None
+
+
 def test_one_pair_has_a_gain_and_no_p_value():
     found = outcome(experiment(), {("GCN", "c"): [0.5], ("ENC-GCN", "c"): [0.75]})
     cell = found["ENC-GCN", "c"]

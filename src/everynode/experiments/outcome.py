@@ -109,6 +109,8 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:
+    if not runs or not others:  # for one of them the preset has no settings
+        return None
     pairs = [(records.get(a.key), records.get(b.key)) for a, b in zip(runs, others, strict=True)]
     both = [(a, b) for a, b in pairs if a is not None and b is not None and "error" not in a and "error" not in b]
     if not both:
