@@ -434,6 +434,19 @@ def test_a_recipe_gives_other_files_the_same_columns(write):
     assert "1 label in column 'team' not among the model's classes ('green': row 3)" in notes(new)
 
 
+def test_a_recipe_knows_how_a_missing_value_is_written(write):
+    write(nodes_csv="id,x,colour,label\n1,1,red,a\n2,2,?,b\n3,?,blue,?\n4,5,blue,b\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv", na=["?"])
+    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
+    again = en.read("nodes.csv", "edges.csv", recipe=recipe)
+    assert same(again, graph)
+    assert again.understood.repairs == graph.understood.repairs
+    write(new_csv="id,x,colour\n1,-,?\n2,?,red\n", links_csv="1,2\n")
+    new = en.read("new.csv", "links.csv", recipe=recipe, na=["-"])
+    assert new.recipe.feature_names == ["x", "x is missing", "colour = blue", "colour = red", "colour is missing"]
+    assert new.dense_features.tolist() == [[0, 1, 0, 0, 1], [0, 1, 0, 1, 0]]
+
+
 def test_a_recipe_needs_its_columns(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe

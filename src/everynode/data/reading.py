@@ -52,7 +52,7 @@ def read(
     a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
     ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
     ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
-    other columns missing. ``na``: more ways to write a missing value.
+    other columns missing. ``na``: more ways to write a missing value, beside those of the recipe.
 
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
@@ -64,6 +64,7 @@ def read(
     if unknown not in ("refuse", "drop", "add"):
         refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
     notes = Notes()
+    na = (*(recipe.na if recipe else ()), *na)
     whole = _open(nodes, edges, notes, format)
     people, ties = whole.nodes, whole.edges
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
@@ -85,7 +86,7 @@ def read(
         matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
         structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
         unit = 1.0 if links.weight is None else float(links.weight.mean())
-        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit)
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, na)
         warn_of_giveaways(people, columns, labels, notes, na)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
