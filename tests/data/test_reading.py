@@ -447,6 +447,33 @@ def test_a_recipe_knows_how_a_missing_value_is_written(write):
     assert new.dense_features.tolist() == [[0, 1, 0, 0, 1], [0, 1, 0, 1, 0]]
 
 
+def test_a_recipe_keeps_the_unit_of_weights_that_are_all_one(write):
+    """They are none only if the recipe's weights were one on average too."""
+    write(
+        nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,2\nbob,cas,6\n", new_csv="source,target,weight\nann,bob,1\nbob,cas,1\n"
+    )
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    assert recipe.weight_unit == 4
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.25, 0.25]
+    assert en.read("nodes.csv", "new.csv", label="team").edge_weight is None
+
+
+def test_a_recipe_reads_commas_in_weights_as_before(write):
+    """1,250 alone may be a thousand or a fraction: whatever it was taken for, it is the same in the next file."""
+    write(
+        nodes_csv=PEOPLE,
+        edges_csv="source;target;weight\nann;bob;1,250\nbob;cas;3,750\n",
+        new_csv="source;target;weight\nann;bob;1,250\nbob;cas;3,75\n",
+    )
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_weight.tolist() == [0.5, 1.5]
+    refused("new.csv, row 3, column 'weight' holds '3,75'", edges="new.csv", recipe=graph.recipe)
+    write(edges_csv="source;target;weight\nann;bob;0,250\nbob;cas;3,750\n")
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    assert recipe.weight_unit == 2
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
+
+
 def test_a_recipe_needs_its_columns(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe

@@ -78,23 +78,26 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if unknown == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
-    links = read_links(ties, roles, ids, unknown, notes)
+    links = read_links(ties, roles, ids, unknown, notes, recipe.weight_comma if recipe else "")
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
         wanted = find_features(features, people, roles)
         columns = tuple(fit_column(column, kind, people, na) for column, kind in wanted.columns.items())
         matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
         structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
-        unit = 1.0 if links.weight is None else float(links.weight.mean())
-        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, na)
+        unit = 1.0 if links.weight is None or not len(links.weight) else float(links.weight.mean())
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, links.comma, na)
         warn_of_giveaways(people, columns, labels, notes, na)
+    if links.weight is not None:
+        weight = links.weight / recipe.weight_unit
+        links = links._replace(weight=None if (weight == 1).all() else weight)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
         links.pairs,
         labels.codes,
         classes=labels.classes,
         splits=read_split(people, roles.get("split")) or whole.splits,
-        edge_weight=None if links.weight is None else links.weight / recipe.weight_unit,
+        edge_weight=links.weight,
         directed=directed,
         name=name or _name(nodes, edges),
         node_ids=natural(ids),
