@@ -113,7 +113,7 @@ def read(
         features=graph.num_features,
         structural=recipe.structural,
         classes=labels.counts(),
-        split={part: len(members) for part, members in zip(Split._fields, graph.splits[0], strict=True)} if graph.splits else {},
+        split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
     )
     # A table of undirected edges has each once: that is no repair.
