@@ -228,10 +228,12 @@ def test_a_weight_column_is_used_unless_told_otherwise(write):
 
 
 def test_a_split_column(write):
-    rows = ["1,a,Train", "2,b,validation", "3,a,TEST", "4,b,", "5,b,val"]
+    rows = ["1,a,Train", "2,b,validation", "3,a,TEST", "4,b,", "5,,val"]
     write(nodes_csv="id,label,split\n" + "\n".join(rows), edges_csv="1,2\n")
-    (split,) = en.read("nodes.csv", "edges.csv").splits
+    graph = en.read("nodes.csv", "edges.csv")
+    (split,) = graph.splits
     assert [part.tolist() for part in split] == [[0], [1, 4], [2]]
+    assert graph.understood.split == {"train": 1, "val": 1, "test": 1}  # those with a label
     write(nodes_csv="id,label,split\n" + "\n".join([*rows, "6,a,tset"]))
     refused("row 7", "'split'", "'tset'", "train, val or test", "split='none'")
     assert not en.read("nodes.csv", "edges.csv", split="none").splits
@@ -323,6 +325,28 @@ def test_edges_to_unknown_nodes(write):
 def test_a_class_with_one_node_is_allowed_and_said(write):
     write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
     assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
+
+
+@pytest.mark.parametrize("written", ["-1", "?", "Unknown", "-"])
+def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
+    others = ("0", "1") if written == "-1" else ("a", "b")
+    write(nodes_csv="id,x,label\n" + "".join(f"{i},{i},{(*others, written)[i % 3]}\n" for i in range(9)), edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert len(graph.classes) == 3
+    assert [note.text for note in graph.understood.warnings] == [
+        f"'{written}' is taken for a class. If it means that there is no label, say so (na=['{written}'], or --na={written})."
+    ]
+    assert not en.read("nodes.csv", "edges.csv", na=[written]).understood.warnings
+
+
+def test_edges_in_both_directions_are_counted_once_and_it_is_said(write):
+    write(nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,1\nbob,ann,3\nbob,cas,2\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_weight.tolist() == [1.5, 1.0]
+    assert "1 edge of edges.csv given in both directions taken as one; the largest weight stays." in notes(graph)
+    assert "directions" not in notes(en.read("nodes.csv", "edges.csv", label="team", directed=True))
+    write(edges_csv="source,target\nann,bob\nbob,ann\n")  # every one of them: that is how it is written
+    assert "directions" not in notes(en.read("nodes.csv", "edges.csv", label="team"))
 
 
 def test_classes_that_differ_in_capitals_are_asked_about(write):

@@ -100,6 +100,7 @@ def _weights(edges: Table, name: str, comma: str) -> tuple[npt.NDArray[np.float6
 def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
     """What the graph dropped from the edges, with the first places."""
     source, target = links.pairs
+    stays = "" if links.weight is None else "; the largest weight stays"
     if repairs["self_loops"]:
         loops = links.rows[source == target]
         notes.repair(f"{counted(len(loops), 'self-loop')} of {edges.where} dropped ({edges.rows(loops)}).", len(loops))
@@ -108,5 +109,7 @@ def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: 
         order = np.argsort(key, kind="stable")
         again = np.sort(order[1:][(np.diff(key[order]) == 0)])
         again = links.rows[again[source[again] != target[again]]]
-        text = f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)})"
-        notes.repair(f"{text}{'' if links.weight is None else '; the largest weight stays'}.", len(again))
+        notes.repair(f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)}){stays}.", len(again))
+    twice = (len(source) - repairs["self_loops"] - repairs["repeated_edges"] - repairs["one_way_edges"]) // 2
+    if twice and repairs["one_way_edges"]:  # neither each edge once, nor each in both directions; a directed graph has none
+        notes.repair(f"{counted(twice, 'edge')} of {edges.where} given in both directions taken as one{stays}.", twice)
