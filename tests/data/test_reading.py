@@ -253,6 +253,8 @@ def test_what_else_is_missing_can_be_said(write):
     graph = en.read("nodes.csv", "edges.csv", na=["?"])
     assert graph.classes == ("a", "b")
     assert graph.recipe.feature_names == ["x", "x is missing"]
+    write(nodes_csv="id,x,label,split\n1,1,a,train\n2,2,b,val\n3,?,a,?\n4,5,b,test\n")
+    assert [part.tolist() for part in en.read("nodes.csv", "edges.csv", na=["?"]).splits[0]] == [[0], [1], [3]]
 
 
 # ---------------------------------------------------------------------- ids
@@ -496,6 +498,15 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
     assert recipe.weight_unit == 2
     assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
+
+
+def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
+    people = {"id": [1, 2, 3, 4], "phone": [49123456789012, 49123456789013, None, 49123456789012]}
+    write(nodes_csv="id,phone\n1,49123456789012\n2,49123456789013\n3,\n4,49123456789012\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv", features="phone:category")
+    assert graph.recipe.feature_names == ["phone = 49123456789012", "phone = 49123456789013", "phone is missing"]
+    again = en.read(people, "edges.csv", recipe=graph.recipe)
+    assert torch.equal(again.dense_features, graph.dense_features)
 
 
 def test_a_recipe_needs_its_columns(write):

@@ -135,11 +135,11 @@ def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Ta
         raise DataError(f"{table.where}: all {labelled:,} labels in column {name!r} are different. Name the column that holds the classes.")
 
 
-def read_split(table: Table, name: str | None) -> list[tuple[Any, Any, Any]]:
+def read_split(table: Table, name: str | None, na: Sequence[str] = ()) -> list[tuple[Any, Any, Any]]:
     """The split that a column gives, if there is one: train, val (valid, validation), test; empty for nodes in no part."""
     if name is None:
         return []
-    cells = clean(table[name])
+    cells = clean(table[name], na)
     if not is_text(cells):
         raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a split column says train, val or test.")
     lower = pc.utf8_lower(cells)

@@ -96,7 +96,7 @@ def read(
         links.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=read_split(people, roles.get("split")) or whole.splits,
+        splits=read_split(people, roles.get("split"), na) or whole.splits,
         edge_weight=links.weight,
         directed=directed,
         name=name or _name(nodes, edges),
