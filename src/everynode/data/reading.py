@@ -89,8 +89,8 @@ def read(
         recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, links.comma, na)
         warn_of_giveaways(people, columns, labels, notes, na)
     if links.weight is not None:
-        weight = links.weight / recipe.weight_unit
-        links = links._replace(weight=None if (weight == 1).all() else weight)
+        scaled = links.weight / recipe.weight_unit
+        links = links._replace(weight=None if (scaled == 1).all() else scaled)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
         links.pairs,
