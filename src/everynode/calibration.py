@@ -10,8 +10,9 @@ from torch import Tensor
 
 from everynode.metrics import ECE_BINS
 
-#: No temperature is chosen outside of these.
+#: No temperature is chosen outside of these, and none from fewer nodes.
 LOWEST, HIGHEST = 0.05, 20.0
+FEWEST = 10
 
 
 def temperature(logits: Tensor, labels: Tensor) -> float:
@@ -22,7 +23,7 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
 
     One number for all classes keeps their order, so no prediction changes. The targets :math:`t` are Platt's (1999), which stop short of
     certainty: without them a few validation nodes, all of them right, would ask for T = 0. In 1/T the function is convex: its minimum is
-    where its derivative changes sign, and is found by halving.
+    where its derivative changes sign, and is found by halving. Fewer than ``FEWEST`` nodes say too little: then it is 1.
 
     >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 0.0]])  # 98% sure, right three times in four
     >>> round(torch.softmax(logits / temperature(logits.repeat(99, 1), torch.tensor([0, 0, 0, 1]).repeat(99)), 1)[0, 0].item(), 2)
@@ -30,6 +31,8 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
     """
     x = logits.double()
     n, k = x.shape
+    if n < FEWEST:
+        return 1.0
     target = (n * torch.nn.functional.one_hot(labels, k) + 1.0) / (n + k)
     pull = (target * x).sum(1).mean()
 

@@ -113,6 +113,25 @@ def test_other_ids_are_another_run(call, own_files):
     assert call(*same).returncode == 2
 
 
+def test_other_names_of_columns_are_another_run(call, own_files):
+    """The features are the same numbers, but the model looks for its columns by their names."""
+    nodes, edges = own_files()
+    same = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert call(*same).returncode == 0
+    nodes.write_text(nodes.read_text().replace("height", "size"))
+    assert call(*same).returncode == 2
+
+
+def test_nodes_that_only_the_edges_have_can_be_added(call, own_files):
+    nodes, edges = own_files()
+    edges.write_text(edges.read_text() + "p0,stranger\n")
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run")
+    done = call(*words)
+    assert (done.returncode, "--unknown" in done.stderr) == (3, True)
+    done = call(*words, "--unknown", "add")
+    assert "1 node added" in done.stdout
+
+
 @pytest.mark.parametrize("there", ["report.html", "predictions.csv", "model"])
 def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
     nodes, edges = own_files()
@@ -202,6 +221,7 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
         for one, two in zip(before, after, strict=True):
             assert one | {"part": ""} == two | {"part": ""}
         assert "that have a label" in done.stdout
+        assert "fitted on some of these labels" in done.stdout  # all of them, here
 
 
 def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_path):

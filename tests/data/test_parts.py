@@ -48,6 +48,15 @@ def test_few_labels_are_not_tested_on_unless_asked():
     assert counts(share_out(few, test_share=0.5)[0])["test"] == [10, 10]
 
 
+def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_said():
+    nodes = torch.arange(120)
+    _, said = share_out(graph(LABELS, [Split(nodes[:30], nodes[50:60], nodes[60:110])]))
+    assert said == [
+        "The split has no part for 20 of the labelled nodes: they are neither learned from nor tested.",
+        "No training node is of class 1: it cannot be learned, and is wrong wherever it is tested.",
+    ]
+
+
 def test_no_test_if_asked():
     made, said = share_out(graph(LABELS), test_share=0)
     assert counts(made) == {"train": [48, 16], "val": [12, 4], "test": [0, 0]}
@@ -60,7 +69,7 @@ def test_parts_that_are_given_stay():
     made, said = share_out(graph(LABELS, [given]))
     assert torch.equal(made.splits[0].train, nodes[:30])
     assert torch.equal(made.splits[0].test, nodes[70:80])  # those with a label
-    assert said == []
+    assert said == ["No training node is of class 1: it cannot be learned, and is wrong wherever it is tested."]
 
 
 def test_validation_is_held_out_of_the_given_training_nodes():

@@ -228,10 +228,12 @@ def test_a_weight_column_is_used_unless_told_otherwise(write):
 
 
 def test_a_split_column(write):
-    rows = ["1,a,Train", "2,b,validation", "3,a,TEST", "4,b,", "5,b,val"]
+    rows = ["1,a,Train", "2,b,validation", "3,a,TEST", "4,b,", "5,,val"]
     write(nodes_csv="id,label,split\n" + "\n".join(rows), edges_csv="1,2\n")
-    (split,) = en.read("nodes.csv", "edges.csv").splits
+    graph = en.read("nodes.csv", "edges.csv")
+    (split,) = graph.splits
     assert [part.tolist() for part in split] == [[0], [1, 4], [2]]
+    assert graph.understood.split == {"train": 1, "val": 1, "test": 1}  # those with a label
     write(nodes_csv="id,label,split\n" + "\n".join([*rows, "6,a,tset"]))
     refused("row 7", "'split'", "'tset'", "train, val or test", "split='none'")
     assert not en.read("nodes.csv", "edges.csv", split="none").splits
@@ -251,6 +253,8 @@ def test_what_else_is_missing_can_be_said(write):
     graph = en.read("nodes.csv", "edges.csv", na=["?"])
     assert graph.classes == ("a", "b")
     assert graph.recipe.feature_names == ["x", "x is missing"]
+    write(nodes_csv="id,x,label,split\n1,1,a,train\n2,2,b,val\n3,?,a,?\n4,5,b,test\n")
+    assert [part.tolist() for part in en.read("nodes.csv", "edges.csv", na=["?"]).splits[0]] == [[0], [1], [3]]
 
 
 # ---------------------------------------------------------------------- ids
@@ -323,6 +327,28 @@ def test_edges_to_unknown_nodes(write):
 def test_a_class_with_one_node_is_allowed_and_said(write):
     write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
     assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
+
+
+@pytest.mark.parametrize("written", ["-1", "?", "Unknown", "-"])
+def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
+    others = ("0", "1") if written == "-1" else ("a", "b")
+    write(nodes_csv="id,x,label\n" + "".join(f"{i},{i},{(*others, written)[i % 3]}\n" for i in range(9)), edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert len(graph.classes) == 3
+    assert [note.text for note in graph.understood.warnings] == [
+        f"'{written}' is taken for a class. If it means that there is no label, say so (na=['{written}'], or --na={written})."
+    ]
+    assert not en.read("nodes.csv", "edges.csv", na=[written]).understood.warnings
+
+
+def test_edges_in_both_directions_are_counted_once_and_it_is_said(write):
+    write(nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,1\nbob,ann,3\nbob,cas,2\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_weight.tolist() == [1.5, 1.0]
+    assert "1 edge of edges.csv given in both directions taken as one; the largest weight stays." in notes(graph)
+    assert "directions" not in notes(en.read("nodes.csv", "edges.csv", label="team", directed=True))
+    write(edges_csv="source,target\nann,bob\nbob,ann\n")  # every one of them: that is how it is written
+    assert "directions" not in notes(en.read("nodes.csv", "edges.csv", label="team"))
 
 
 def test_classes_that_differ_in_capitals_are_asked_about(write):
@@ -432,6 +458,55 @@ def test_a_recipe_gives_other_files_the_same_columns(write):
     torch.testing.assert_close(new.dense_features, expected)
     assert "1 value not seen in training ('Paris')" in notes(new)
     assert "1 label in column 'team' not among the model's classes ('green': row 3)" in notes(new)
+
+
+def test_a_recipe_knows_how_a_missing_value_is_written(write):
+    write(nodes_csv="id,x,colour,label\n1,1,red,a\n2,2,?,b\n3,?,blue,?\n4,5,blue,b\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv", na=["?"])
+    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
+    again = en.read("nodes.csv", "edges.csv", recipe=recipe)
+    assert same(again, graph)
+    assert again.understood.repairs == graph.understood.repairs
+    write(new_csv="id,x,colour\n1,-,?\n2,?,red\n", links_csv="1,2\n")
+    new = en.read("new.csv", "links.csv", recipe=recipe, na=["-"])
+    assert new.recipe.feature_names == ["x", "x is missing", "colour = blue", "colour = red", "colour is missing"]
+    assert new.dense_features.tolist() == [[0, 1, 0, 0, 1], [0, 1, 0, 1, 0]]
+
+
+def test_a_recipe_keeps_the_unit_of_weights_that_are_all_one(write):
+    """They are none only if the recipe's weights were one on average too."""
+    write(
+        nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,2\nbob,cas,6\n", new_csv="source,target,weight\nann,bob,1\nbob,cas,1\n"
+    )
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    assert recipe.weight_unit == 4
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.25, 0.25]
+    assert en.read("nodes.csv", "new.csv", label="team").edge_weight is None
+
+
+def test_a_recipe_reads_commas_in_weights_as_before(write):
+    """1,250 alone may be a thousand or a fraction: whatever it was taken for, it is the same in the next file."""
+    write(
+        nodes_csv=PEOPLE,
+        edges_csv="source;target;weight\nann;bob;1,250\nbob;cas;3,750\n",
+        new_csv="source;target;weight\nann;bob;1,250\nbob;cas;3,75\n",
+    )
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.edge_weight.tolist() == [0.5, 1.5]
+    refused("new.csv, row 3, column 'weight' holds '3,75'", edges="new.csv", recipe=graph.recipe)
+    write(edges_csv="source;target;weight\nann;bob;0,250\nbob;cas;3,750\n")
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    assert recipe.weight_unit == 2
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
+
+
+def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
+    people = {"id": [1, 2, 3, 4], "phone": [49123456789012, 49123456789013, None, 49123456789012]}
+    write(nodes_csv="id,phone\n1,49123456789012\n2,49123456789013\n3,\n4,49123456789012\n", edges_csv="1,2\n2,3\n")
+    graph = en.read("nodes.csv", "edges.csv", features="phone:category")
+    assert graph.recipe.feature_names == ["phone = 49123456789012", "phone = 49123456789013", "phone is missing"]
+    again = en.read(people, "edges.csv", recipe=graph.recipe)
+    assert torch.equal(again.dense_features, graph.dense_features)
 
 
 def test_a_recipe_needs_its_columns(write):

@@ -35,7 +35,7 @@ class Files:
     directed: Annotated[bool, Parameter(negative="")] = False
     "Edges lead from source to target only."
     unknown: Literal["refuse", "drop", "add"] = "refuse"
-    "What to do with edges to nodes that the table of nodes does not have."
+    "What to do with edges to nodes that the table of nodes does not have: refuse or drop them, or add these nodes, unlabelled."
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "One more way in which the files write a missing value, such as ?; may be given several times."
 

@@ -133,7 +133,8 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
 
     parameters = {name: value for name, value in classifier.get_params().items() if name != "verbose"}
     ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
-    said = json.dumps([__version__, parameters, graph.name, graph.digest, ids], sort_keys=True)
+    recipe = None if graph.recipe is None else graph.recipe.to_dict()
+    said = json.dumps([__version__, parameters, graph.name, graph.digest, ids, recipe], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -186,13 +187,15 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
 
 
 def _tell(summary: dict[str, Any], folder: Path) -> None:
+    from everynode.data.understood import counted
+
     seconds = f"{summary['seconds']:.1f} s"
     chosen = f"{summary['objective']} of {', '.join(summary['race'])}" if len(summary["race"]) > 1 else summary["objective"]
     print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
     print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     for part, scores in summary["quality"].items():
         value, low, high = (100 * x for x in scores["accuracy"])
-        print(f"  {part:12} {value:.1f} % right, 95% interval {low:.1f} to {high:.1f} ({scores['nodes']} nodes)")
+        print(f"  {part:12} {value:.1f} % right, 95% interval {low:.1f} to {high:.1f} ({counted(scores['nodes'], 'node')})")
     print(f"  {summary['caution']}")
     if summary["temperature"] != 1.0:
         part = next(iter(summary["quality"]))

@@ -10,6 +10,9 @@ from everynode.cli.files import Files
 from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
 
+#: The model does not know by name what it learned from, and the whole graph with newcomers in it has all of that.
+CAUTION = "Where the model was fitted on some of these labels, that is too good for new nodes: the fit's test score is the one to go by."
+
 
 def predict(
     model: Path,
@@ -58,7 +61,7 @@ def predict(
     summary = {"predictions": str(out), "nodes": graph.num_nodes, "labelled": len(known)}
     if known:
         right = int((found.predicted == found.labels)[known].sum())
-        summary["accuracy"] = list(wilson(right, len(known)))
+        summary |= {"accuracy": list(wilson(right, len(known))), "caution": CAUTION}
     if json_output:
         print(json.dumps(summary))
         return 0
@@ -66,4 +69,5 @@ def predict(
     if known:
         value, low, high = (100 * x for x in wilson(right, len(known)))
         print(f"  of {len(known)} that have a label, {value:.1f} % are right (95% interval {low:.1f} to {high:.1f})")
+        print(f"  {CAUTION}")
     return 0

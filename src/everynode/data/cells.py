@@ -30,7 +30,7 @@ MADE_OF = {
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
-THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
+THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
 DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
@@ -160,8 +160,10 @@ def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
 def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
     """Numbers; text that is none counts as missing."""
     if is_text(cells):
-        if comma:
-            cells = pc.replace_substring(cells, ",", "." if comma == "decimal" else "")
+        if comma == "decimal":
+            cells = pc.replace_substring(cells, ",", ".")
+        elif comma == "thousands":  # and 1,5 is then no number, rather than 15
+            cells = pc.if_else(_matches(cells, THOUSANDS), pc.replace_substring(cells, ",", ""), cells)
         try:
             return _floats(cells.cast(pa.float64()))
         except pa.ArrowInvalid:

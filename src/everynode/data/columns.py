@@ -137,7 +137,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
 
 
 def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
-    counts = pc.value_counts(cells.drop_null().cast(pa.string())).to_pylist()
+    counts = pc.value_counts(_words(cells).drop_null()).to_pylist()
     if not counts:
         return Column(name, "ignored", "empty")
     frequent = sorted(counts, key=lambda c: (-c["counts"], c["values"]))[:CATEGORIES]
@@ -213,8 +213,15 @@ def _numbers(name: str, kind: Kind, comma: str, cells: pa.ChunkedArray, table: T
     return values
 
 
+def _words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of a category as text: whole numbers as they are written in a text file, not as 1.23e+11."""
+    if pa.types.is_floating(cells.type) and pc.all(pc.and_(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))).as_py():
+        cells = cells.cast(pa.int64())
+    return cells.cast(pa.string())
+
+
 def _one_hot(column: Column, cells: pa.ChunkedArray, where: str, notes: Notes) -> Any:
-    text = cells.cast(pa.string())
+    text = _words(cells)
     codes = numpy_array(pc.fill_null(pc.index_in(text, value_set=pa.array(column.words, pa.string())), -1), np.int64)
     gone = np.asarray(text.is_null())
     new = (codes < 0) & ~gone

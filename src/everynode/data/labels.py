@@ -19,7 +19,8 @@ from everynode.errors import DataError
 
 #: How the parts of a split may be written, in lower case.
 PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
-
+#: Classes that may mean that there is no label, in lower case.
+LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled", "missing", "tbd")
 #: A column gives the label away only if its values were seen with it this often, on average.
 SEEN = 5
 
@@ -73,6 +74,9 @@ def _warn(labels: Labels, notes: Notes) -> None:
     if rare:
         names = ", ".join(rare[:10]) + (" and others" if len(rare) > 10 else "")
         notes.warn(f"Classes of one node, which cannot be both learned and tested: {names}.", len(rare))
+    for name in labels.classes:
+        if str(name).casefold() in LIKE_NONE:
+            notes.warn(f"{str(name)!r} is taken for a class. If it means that there is no label, say so (na=['{name}'], or --na={name}).")
     spelled: dict[str, Hashable] = {}
     for name in labels.classes:
         other = spelled.setdefault(str(name).casefold(), name)
@@ -131,11 +135,11 @@ def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Ta
         raise DataError(f"{table.where}: all {labelled:,} labels in column {name!r} are different. Name the column that holds the classes.")
 
 
-def read_split(table: Table, name: str | None) -> list[tuple[Any, Any, Any]]:
+def read_split(table: Table, name: str | None, na: Sequence[str] = ()) -> list[tuple[Any, Any, Any]]:
     """The split that a column gives, if there is one: train, val (valid, validation), test; empty for nodes in no part."""
     if name is None:
         return []
-    cells = clean(table[name])
+    cells = clean(table[name], na)
     if not is_text(cells):
         raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a split column says train, val or test.")
     lower = pc.utf8_lower(cells)

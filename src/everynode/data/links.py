@@ -25,10 +25,12 @@ class Links(NamedTuple):
 
     #: 2 x m node indices.
     pairs: Ints
-    #: A positive weight for each, or None for all ones.
+    #: A positive weight for each, or None where all are one.
     weight: npt.NDArray[np.float64] | None
     #: Where each is in the table.
     rows: Ints
+    #: What a comma in the weights stands for.
+    comma: str = ""
 
 
 def nodes_of(edges: Table, roles: Mapping[str, str]) -> pa.ChunkedArray:
@@ -51,8 +53,8 @@ def add_nodes(nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[s
     return dataclasses.replace(nodes, columns=columns, numbers=numbers), pa.chunked_array([*ids.chunks, added])
 
 
-def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes) -> Links:
-    """The edges between known nodes; if ``unknown`` is refuse, there may be no others."""
+def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes, comma: str = "") -> Links:
+    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``comma``: as in the weights of another table."""
     ends = [texts(edges, roles[role]) for role in ("source", "target")]
     pairs = np.stack([find(end, ids, edges, roles[role], notes) for role, end in zip(("source", "target"), ends, strict=True)])
     keep = (pairs >= 0).all(0)
@@ -69,20 +71,21 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
         notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
     weight = None
     if "weight" in roles:
-        weight = _weights(edges, roles["weight"])
+        weight, comma = _weights(edges, roles["weight"], comma)
         zero = np.flatnonzero(keep & (weight == 0))
         if len(zero):
             notes.repair(f"{counted(len(zero), 'edge')} of {edges.where} of weight 0 dropped ({edges.rows(zero)}).", len(zero))
             keep &= weight != 0
-        weight = None if (weight[keep] == 1).all() else weight[keep]
-    return Links(pairs[:, keep], weight, np.flatnonzero(keep))
+        weight = weight[keep]
+    return Links(pairs[:, keep], weight, np.flatnonzero(keep), comma)
 
 
-def _weights(edges: Table, name: str) -> npt.NDArray[np.float64]:
+def _weights(edges: Table, name: str, comma: str) -> tuple[npt.NDArray[np.float64], str]:
     cells = clean(edges[name])
     if pa.types.is_nested(cells.type) or pa.types.is_temporal(cells.type) or pa.types.is_binary(cells.type):
         raise DataError(f"{edges.where}, column {name!r} holds {cells.type}: weights are numbers.")
-    weight = as_numbers(cells, comma_of(cells))
+    comma = comma or comma_of(cells)
+    weight = as_numbers(cells, comma)
     wrong = np.flatnonzero(~(weight >= 0) | (weight > np.finfo(np.float32).max) | ((weight > 0) & (weight < np.finfo(np.float32).tiny)))
     if len(wrong):
         given = edges[name][int(wrong[0])].as_py()
@@ -91,12 +94,13 @@ def _weights(edges: Table, name: str) -> npt.NDArray[np.float64]:
             f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use none "
             "(weight='none', or --weight none)."
         )
-    return weight
+    return weight, comma
 
 
 def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
     """What the graph dropped from the edges, with the first places."""
     source, target = links.pairs
+    stays = "" if links.weight is None else "; the largest weight stays"
     if repairs["self_loops"]:
         loops = links.rows[source == target]
         notes.repair(f"{counted(len(loops), 'self-loop')} of {edges.where} dropped ({edges.rows(loops)}).", len(loops))
@@ -105,5 +109,7 @@ def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: 
         order = np.argsort(key, kind="stable")
         again = np.sort(order[1:][(np.diff(key[order]) == 0)])
         again = links.rows[again[source[again] != target[again]]]
-        text = f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)})"
-        notes.repair(f"{text}{'' if links.weight is None else '; the largest weight stays'}.", len(again))
+        notes.repair(f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)}){stays}.", len(again))
+    twice = (len(source) - repairs["self_loops"] - repairs["repeated_edges"] - repairs["one_way_edges"]) // 2
+    if twice and repairs["one_way_edges"]:  # neither each edge once, nor each in both directions; a directed graph has none
+        notes.repair(f"{counted(twice, 'edge')} of {edges.where} given in both directions taken as one{stays}.", twice)

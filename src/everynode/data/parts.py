@@ -36,6 +36,9 @@ def share_out(graph: Graph, *, test_share: float | None = None, val_share: float
         train, val, test = (graph.nodes(part).cpu() for part in Split._fields)
         if not len(train):
             raise DataError(f"No labelled node of {graph.name!r} is in the training part: write 'train' into the split column of some.")
+        alone = int((graph.labels >= 0).sum()) - len(train) - len(val) - len(test)
+        if alone > 0:
+            said.append(f"The split has no part for {alone} of the labelled nodes: they are neither learned from nor tested.")
         if not len(test):
             said.append("The split has no labelled test node: how good the model is on new nodes is measured nowhere.")
     else:
@@ -52,4 +55,8 @@ def share_out(graph: Graph, *, test_share: float | None = None, val_share: float
         whole = len(train)
         train, val = hold_out(train, graph.labels, val_share, seed)
         said.append(f"{len(val)} of the {whole} training labels are held out to choose the epoch by (validation).")
+    learned = graph.labels[train].unique()
+    unseen = [str(name) for code, name in enumerate(graph.classes) if code not in learned and code in graph.labels]
+    if unseen:
+        said.append(f"No training node is of class {', '.join(unseen)}: it cannot be learned, and is wrong wherever it is tested.")
     return graph.with_splits([Split(train, val, test)]), said

@@ -52,7 +52,7 @@ def read(
     a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
     ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
     ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
-    other columns missing. ``na``: more ways to write a missing value.
+    other columns missing. ``na``: more ways to write a missing value, beside those of the recipe.
 
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
@@ -64,6 +64,7 @@ def read(
     if unknown not in ("refuse", "drop", "add"):
         refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
     notes = Notes()
+    na = (*(recipe.na if recipe else ()), *na)
     whole = _open(nodes, edges, notes, format)
     people, ties = whole.nodes, whole.edges
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
@@ -77,23 +78,26 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if unknown == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
-    links = read_links(ties, roles, ids, unknown, notes)
+    links = read_links(ties, roles, ids, unknown, notes, recipe.weight_comma if recipe else "")
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
         wanted = find_features(features, people, roles)
         columns = tuple(fit_column(column, kind, people, na) for column, kind in wanted.columns.items())
         matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
         structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
-        unit = 1.0 if links.weight is None else float(links.weight.mean())
-        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit)
+        unit = 1.0 if links.weight is None or not len(links.weight) else float(links.weight.mean())
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, links.comma, na)
         warn_of_giveaways(people, columns, labels, notes, na)
+    if links.weight is not None:
+        scaled = links.weight / recipe.weight_unit
+        links = links._replace(weight=None if (scaled == 1).all() else scaled)
     graph = Graph.from_arrays(
         _features(recipe, whole, people, links, notes, na),
         links.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=read_split(people, roles.get("split")) or whole.splits,
-        edge_weight=None if links.weight is None else links.weight / recipe.weight_unit,
+        splits=read_split(people, roles.get("split"), na) or whole.splits,
+        edge_weight=links.weight,
         directed=directed,
         name=name or _name(nodes, edges),
         node_ids=natural(ids),
@@ -109,7 +113,7 @@ def read(
         features=graph.num_features,
         structural=recipe.structural,
         classes=labels.counts(),
-        split={part: len(members) for part, members in zip(Split._fields, graph.splits[0], strict=True)} if graph.splits else {},
+        split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
     )
     # A table of undirected edges has each once: that is no repair.

@@ -33,6 +33,10 @@ class Recipe:
     matrix: int = 0
     #: Edge weights are divided by this, the mean of those that the recipe was made of: in seconds or in hours, it is the same graph.
     weight_unit: float = 1.0
+    #: What a comma in them stands for.
+    weight_comma: str = ""
+    #: How else these files write a missing value.
+    na: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> list[str]:
@@ -44,7 +48,7 @@ class Recipe:
         default = {f.name: f.default for f in dataclasses.fields(Column)}
         columns = [{key: value for key, value in dataclasses.asdict(c).items() if value != default[key]} for c in self.columns]
         rest = {"roles": dict(self.roles), "classes": list(self.classes), "structural": self.structural, "matrix": self.matrix}
-        return {"columns": columns, **rest, "weight_unit": self.weight_unit}
+        return {"columns": columns, **rest, "weight_unit": self.weight_unit, "weight_comma": self.weight_comma, "na": list(self.na)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Recipe:
@@ -56,7 +60,7 @@ class Recipe:
                 raise TypeError("a column of no known kind")
             return cls(
                 columns, dict(plain["roles"]), tuple(plain["classes"]), bool(plain["structural"]), int(plain["matrix"]),
-                float(plain["weight_unit"]),
+                float(plain["weight_unit"]), str(plain["weight_comma"]), tuple(map(str, plain["na"])),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(f"This is not a recipe that everynode wrote ({wrong}).") from None

@@ -76,7 +76,7 @@ class Understood:
     structural: bool
     #: How many nodes each class has.
     classes: Mapping[str, int]
-    #: How many nodes are for training, validation and test, if a column says so.
+    #: How many labelled nodes are for training, validation and test, if a column says so.
     split: Mapping[str, int]
     notes: tuple[Note, ...] = ()
 

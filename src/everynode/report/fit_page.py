@@ -174,7 +174,14 @@ def _uncertain(fit: Fit) -> Html:
         rows.append([h("th", str(found.ids[i]), scope="row"), h("td", names[first]), *cells, h("td", significant(float(degree[i])))])
     what = "without a label " if any(name is None for name in found.given) else ""
     note = f"The nodes {what}of which the model is least sure. A label for one of these teaches it the most."
-    heads = ["node", "predicted", "probability", "or else", "probability", "edges"]
+    heads = [
+        "node",
+        "predicted",
+        "probability",
+        "or else",
+        "probability",
+        "edges" if fit.graph.edge_weight is None else "weight of its edges",
+    ]
     return join(h("p", note), listed(heads, rows, "Most uncertain nodes", sortable=True))
 
 
