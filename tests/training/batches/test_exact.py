@@ -143,6 +143,29 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
     assert one != pytest.approx(expected, rel=0.02), "one step is as good: this test would see nothing"
 
 
+def test_seeds_surroundings_and_halves_are_drawn_from_streams_of_their_own(make_graph, monkeypatch):
+    """Numbers of a short seed are padded with zeros: [seed, epoch] and [seed, epoch, 0, 0] are one stream."""
+    streams: list[bytes] = []
+
+    class Recorded(np.random.Generator):
+        def __init__(self, bits):
+            super().__init__(bits)
+            streams.append(bits.state["state"]["state"].tobytes())
+
+    settings = dataclasses.replace(EXACT, cvg=0.5)
+    works = [Batched(make_graph(), settings, Batches(12, (2,)), fold=0, seed=3, ranks=Ranks(rank, 2)) for rank in range(2)]
+    monkeypatch.setattr(np.random, "Generator", Recorded)
+    for work in works:
+        for epoch, step in ((0, 0), (0, 1), (1, 0), (2, 0)):
+            part = work.part(epoch, step)
+    for _ in range(4):
+        works[0].objective._halves(part)
+        works[0].objective.calls += 1
+    seeds_of_the_second = 3  # the processes have the same seeds, and nothing else
+    assert len(streams) == 2 * (3 + 4) + 4
+    assert len(set(streams)) == len(streams) - seeds_of_the_second
+
+
 @pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("halves", ["random", "stratified", "fixed"])
 def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, halves):
