@@ -6,21 +6,23 @@ import dataclasses
 import json
 import multiprocessing
 import os
+import random
 import signal
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import optuna
 import pytest
 from optuna.trial import TrialState
 
 from everynode.errors import EverynodeError, UsageError
 from everynode.experiments import tune as tuning
-from everynode.experiments.journal import BEFORE_PRUNING, Journal
+from everynode.experiments.journal import Journal
 from everynode.experiments.owner import Owner
 from everynode.experiments.study import Study, search_space
-from everynode.experiments.tune import importance, tune
+from everynode.experiments.tune import BEFORE_PRUNING, importance, tune
 from everynode.graph import UNLABELLED, Graph
 from everynode.settings import Settings
 from everynode.training import fit
@@ -173,6 +175,24 @@ def test_a_bad_trial_is_given_up_after_its_first_run(begin, graph, guess):
     assert len(journal.ended()) == len(known), "a trial that was given up counts"
 
 
+def test_a_trial_is_given_up_when_optunas_median_pruner_would(begin, graph, monkeypatch):
+    rng = random.Random(0)
+    rising = lambda graph, settings, fold, seed: (rng.random() + seed, 1.0)  # noqa: E731 - so that each run may be the last
+    monkeypatch.setattr(tuning, "_judge", rising)
+    journal = begin(count=4)
+    tune(journal, graph, 40, workers=1)
+    study = optuna.create_study(direction="maximize", pruner=optuna.pruners.MedianPruner(n_startup_trials=BEFORE_PRUNING))
+    runs = []
+    for ended in journal.ended():
+        trial, accuracies = study.ask(), ended.user_attrs["accuracies"]
+        for step in range(len(accuracies)):
+            trial.report(statistics.mean(accuracies[: step + 1]), step)
+            assert step == 3 or trial.should_prune() == (step == len(accuracies) - 1)
+        study.tell(trial, **({"values": ended.value} if len(accuracies) == 4 else {"state": TrialState.PRUNED}))
+        runs.append(len(accuracies))
+    assert set(runs) == {1, 2, 3, 4}, "not all cases are seen"
+
+
 def test_whole_numbers_are_searched_as_such(begin, graph, guess):
     journal = begin(space=SPACE | {"layers": {"low": 1, "high": 3}}, known={})
     tune(journal, graph, 5, workers=1)
@@ -262,7 +282,7 @@ def test_kill_9_loses_only_the_trials_in_hand(begin, graph, guess, workers, ende
     assert len(after) == len(before) + 4
     assert set(before) <= set(after)
     assert states(journal).count("RUNNING") == 0
-    assert states(journal).count("FAIL") <= workers
+    assert states(journal).count("FAIL") <= workers + (workers > 1), "those in hand, and one that waits in line for several workers"
     if workers == 1:
         undisturbed = begin("undisturbed", count=1)
         tune(undisturbed, graph, len(after), workers=1)

@@ -17,9 +17,12 @@ import pytest
 
 from everynode.data import generate
 from everynode.errors import EverynodeError, UsageError
+from everynode.experiments.journal import Journal
 from everynode.experiments.run import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
+from everynode.experiments.study import Study
+from everynode.experiments.tune import tune
 from everynode.settings import Settings
 from everynode.training import ray_engine
 from everynode.training.ray_engine import run_on_ray
@@ -178,6 +181,17 @@ def test_the_command_finds_what_it_finds_on_this_machine(cluster, call, tmp_path
     assert json.loads(far.stdout)["summary"] == json.loads(near.stdout)["summary"]
 
 
+def test_tune_finds_what_it_finds_on_this_machine(cluster, call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ("tune", "citeseer", "--objective", "ce", "--channels", 4, "--epochs", 3, "--seeds", 1, "--trials", 4, "--quiet", "--json")
+    far = call(*command, "--engine", "ray", "--address", cluster.address, "--out", "far")
+    near = call(*command, "--workers", 1, "--out", "near")
+    assert (far.returncode, near.returncode) == (0, 0), far.stderr
+    found, expected = (json.loads(done.stdout) | {"seconds": None} for done in (far, near))
+    assert found == expected
+    assert found["trials"] == 4
+
+
 def test_a_node_is_killed_midway_and_every_run_is_done_once(cluster, tmp_path):
     graph = generate(60, 180, 5, 3)
     settings = Settings(channels=8, epochs=30)
@@ -199,20 +213,48 @@ def test_a_node_is_killed_midway_and_every_run_is_done_once(cluster, tmp_path):
     do_runs(runs, graphs, Store(tmp_path / "far.db"), engine=engine, on_record=on_record)
     assert sorted(heard) == sorted((run.key, True) for run in runs), "a run was recorded twice, or not at all"
     assert rows_of(tmp_path / "far.db") == rows_of(tmp_path / "near.db")
-    nodes, keys = zip(*(line.split() for line in log.read_text().splitlines()), strict=True)
-    assert len(keys) == len(runs) + 1, "the lost run was not done again, or others were"
+    nodes = log.read_text().split()
+    assert len(nodes) == len(runs) + 1, "the lost run was not done again, or others were"
     assert len(set(nodes)) == 3
 
 
+def test_a_node_is_killed_midway_and_the_study_is_that_of_one_process(cluster, tmp_path):
+    graph = generate(60, 180, 5, 3)
+    space = {"lr_oc": {"low": 0.001, "high": 0.1, "log": True}, "input": {"choices": ["row", "raw"]}}
+    study = Study("toy", graph.digest, "public", "gcn", "ce", "seeds", 2, Settings(channels=4, epochs=10), space)
+    near, far = (Journal(tmp_path / f"{name}.journal", study) for name in ("near", "far"))
+    tune(near, graph, 6, workers=1)  # not so many that a draw depends on what others have found by then
+    doomed = cluster.add_node(**NODE)
+    log, heard = tmp_path / "log", []
+
+    def engine(work, jobs, shared, **options):
+        return run_on_ray(until_the_end, jobs, (work, shared, str(log), doomed.node_id), **options)
+
+    def on_trial():
+        heard.append(len(far.ended()))
+        if len(heard) == 1:
+            cluster.remove_node(doomed, allow_graceful=False)
+
+    tune(far, graph, 6, engine=engine, on_trial=on_trial)
+    assert heard == [1, 2, 3, 4, 5, 6]
+    assert [trials_of(far), len(far.optuna.trials)] == [trials_of(near), 6]
+    assert len(log.read_text().split()) == 7, "the lost trial was not done again, or others were"
+
+
+def trials_of(journal: Journal) -> list[tuple]:
+    """Everything but what a trial took."""
+    return [(t.number, t.params, t.value, t.intermediate_values, t.user_attrs["losses"]) for t in journal.ended()]
+
+
 def until_the_end(job, shared):
-    """Do a run; on the doomed node never end it, elsewhere wait until that one has started its own."""
+    """Do a run, or a trial; on the doomed node never end it, elsewhere wait until that one has started its own."""
     import ray
 
-    work, graphs, log, doomed = shared
+    work, shared, log, doomed = shared
     here = ray.get_runtime_context().get_node_id()
     with Path(log).open("a") as file:
-        file.write(f"{here} {job.key}\n")
+        file.write(f"{here}\n")
     if here == doomed:
         time.sleep(600)
     until(lambda: doomed in Path(log).read_text())
-    return work(job, graphs)
+    return work(job, shared)

@@ -130,11 +130,11 @@ class Curvature:
         # D, at the closing layer. The softmax turns the movement of the logits into that of the gradient there.
         n, k = y.shape
         w, v = self.closing.weight, directions[self.closing.weight]
-        z = (moved.view(2 * n, -1) @ w).view(2, n, k).baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
+        z = (moved.flatten(0, 1) @ w).view(2, n, k).baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
         turned = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
         known.add(self.trace.logits, turned, self.levels[-1].spread)
         known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
-        known.add(w, moved.view(2 * n, -1).T @ top.view(2 * n, k))
+        known.add(w, moved.flatten(0, 1).T @ top.view(2 * n, k))
         return y.new_tensor(value)
 
     def _back(self, top: Tensor, gradients: ByParameter) -> list[Tensor]:
@@ -142,8 +142,8 @@ class Curvature:
         _, n, k = top.shape
         gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), top)
         gradients[self.closing.bias] += top.sum(1)
-        down = (top.view(2 * n, k) @ self.closing.weight.T).view(2, n, -1).mul_(self.factors[-1])
-        c = down.shape[2]
+        c = len(self.closing.weight)  # not -1 in a view: a process that shares the halves may have none of their nodes
+        down = (top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c).mul_(self.factors[-1])
         at_f_0 = None if self.active is None else down.new_zeros(2, len(self.active), c)
         downs: list[Tensor] = []
         for index in reversed(range(len(self.layers))):

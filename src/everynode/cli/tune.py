@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag, say
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ def tune(
     *,
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
+    engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     trials: int = 50,
     seeds: int = 3,
     folds: int | None = None,
-    workers: int | None = None,
     space: Path | None = None,
     start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
     out: Path = Path("runs"),
@@ -51,8 +51,6 @@ def tune(
         How many runs judge a trial; bad trials are given up after the first ones.
     folds
         Instead of several seeds on one fold: one seed on each of the first so many folds.
-    workers
-        How many processes; default: one per core.
     space
         A TOML file like everynode's presets/search.toml: what a new study searches instead.
     start_from
@@ -71,8 +69,11 @@ def tune(
     from everynode.report.study import figure
     from everynode.training.checkpoint import write_atomically
 
-    if trials < 1 or seeds < 1 or (folds is not None and folds < 1) or (workers is not None and workers < 1):
-        raise UsageError("--trials, --seeds, --folds and --workers must be at least 1.")
+    if trials < 1 or seeds < 1 or (folds is not None and folds < 1):
+        raise UsageError("--trials, --seeds and --folds must be at least 1.")
+    do_many = engine.start()
+    if engine.engine == "ray" and data.device != "cpu":
+        raise UsageError("--engine ray runs on CPUs: leave out --device.")
     if export:
         _check_preset(export)
     torch.set_num_threads(1)
@@ -93,7 +94,11 @@ def tune(
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
             bar.advance(_note(journal), to=done)
-            do_trials(journal, graph, trials, workers=workers, on_trial=lambda: bar.advance(_note(journal), to=len(journal.ended())))
+
+            def on_trial() -> None:
+                bar.advance(_note(journal), to=len(journal.ended()))
+
+            do_trials(journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial)
     except KeyboardInterrupt:
         say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
         return INTERRUPTED

@@ -22,8 +22,6 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 #: How every journal of Optuna begins.
 BEGINNING = b'{"op_code":'
-#: Complete trials before one may be given up after its first runs.
-BEFORE_PRUNING = 8
 
 
 class Journal:
@@ -59,11 +57,10 @@ class Journal:
         name = names[0] if study is None else study.name
         if names and name not in names:
             raise DataError(f"{self.path} is the journal of another study ({names[0]}): name another --out.")
-        pruner = optuna.pruners.MedianPruner(n_startup_trials=BEFORE_PRUNING)
         if names:
-            opened = optuna.load_study(study_name=name, storage=storage, pruner=pruner)
+            opened = optuna.load_study(study_name=name, storage=storage)
         else:
-            opened = optuna.create_study(study_name=name, storage=storage, pruner=pruner, direction="maximize")
+            opened = optuna.create_study(study_name=name, storage=storage, direction="maximize")
         if study is not None and "study" not in opened.user_attrs:
             opened.set_user_attr("study", dataclasses.asdict(study))
         return opened

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 import time
 import zlib
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
@@ -19,10 +20,12 @@ from everynode.experiments.owner import Owner, lives
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training import fit
-from everynode.training.many import run_many
+from everynode.training.many import Engine, run_many
 
 #: Trials before the sampler stops guessing at random.
 STARTUP = 12
+#: Complete trials before one may be given up after its first runs.
+BEFORE_PRUNING = 8
 #: Complete trials before anything is said about importance.
 ENOUGH = 10
 #: Seconds between two looks at trials that another process is doing.
@@ -35,18 +38,29 @@ def tune(
     trials: int,
     *,
     workers: int | None = None,
+    engine: Engine = run_many,
     on_trial: Callable[[], None] = lambda: None,
 ) -> None:
     """Bring the study to ``trials`` ended trials, those of earlier calls and of other processes included.
 
-    Several processes may do this at once: they share what is left. A trial whose process has died is retired and counts no more.
+    Several processes may do this at once: they share what is left. A trial whose process has died is retired and counts no more. The
+    engine's workers, on this machine or on others, only train: the process that called draws the trials and writes the journal.
     """
     owner = Owner(journal.path)
+    drawn: dict[int, Trial] = {}
+
+    def ours() -> Iterator[Candidate]:
+        """Draw as late as possible, when most is known, and so that several processes share what is left."""
+        while (trial := _draw(journal, trials, owner.name)) is not None:
+            drawn[trial.number] = trial
+            yield Candidate(trial.number, journal.study.settings(trial.params), journal.study.runs, _bars(journal))
+
     try:
         while len(journal.ended()) < trials:
             with journal.lock:
                 free = _free(journal, trials)
-            for _ in run_many(_one_trial, range(free), (journal.path, graph, trials, owner.name), workers=workers):
+            for job, result in engine(_judge_trial, ours(), graph, workers=workers, at_most=free):
+                _tell(journal, drawn.pop(job.number), result)
                 on_trial()
             if not free:  # what is left is in the hands of others
                 time.sleep(POLL)
@@ -55,30 +69,61 @@ def tune(
         owner.close()
 
 
-def _one_trial(job: int, shared: tuple[Path, Graph, int, str]) -> None:
-    """Draw the next trial and judge it, run by run, until it is clearly worse than others were after as many runs."""
-    path, graph, trials, owner = shared
-    journal = Journal(path)
-    drawn = _draw(journal, trials, owner)
-    if drawn is None:
-        return
-    trial, settings = drawn
+@dataclass(frozen=True)
+class Candidate:
+    """A trial that is to be judged: its settings, and its runs (fold and seed)."""
+
+    number: int
+    settings: Settings
+    runs: list[tuple[int, int]]
+    #: After each run but the last: below this mean accuracy the trial is given up.
+    bars: list[float]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the runs of a trial got on the validation nodes; fewer than all if it was given up."""
+
+    accuracies: list[float]
+    losses: list[float]
+    seconds: float
+
+
+def _judge_trial(job: Candidate, graph: Graph) -> Judgement:
+    """In a worker: judge a trial run by run, until it is clearly worse than others were after as many runs."""
     start = time.perf_counter()
-    accuracies, losses = [], []
-    for step, (fold, seed) in enumerate(journal.study.runs):
-        accuracy, loss = _judge(graph, settings, fold, seed)
+    accuracies, losses, best = list[float](), list[float](), 0.0
+    for (fold, seed), bar in zip(job.runs, [*job.bars, 0.0], strict=True):
+        accuracy, loss = _judge(graph, job.settings, fold, seed)
         accuracies.append(accuracy)
         losses.append(loss)
-        trial.report(statistics.mean(accuracies), step)
-        if len(accuracies) < journal.study.count and trial.should_prune():
+        best = max(best, statistics.mean(accuracies))
+        if best < bar:
             break
-    trial.set_user_attr("accuracies", accuracies)
-    trial.set_user_attr("losses", losses)
-    trial.set_user_attr("seconds", round(time.perf_counter() - start, 2))
-    if len(accuracies) < journal.study.count:
+    return Judgement(accuracies, losses, round(time.perf_counter() - start, 2))
+
+
+def _bars(journal: Journal) -> list[float]:
+    """After each run but the last: the median of what the complete trials had after as many; 0 while there are few of them."""
+    complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
+    if len(complete) < BEFORE_PRUNING:
+        return [0.0] * (journal.study.count - 1)
+    return [
+        statistics.median(statistics.mean(trial.user_attrs["accuracies"][: done + 1]) for trial in complete)
+        for done in range(journal.study.count - 1)
+    ]
+
+
+def _tell(journal: Journal, trial: Trial, result: Judgement) -> None:
+    """Write into the journal what a trial got."""
+    for step in range(len(result.accuracies)):
+        trial.report(statistics.mean(result.accuracies[: step + 1]), step)
+    for name, value in dataclasses.asdict(result).items():
+        trial.set_user_attr(name, value)
+    if len(result.accuracies) < journal.study.count:
         journal.optuna.tell(trial, state=TrialState.PRUNED)
     else:
-        journal.optuna.tell(trial, statistics.mean(accuracies))
+        journal.optuna.tell(trial, statistics.mean(result.accuracies))
 
 
 def _free(journal: Journal, trials: int) -> int:
@@ -96,8 +141,8 @@ def _counted(journal: Journal) -> list[optuna.trial.FrozenTrial]:
     return journal.optuna.get_trials(deepcopy=False, states=states)
 
 
-def _draw(journal: Journal, trials: int, owner: str) -> tuple[Trial, Settings] | None:
-    """The next trial, marked as ours, with its settings; None if there is none left."""
+def _draw(journal: Journal, trials: int, owner: str) -> Trial | None:
+    """The next trial, marked as ours; None if there is none left."""
     study = journal.optuna
     with journal.lock:
         if not _free(journal, trials):
@@ -110,7 +155,9 @@ def _draw(journal: Journal, trials: int, owner: str) -> tuple[Trial, Settings] |
         study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed)
         trial = study.ask()
         trial.set_user_attr("owner", owner)
-        return trial, journal.study.settings({name: _suggest(trial, name, choice) for name, choice in journal.study.space.items()})
+        for name, choice in journal.study.space.items():
+            _suggest(trial, name, choice)
+        return trial
 
 
 def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:

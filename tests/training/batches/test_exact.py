@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from everynode.backbones import BACKBONES, Network
+from everynode.backbones.curvature import Shared
 from everynode.graph import Graph
 from everynode.neighbours import Neighbours
 from everynode.objectives import ENC, CrossValidatingGradients
@@ -141,6 +142,47 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
     assert (found_gradient - expected_gradient).norm() < 0.06 * expected_gradient.norm()
     one, _ = average(work, [(0, 0)], marginal)
     assert one != pytest.approx(expected, rel=0.02), "one step is as good: this test would see nothing"
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_nothing(graph, backbone):
+    """Three processes or more may share a step of two training nodes."""
+    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6)
+    work = batched(graph, settings)
+    part, network = work.part(0, 0), work.network.train()
+    logits = network(part.batch)
+    one, other = (torch.from_numpy(half) for half in work.objective._halves(part))
+    totals, sent = (len(one), len(other)), list[torch.Tensor]()
+    everyone, nobody = torch.arange(len(part.labels)), torch.arange(0)
+    sending, adding = Shared(totals, lambda both: sent.append(both.clone())), Shared(totals, lambda both: both.add_(sent[0]))
+    expected = network.gradient_cosine(logits, everyone, part.labels, (one, other), None, sending)
+    found = network.gradient_cosine(logits, nobody, part.labels[:0], (nobody, nobody), None, adding)
+    assert found.item() == expected.item() != 0
+    assert gradient(expected, network).abs().max() > 1e-3
+    assert gradient(found + 0.0 * logits.sum(), network).abs().max() == 0
+
+
+def test_seeds_surroundings_and_halves_are_drawn_from_streams_of_their_own(make_graph, monkeypatch):
+    """Numbers of a short seed are padded with zeros: [seed, epoch] and [seed, epoch, 0, 0] are one stream."""
+    streams: list[bytes] = []
+
+    class Recorded(np.random.Generator):
+        def __init__(self, bits):
+            super().__init__(bits)
+            streams.append(bits.state["state"]["state"].tobytes())
+
+    settings = dataclasses.replace(EXACT, cvg=0.5)
+    works = [Batched(make_graph(), settings, Batches(12, (2,)), fold=0, seed=3, ranks=Ranks(rank, 2)) for rank in range(2)]
+    monkeypatch.setattr(np.random, "Generator", Recorded)
+    for work in works:
+        for epoch, step in ((0, 0), (0, 1), (1, 0), (2, 0)):
+            part = work.part(epoch, step)
+    for _ in range(4):
+        works[0].objective._halves(part)
+        works[0].objective.calls += 1
+    seeds_of_the_second = 3  # the processes have the same seeds, and nothing else
+    assert len(streams) == 2 * (3 + 4) + 4
+    assert len(set(streams)) == len(streams) - seeds_of_the_second
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)

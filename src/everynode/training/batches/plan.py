@@ -12,6 +12,17 @@ import numpy as np
 from everynode.errors import UsageError
 from everynode.neighbours import Integers, Neighbours
 
+#: What random numbers are for. (CVG's halves are drawn as they are for the whole graph, without such a number.)
+SEEDS, SURROUNDINGS = 1, 2
+
+
+def generator(purpose: int, *numbers: int) -> np.random.Generator:
+    """Random numbers that depend on these numbers, and are others for another purpose.
+
+    As a spawn key, since NumPy pads a short seed with zeros: [3, 7] would be [3, 7, 0, 0] as well.
+    """
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(numbers, spawn_key=(purpose,))))
+
 
 class Seeds(NamedTuple):
     """The seeds of a step, of all processes together."""
@@ -40,7 +51,7 @@ class Plan(ABC):
     def seeds(self, epoch: int, step: int) -> Seeds:
         """The same whenever they are asked for."""
         if epoch != self._epoch:
-            self._epoch, self._seeds = epoch, self._draw(np.random.Generator(np.random.SFC64([self.seed, epoch])))
+            self._epoch, self._seeds = epoch, self._draw(generator(SEEDS, self.seed, epoch))
         return self._seeds[step]
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from everynode.disk import DiskGraph
@@ -12,7 +11,7 @@ from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
 from everynode.training.batches.objective import BatchENC
 from everynode.training.batches.part import Part, draw_part
-from everynode.training.batches.plan import AtRandom, ByCluster, Plan, cut
+from everynode.training.batches.plan import SURROUNDINGS, AtRandom, ByCluster, Plan, cut, generator
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
 from everynode.training.whole import build_network, judge, validation_nodes
@@ -50,7 +49,7 @@ class Batched:
 
     def part(self, epoch: int, step: int) -> Part:
         """This process's part of a step."""
-        rng = np.random.Generator(np.random.SFC64([self.seed, epoch, step, self.ranks.rank]))
+        rng = generator(SURROUNDINGS, self.seed, epoch, step, self.ranks.rank)
         torch.manual_seed(int(rng.integers(2**63)))  # for dropout
         seeds = self.plan.seeds(epoch, step)
         return draw_part(self.sampler, self.plan, seeds, self.fan_out, self.tv_edges, rng, self.ranks.rank, self.ranks.size)
