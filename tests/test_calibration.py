@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everynode.calibration import HIGHEST, LOWEST, reliability, temperature
+from everynode.calibration import FEWEST, HIGHEST, LOWEST, reliability, temperature
 from everynode.metrics import expected_calibration_error
 
 
@@ -63,10 +63,13 @@ def test_logits_that_are_too_sharp_or_too_dull_are_set_right(sharpness):
 
 
 def test_a_few_nodes_that_are_all_right_do_not_make_it_certain():
-    logits = torch.eye(3)[[0, 1, 2, 0]]
-    found = temperature(logits, torch.tensor([0, 1, 2, 0]))
+    labels = torch.tensor([0, 1, 2, 0] * 3)
+    logits = torch.eye(3)[labels]
+    found = temperature(logits, labels)
     assert found > LOWEST * 1.5
-    assert torch.softmax(logits / found, 1).max() < 0.8
+    assert torch.softmax(logits / found, 1).max() < 0.9
+    assert temperature(logits[: FEWEST - 1], labels[: FEWEST - 1]) == 1.0  # too few to say anything
+    assert temperature(logits[:FEWEST], labels[:FEWEST]) != 1.0
 
 
 def test_worse_than_chance_is_as_good_as_no_answer():
