@@ -26,7 +26,7 @@ def slow_loss(logits: torch.Tensor, labels: torch.Tensor, t: float) -> float:
 
 @st.composite
 def answers(draw):
-    n, k = draw(st.integers(1, 20)), draw(st.integers(2, 4))
+    n, k = draw(st.integers(FEWEST, 20)), draw(st.integers(2, 4))
     value = st.floats(-30, 30)
     logits = draw(st.lists(st.lists(value, min_size=k, max_size=k), min_size=n, max_size=n))
     return torch.tensor(logits), torch.tensor(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
