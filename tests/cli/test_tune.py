@@ -78,13 +78,14 @@ def test_a_space_of_ones_own_and_a_preset_to_start_from(call):
     Path("space.toml").write_text("[all]\nlr_oc = { low = 0.01, high = 0.02 }\n[term.tv]\ntv = { choices = [0.5, 1.5] }\n")
     Path("mine.toml").write_text("[public.citeseer.gcn.ce]\nlr_oc = 0.0125\n")
     given = ("--objective", "tv", "--space", "space.toml", "--start-from", "mine.toml")
-    done = json.loads(call("tune", "citeseer", *given, "--trials", 3, *SHORT, "--json").stdout)
+    done = json.loads(call("tune", "citeseer", *given, "--trials", 8, *SHORT, "--json").stdout)
     assert done["searched"] == ["lr_oc", "tv"]
     (path,) = Path("runs/tune").glob("*.journal")
     tried = [trial.params["lr_oc"] for trial in Journal(path).ended()]
-    assert tried == [0.02, 0.01, 0.0125], "the default and the paper's, moved into the space, and the one given"
+    assert tried[:2] == [0.02, 0.01], "the default and the paper's, moved into the space; then what is tuned, if anything is"
+    assert 0.0125 in tried, "the one given"
     Path("space.toml").write_text("[all]\nlr_oc = { low = 0.01, high = 0.03 }\n")
-    other = call("tune", "citeseer", *given, "--trials", 4, *SHORT)
+    other = call("tune", "citeseer", *given, "--trials", 9, *SHORT)
     assert other.returncode == 2
     assert "was begun with another search space: move it away, or name another --out." in other.stderr
 

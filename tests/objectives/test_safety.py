@@ -244,8 +244,8 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
     return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
-# What a module takes beyond its function: where its labelled nodes and their halves come from.
-MODULE_ONLY = {CrossEntropy: {"fold"}, CrossValidatingGradients: {"fold", "halves", "every", "seed"}}
+# What a module takes beyond its function: where its labelled nodes, their weights and their halves come from.
+MODULE_ONLY = {CrossEntropy: {"fold", "class_weight"}, CrossValidatingGradients: {"fold", "halves", "every", "seed", "class_weight"}}
 PAIRS = [
     (cross_entropy, CrossEntropy),
     (mutual_information, MutualInformation),
