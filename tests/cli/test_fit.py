@@ -291,7 +291,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_fil
         assert (Path("broken") / name).read_bytes() == (Path("whole") / name).read_bytes()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have")
 def test_killed_it_goes_on_where_it_was(call, own_files):
     nodes, edges = own_files()
     words = ("fit", "--nodes", nodes, "--edges", edges, *LONG)

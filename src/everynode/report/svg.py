@@ -87,16 +87,8 @@ def lines(
     shift = {name: (i - (len(series) - 1) / 2) * 3 for i, name in enumerate(series)}
     drawn = []
     for i, (name, made) in enumerate(series.items()):
-        places = [(x(point.x) + shift[name], y(point.y), point) for point in made]
-        path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
-        whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
-        marks = [
-            h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt",
-              **_said(x(point.x), point, f"{x_label} {significant(point.x)}", name))
-            for px, py, point in places
-        ]  # fmt: skip
-        drawn.append(h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
-                       class_=f"s{i % COLOURS}", data_series=i))  # fmt: skip
+        said = [_said(x(point.x), point, f"{x_label} {significant(point.x)}", name) for point in made]
+        drawn.append(_series(i, [(x(point.x) + shift[name], point) for point in made], y, said))
     return _plot(label, _grid(y, y_label), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
 
 
@@ -153,21 +145,26 @@ def curves(
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
 
 
+def _series(i: int, made: Sequence[tuple[float, Point]], y: Axis, said: Sequence[dict[str, str | None]]) -> Html:
+    """Points, each with where it stands from left to right, joined by a line, with their whiskers and with what is said of each."""
+    places = [(px, y(point.y), point) for px, point in made]
+    path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
+    whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
+    marks = [
+        h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt", **words)
+        for (px, py, _point), words in zip(places, said, strict=True)
+    ]
+    return h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
+             class_=f"s{i % COLOURS}", data_series=i)  # fmt: skip
+
+
 def reliability(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str) -> Html:
     """Shares in percent against shares in percent: on the dashed line the two are equal. Whiskers from low to high."""
     x, y = Axis(0, 100, LEFT, WIDTH - RIGHT), Axis(0, 100, HEIGHT - BOTTOM, TOP)
     drawn: list[Html] = [h("path", d=f"M{_c(x(0))} {_c(y(0))}L{_c(x(100))} {_c(y(100))}", class_="best")]
     for i, (name, made) in enumerate(series.items()):
-        places = [(x(point.x), y(point.y), point) for point in made]
-        path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
-        whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
-        marks = [
-            h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt",
-              **_said(px, point, f"{number(point.x)}% sure", name))
-            for px, py, point in places
-        ]  # fmt: skip
-        drawn.append(h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
-                       class_=f"s{i % COLOURS}", data_series=i))  # fmt: skip
+        said = [_said(x(point.x), point, f"{number(point.x)}% sure", name) for point in made]
+        drawn.append(_series(i, [(x(point.x), point) for point in made], y, said))
     steps = ticks(0, 100)
     return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in steps], x_label), drawn)
 
