@@ -90,11 +90,14 @@ def test_a_search_space_that_makes_no_sense_is_refused(tmp_path, monkeypatch, te
 def test_a_study_starts_from_what_the_presets_say():
     space = search_space("gcn", "tv")
     known = known_parameters(space, "cora", "public", "gcn", "tv", [])
-    assert {"default", "paper"} <= set(known)
-    assert known["default"]["tv"] == Settings().tv
+    assert {"default ce", "default enc", "default light-ce", "default light-enc", "paper"} <= set(known)
+    assert known["default enc"]["tv"] == Settings().tv
+    assert known["default ce"]["tv"] == space["tv"]["low"], "as near to cross-entropy as the search goes"
+    assert known["default light-enc"]["lr_gnn"] > known["default enc"]["lr_gnn"]
     assert known["paper"]["lr_oc"] == 0.01
     assert set(known["paper"]) == set(space)
-    assert set(known_parameters(space, "my own", "public", "gcn", "tv", [])) == {"default"}
+    assert set(known_parameters(space, "my own", "public", "gcn", "tv", [])) == {f"default {name}" for name in Settings.entrants()}
+    assert len(known_parameters(search_space("gcn", "ce"), "my own", "public", "gcn", "ce", [])) == 2, "what is the same is tried once"
 
 
 def test_a_study_starts_from_what_was_found_for_other_objectives(tmp_path):

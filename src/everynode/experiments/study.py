@@ -98,9 +98,10 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     """What presets would choose, to be tried first. Of tuned ones the settings of all objectives: they have most parameters in common."""
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
-    for preset in ("default", "paper"):
-        with suppress(NoSettings):  # the paper does not know every graph
-            found[preset] = within(space, Settings.preset(preset, objective=objective, **place))
+    for entrant, settings in Settings.entrants(**place).items():  # what the default race has, cross-entropy's too: ENC may have little need
+        found[f"default {entrant}"] = within(space, settings)
+    with suppress(NoSettings):  # the paper does not know every graph
+        found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
     for preset in ("tuned", *map(str, files)):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and preset != "tuned":

@@ -23,7 +23,7 @@ from everynode.training import fit
 from everynode.training.many import Engine, run_many
 
 #: Trials before the sampler stops guessing at random.
-STARTUP = 12
+STARTUP = 8
 #: Complete trials before one may be given up after its first runs.
 BEFORE_PRUNING = 8
 #: Complete trials before anything is said about importance.
