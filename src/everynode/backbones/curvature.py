@@ -93,18 +93,27 @@ class Curvature:
         if any(layer.alpha for layer in self.layers):
             self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
 
-    def cosine(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None = None, shared: Shared | None = None) -> Tensor:
-        """The cosine of the gradients of two halves' cross-entropies, itself with a gradient.
+    def cosine(
+        self,
+        labels: Tensor,
+        halves: tuple[Tensor, Tensor],
+        weight: Tensor | None = None,
+        shared: Shared | None = None,
+        factor: float = 1.0,
+    ) -> Tensor:
+        """``factor`` times the cosine of the gradients of two halves' cross-entropies, itself with a gradient.
 
         ``labels``: those of the nodes in question; ``halves``: positions among these; ``weight``: of each class, None for all the same.
         """
         known = Known()
         with torch.no_grad():
-            value = self._sweep(labels, halves, weight, shared or Shared(), known)
+            value = self._sweep(labels, halves, weight, shared or Shared(), factor, known)
         return known.function(value)
 
-    def _sweep(self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, shared: Shared, known: Known) -> Tensor:
-        """The value of the cosine; its gradient goes to ``known``."""
+    def _sweep(
+        self, labels: Tensor, halves: tuple[Tensor, Tensor], weight: Tensor | None, shared: Shared, factor: float, known: Known
+    ) -> Tensor:
+        """The value; its gradient goes to ``known``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
         for shares, half, total in zip(share, halves, shared.totals or (None, None), strict=True):
@@ -124,7 +133,8 @@ class Curvature:
             return y.new_zeros(())
         a = 1.0 / (math.sqrt(square_1) * math.sqrt(square_2))  # not the root of a product, which might overflow
         value = a * dot
-        directions = self._by_parameter(y.new_tensor([[-value / square_1, a], [a, -value / square_2]]) @ both)
+        turn = y.new_tensor([[-value / square_1, a], [a, -value / square_2]])
+        directions = self._by_parameter((factor * turn) @ both)  # all that follows is linear in them: here the factor costs nothing
         moved = self._forth(downs, directions, known)
 
         # D, at the closing layer. The softmax turns the movement of the logits into that of the gradient there.
@@ -135,7 +145,7 @@ class Curvature:
         known.add(self.trace.logits, turned, self.levels[-1].spread)
         known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
         known.add(w, moved.flatten(0, 1).T @ top.view(2 * n, k))
-        return y.new_tensor(value)
+        return y.new_tensor(factor * value)
 
     def _back(self, top: Tensor, gradients: ByParameter) -> list[Tensor]:
         """A. Fill in the gradients of both halves, and return, for each layer, those at its u (2 x n x c)."""
@@ -176,7 +186,10 @@ class Curvature:
             moved_s = self.mixings[index].move(moved, moved_0, directions, known).view(-1, c)
             known.add(step.mixed, torch.addbmm(s, down, v.mT, beta=0.0, alpha=layer.beta), self.levels[index + 1].spread)
             known.add(layer.weight, (moved_s.T @ down.view(-1, c)).mul_(layer.beta))
-            moved = (moved_s @ step.matrix).view_as(down).baddbmm_(s.expand(2, -1, -1), v, alpha=layer.beta).mul_(self.factors[index + 1])
+            moved = (moved_s @ step.matrix).view_as(down)
+            for of_half, direction in zip(moved, v, strict=True):  # a batched product would copy s for each
+                of_half.addmm_(s, direction, alpha=layer.beta)
+            moved.mul_(self.factors[index + 1])
         return moved
 
     def _nothing(self) -> tuple[Tensor, ByParameter]:

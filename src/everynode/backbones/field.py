@@ -11,6 +11,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from everynode.backbones.known import times
 from everynode.graph import Graph, row_normalised
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
@@ -153,9 +154,9 @@ class Level:
         """Of one row for each node of the graph, those of these nodes."""
         return x if self.nodes is None else x.index_select(0, self.nodes)
 
-    def spread(self, x: Tensor, factor: Tensor) -> Tensor:
+    def spread(self, x: Tensor, factor: float) -> Tensor:
         """``factor * x`` in the rows of these nodes, and zero in those of the graph's other nodes: the opposite of :meth:`pick`."""
-        return x * factor if self.nodes is None else self._choice.transpose.product(x, factor.item())
+        return times(x, factor) if self.nodes is None else self._choice.transpose.product(x, factor)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 #: From the gradient at a part of a tensor and a factor to the factor times the gradient at all of it.
-Spread = Callable[[Tensor, Tensor], Tensor]
+Spread = Callable[[Tensor, float], Tensor]
+
+
+def times(x: Tensor, factor: float) -> Tensor:
+    """``factor * x``; the usual factor, 1, costs nothing."""
+    return x if factor == 1.0 else x * factor
 
 
 class Known:
@@ -18,7 +23,7 @@ class Known:
     def __init__(self) -> None:
         self._found: dict[Tensor, tuple[Tensor, Spread]] = {}
 
-    def add(self, tensor: Tensor, gradient: Tensor, spread: Spread = torch.mul) -> None:
+    def add(self, tensor: Tensor, gradient: Tensor, spread: Spread = times) -> None:
         """Add to the gradient at a tensor; it may be that of a part only, which ``spread`` brings to all of it."""
         before = self._found.get(tensor)
         self._found[tensor] = (gradient if before is None else before[0] + gradient), spread
@@ -42,4 +47,5 @@ class _Known(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
-        return (None, None, None, *(spread(g, grad) for g, spread in zip(ctx.saved_tensors, ctx.spreads, strict=True)))
+        factor = grad.item()
+        return (None, None, None, *(spread(g, factor) for g, spread in zip(ctx.saved_tensors, ctx.spreads, strict=True)))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from everynode.backbones.field import Hop, Level
 from everynode.backbones.gat import GATLayer
-from everynode.backbones.known import Known
+from everynode.backbones.known import Known, times
 from everynode.backbones.layer import Layer
 from everynode.sparse import SparseMatrix, sddmm
 
@@ -132,5 +132,5 @@ class Attention:
         """2 x targets to 2 x edges."""
         return by_target.index_select(1, self.pattern.row)
 
-    def _spread(self, at_edges: Tensor, factor: Tensor) -> Tensor:
-        return self.hop.spread(at_edges * factor)
+    def _spread(self, at_edges: Tensor, factor: float) -> Tensor:
+        return self.hop.spread(times(at_edges, factor))

@@ -177,8 +177,9 @@ class Network(nn.Module):
         halves: tuple[Tensor, Tensor],
         weight: Tensor | None = None,
         shared: Shared | None = None,
+        factor: float = 1.0,
     ) -> Tensor | None:
-        """The cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
+        """``factor`` times the cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
 
         ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them; ``weight``: of each class, if the
         cross-entropies are weighted. It goes through the receptive field of
@@ -197,7 +198,7 @@ class Network(nn.Module):
             return None
         view = self._view(graph, nodes)
         features = trace.features if view.entries is None else _select(trace.features, view.entries, view.features)
-        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, weight, shared)
+        return Curvature(self, parameters, trace, view.field, features).cosine(labels, halves, weight, shared, factor)
 
     @property
     def stack(self) -> list[Layer]:

@@ -100,8 +100,8 @@ class CrossValidatingGradients(nn.Module):
         p_1, p_2 = self._positions()
         return self.nodes[p_1], self.nodes[p_2]
 
-    def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor]) -> Tensor:
-        """The term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
+    def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0) -> Tensor:
+        """``factor`` times the term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
         parameters = trainable(model)
         if not logits.requires_grad:
             raise UsageError("Cross-validating gradients need logits that autograd can follow: no torch.no_grad(), no detach().")
@@ -111,13 +111,14 @@ class CrossValidatingGradients(nn.Module):
         if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
             return logits[:1].sum() * 0.0
         shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
-        weighted = () if self.weight is None else (self.weight,)
-        cosine: Tensor | None = shortcut(logits, self.nodes, self.labels, (p_1, p_2), *weighted) if shortcut else None
-        if cosine is not None:
-            return -cosine
+        term: Tensor | None = None
+        if shortcut:
+            term = shortcut(logits, self.nodes, self.labels, (p_1, p_2), weight=self.weight, factor=-factor)
+        if term is not None:
+            return term
         at = logits.index_select(0, self.nodes)
         loss_1, loss_2 = (cross_entropy(at, self.labels, half, self.weight) for half in (p_1, p_2))
-        return cross_validating_gradients(loss_1, loss_2, parameters)
+        return factor * cross_validating_gradients(loss_1, loss_2, parameters)
 
 
 def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:

@@ -88,10 +88,13 @@ class ENC(nn.Module):
             values = {name: value for name, value in zip(Terms._fields, found, strict=True) if name in self.terms}
         else:
             values["ce"] = total = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
-        for name in ("cvg", "preg"):
-            if name in self.terms:
-                values[name] = self.terms[name](logits, model) if name == "cvg" else self.terms[name](logits)
-                total = total + self.weights[name] * values[name]
+        if "cvg" in self.terms:
+            weighted = self.terms["cvg"](logits, model, self.weights["cvg"])  # who weighs it later pays for a pass over every layer
+            values["cvg"] = weighted / self.weights["cvg"]
+            total = total + weighted
+        if "preg" in self.terms:
+            values["preg"] = self.terms["preg"](logits)
+            total = total + self.weights["preg"] * values["preg"]
         return {**values, "total": total}
 
     def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> Tensor:
