@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     from everynode.objectives import ENC, CrossValidatingGradients, MutualInformation, PReg, TotalVariation
     from everynode.settings import Settings
     from everynode.training import fit
+    from everynode.training.batches.loader import NeighborLoader
+    from everynode.training.batches.objective import BatchENC
 
 __version__ = "0.4.0"
 
 _HOME = {
+    "BatchENC": "training.batches.objective",
     "ENC": "objectives",
     "CrossValidatingGradients": "objectives",
     "DataError": "errors",
     "EverynodeError": "errors",
     "Graph": "graph",
     "MutualInformation": "objectives",
+    "NeighborLoader": "training.batches.loader",
     "Network": "backbones",
     "NodeClassifier": "estimator",
     "PReg": "objectives",
@@ -41,11 +45,13 @@ _HOME = {
 
 __all__ = [
     "ENC",
+    "BatchENC",
     "CrossValidatingGradients",
     "DataError",
     "EverynodeError",
     "Graph",
     "MutualInformation",
+    "NeighborLoader",
     "Network",
     "NodeClassifier",
     "PReg",

@@ -102,6 +102,10 @@ class Block(Hop):
         self.dtype, self.scale = dtype, scale
         self.__dict__["looped_adjacency"] = looped_adjacency  # what a Hop would work out from its graph
 
+    def to(self, device: torch.device) -> Block:
+        """The same on another device."""
+        return Block(self.looped_adjacency.to(device), self.scale.to(device), self.dtype)
+
     @cached_property
     def gcn_operator(self) -> SparseMatrix:
         """The rows and columns of :math:`\\tilde P` with the degrees of the whole graph."""
@@ -134,6 +138,10 @@ class Batch:
     def row_normalised_features(self) -> SparseMatrix | Tensor:
         """Each node's features divided by their sum of absolute values."""
         return row_normalised(self.features)
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on another device."""
+        return Batch(self.features.to(device), tuple(hop.to(device) for hop in self.hops), self.name)
 
 
 class Level:

@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag, say
-from everynode.errors import UsageError
+from everynode.errors import EverynodeError, UsageError
 
 if TYPE_CHECKING:
-    from everynode.experiments.journal import Journal
+    from everynode.experiments.journal import Trials
     from everynode.experiments.study import Study
 
 
@@ -31,14 +31,16 @@ def tune(
     space: Path | None = None,
     start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
     out: Path = Path("runs"),
+    storage: str | None = None,
     export: Path | None = None,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
     """Find settings for a graph, a backbone and an objective, on validation nodes only: test nodes are never looked at.
 
-    The study is kept in --out: interrupted, or killed, the same command goes on; with more --trials it goes further; and several such
-    commands at once share the work. Give cross-entropy (--objective ce) as many trials as the objective that it is compared with.
+    The study is kept in --out, or in a --storage that several machines reach: interrupted, or killed, the same command goes on; with
+    more --trials it goes further; and several such commands at once share the work. Give cross-entropy (--objective ce) as many trials as
+    the objective that it is compared with.
     A setting that is given by a flag is not searched.
 
     Parameters
@@ -57,12 +59,16 @@ def tune(
         Presets (.toml files) that a new study tries first, besides everynode's own.
     out
         The folder of the studies.
+    storage
+        Keep the study in this database instead, by its URL (postgresql://USER@HOST/DATABASE): the same command on several machines shares
+        its trials.
     export
         Put the best settings into this file, which --preset then takes.
     """
     import torch
+    from optuna.exceptions import StorageInternalError
 
-    from everynode.experiments.journal import Journal
+    from everynode.experiments.journal import Database, Journal
     from everynode.experiments.tune import tune as do_trials
     from everynode.experiments.tuned import merge, rows_of
     from everynode.progress import Bar
@@ -83,12 +89,13 @@ def tune(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
     study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
-    journal = Journal(out / "tune" / f"{study.name}.journal", study)
+    path = out / "tune" / f"{study.name}.journal"
+    journal = Database(storage, study) if storage else Journal(path, study)
     if space and journal.study.space != study.space:
-        raise UsageError(f"{journal.path} was begun with another search space: move it away, or name another --out.")
+        raise UsageError(f"{journal.where} was begun with another search space: move it away, or name another --out.")
     done = len(journal.ended())
     if done:
-        say(f"{done} trials are in {journal.path} already.", quiet)
+        say(f"{done} trials are in {journal.where} already.", quiet)
     if (journal.study.base, journal.study.space) != (study.base, study.space):
         say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
     try:
@@ -100,10 +107,13 @@ def tune(
 
             do_trials(journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial)
     except KeyboardInterrupt:
-        say(f"\nInterrupted: the trials that have ended are in {journal.path}, and the same command goes on from there.", quiet)
+        say(f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there.", quiet)
         return INTERRUPTED
+    except StorageInternalError as error:
+        raise EverynodeError(f"{journal.where} does not answer any more ({error}): the same command goes on when it does.") from error
     result = _result(journal)
-    picture = journal.path.with_suffix(".svg")
+    picture = path.with_suffix(".svg")
+    picture.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(picture, figure(journal, result["importance"]).encode())
     say(f"The picture of the study is {picture}.", quiet)
     if export:
@@ -116,13 +126,13 @@ def tune(
     return 0
 
 
-def tune_export(folder: Path, file: Path, /, *, quiet: QuietFlag = False) -> int:
-    """Put the best settings of every study of a folder into a preset, and leave what else the preset has as it is.
+def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
+    """Put the best settings of every study of a folder or a database into a preset, and leave what else the preset has as it is.
 
     Parameters
     ----------
-    folder
-        The --out of `everynode tune`.
+    place
+        The --out of `everynode tune`, or its --storage.
     file
         The preset (.toml), which --preset then takes; it need not be there yet.
     """
@@ -130,7 +140,7 @@ def tune_export(folder: Path, file: Path, /, *, quiet: QuietFlag = False) -> int
     from everynode.training.checkpoint import write_atomically
 
     _check_preset(file)
-    rows = rows_of(studies(folder))
+    rows = rows_of(studies(place))
     write_atomically(file, merge(file, rows).encode())
     say(f"The best settings of {len(rows)} studies are in {file}.", quiet)
     return 0
@@ -171,14 +181,14 @@ def _study(
     return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)
 
 
-def _note(journal: Journal) -> str:
+def _note(journal: Trials) -> str:
     from everynode.experiments.run import short
 
     best = journal.best()
     return f"best {short(best.value)} (trial {best.number})" if best else ""
 
 
-def _result(journal: Journal) -> dict[str, Any]:
+def _result(journal: Trials) -> dict[str, Any]:
     from everynode.experiments.tune import importance
     from everynode.experiments.tuned import record
 
@@ -189,7 +199,7 @@ def _result(journal: Journal) -> dict[str, Any]:
     return {**where, **record(journal), "seconds": seconds, "parameters": best.params, "importance": importance(journal)}
 
 
-def _show(journal: Journal, result: dict[str, Any]) -> None:
+def _show(journal: Trials, result: dict[str, Any]) -> None:
     """The best settings, and how much each parameter mattered."""
     from everynode.experiments.run import short
     from everynode.report.text import count

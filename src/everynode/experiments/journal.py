@@ -1,20 +1,29 @@
-"""The journal of a tuning study: one file in which its trials are kept, and that several processes may write."""
+"""Where the trials of a tuning study are kept: in a file that several processes write, or in a database that several machines reach."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import statistics
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
 import optuna
-from optuna.storages import JournalStorage
+from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedTrialError
+from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from everynode.errors import DataError
-from everynode.experiments.owner import LOCKS, lock_file
+from everynode.errors import DataError, UsageError
+from everynode.experiments.owner import LOCKS, Owner, lives, lock_file
 from everynode.experiments.study import Study
 from everynode.settings import Settings
 
@@ -24,46 +33,21 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 BEGINNING = b'{"op_code":'
 
 
-class Journal:
-    """A study in its file. Opening makes the file, unless ``study`` is None: then it has to be there.
+class Trials(ABC):
+    """A study and its trials, wherever they are kept.
 
-    A study goes on with what it was begun with: its search space and its base settings are in the journal, and a later change of the
+    A study goes on with what it was begun with: its search space and its base settings are kept with it, and a later change of the
     presets does not mix two searches.
     """
 
-    def __init__(self, path: Path, study: Study | None = None):
-        self.path = path
-        self.lock = _Lock(path)
-        try:
-            if study is None and not path.is_file():
-                raise DataError(f"There is no study at {path}.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with self.lock:
-                storage = JournalStorage(JournalFileBackend(str(path), self.lock))
-                self.optuna = self._load(storage, study)
-                self.study = _read(self.optuna.user_attrs["study"])
-        except DataError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is not the journal of a study ({error}): move it away, or name another --out.") from error
-        if study is not None and study.graph_digest != self.study.graph_digest:
-            raise DataError(f"{path} is a study of another graph by the name {study.dataset}: move it away, or name another --out.")
-
-    def _load(self, storage: JournalStorage, study: Study | None) -> optuna.Study:
-        """The Optuna study; a new one is told what it is."""
-        names = [found.study_name for found in storage.get_all_studies()]
-        if not names and (study is None or self.path.stat().st_size):
-            raise ValueError("there is no study in it")
-        name = names[0] if study is None else study.name
-        if names and name not in names:
-            raise DataError(f"{self.path} is the journal of another study ({names[0]}): name another --out.")
-        if names:
-            opened = optuna.load_study(study_name=name, storage=storage)
-        else:
-            opened = optuna.create_study(study_name=name, storage=storage, direction="maximize")
-        if study is not None and "study" not in opened.user_attrs:
-            opened.set_user_attr("study", dataclasses.asdict(study))
-        return opened
+    #: Where they are kept, for people to read.
+    where: str
+    optuna: optuna.Study
+    study: Study
+    #: Held while the next trial is drawn, where there is one.
+    lock: AbstractContextManager[object]
+    #: What makes the draws of processes differ that know nothing of each other's last one.
+    salt = ""
 
     def ended(self) -> list[FrozenTrial]:
         """The trials that count: complete, or given up because others were better."""
@@ -72,6 +56,169 @@ class Journal:
     def best(self) -> FrozenTrial | None:
         """The complete trial of the highest mean validation accuracy; ties by validation loss."""
         return max((trial for trial in self.ended() if trial.state == TrialState.COMPLETE), key=rank, default=None)
+
+    @abstractmethod
+    def at_work(self) -> AbstractContextManager[Callable[[Trial], object]]:
+        """While this process does trials; marks a trial as one of its own."""
+
+    @abstractmethod
+    def retire(self) -> None:
+        """Let the trials fail whose process has died."""
+
+    def _begin(self, study: Study | None) -> None:
+        """Tell a new study what it is; look whether an old one is the one that is meant."""
+        if study is not None and "study" not in self.optuna.user_attrs:
+            self.optuna.set_user_attr("study", dataclasses.asdict(study))
+        self.study = _read(self.optuna.user_attrs["study"])
+        if study is not None and study.graph_digest != self.study.graph_digest:
+            raise DataError(f"{self.where} is a study of another graph by the name {study.dataset}: move it away, or name another place.")
+
+
+class Journal(Trials):
+    """A study in a file of its own. Opening makes the file, unless ``study`` is None: then it has to be there."""
+
+    def __init__(self, path: Path, study: Study | None = None):
+        self.path, self.where = path, str(path)
+        self.lock: _Lock = _Lock(path)
+        try:
+            if study is None and not path.is_file():
+                raise DataError(f"There is no study at {path}.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with self.lock:
+                self.optuna = self._load(JournalStorage(JournalFileBackend(str(path), self.lock)), study)
+                self._begin(study)
+        except DataError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is not the journal of a study ({error}): move it away, or name another --out.") from error
+
+    def _load(self, storage: JournalStorage, study: Study | None) -> optuna.Study:
+        names = [found.study_name for found in storage.get_all_studies()]
+        if not names and (study is None or self.path.stat().st_size):
+            raise ValueError("there is no study in it")
+        name = names[0] if study is None else study.name
+        if names and name not in names:
+            raise DataError(f"{self.path} is the journal of another study ({names[0]}): name another --out.")
+        if names:
+            return optuna.load_study(study_name=name, storage=storage)
+        return optuna.create_study(study_name=name, storage=storage, direction="maximize")
+
+    @contextmanager
+    def at_work(self) -> Iterator[Callable[[Trial], object]]:
+        """Until the process ends, however it ends, the system holds a lock for it."""
+        owner = Owner(self.path)
+        try:
+            yield lambda trial: trial.set_user_attr("owner", owner.name)
+        finally:
+            owner.close()
+
+    def retire(self) -> None:
+        """Those whose owner's lock is free. The journal's lock must be held."""
+        for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            owner = trial.user_attrs.get("owner")  # none if the process died just before it said so
+            if owner is None or not lives(self.path, owner):
+                self.optuna.tell(trial.number, state=TrialState.FAIL)
+
+
+class Database(Trials):
+    """A study in a database that several machines reach, by a URL of Optuna's RDB storage. There may be many in one.
+
+    Nobody can lock all machines' processes out while a trial is drawn, so two of them may draw at once: who comes too late gives the
+    trial back. And no system says that a process far away has died: so a process says of its trials every ``beat`` seconds that it lives,
+    and trials of which this has not been said for five times as long are retired. (Optuna's own heartbeats are not for trials that are
+    asked for one by one. The machines' clocks may differ by a minute or two.)
+    """
+
+    def __init__(self, url: str, study: Study | str, beat: float = 60.0):
+        """``study``: to begin or go on with; or the name of one that is there."""
+        self.where, self._beat = hidden(url), beat
+        self.lock = nullcontext()
+        self.salt = f" {uuid.uuid4()}"
+        with _refused(self.where):
+            storage = _open(url)
+            if isinstance(study, str):
+                self.optuna = optuna.load_study(study_name=study, storage=storage)
+            else:
+                self.optuna = optuna.create_study(study_name=study.name, storage=storage, direction="maximize", load_if_exists=True)
+            self._begin(None if isinstance(study, str) else study)
+
+    @classmethod
+    def all(cls, url: str) -> list[Database]:
+        """All studies of a database."""
+        with _refused(hidden(url)):
+            names = sorted(optuna.get_all_study_names(_open(url)))
+        return [cls(url, name) for name in names]
+
+    @contextmanager
+    def at_work(self) -> Iterator[Callable[[Trial], object]]:
+        """A thread says of the trials of this process that it lives."""
+        mine: list[Trial] = []
+        over = threading.Event()
+
+        def mark(trial: Trial) -> None:
+            trial.set_user_attr("seen", time.time())
+            mine.append(trial)
+
+        def live() -> None:
+            while not over.wait(self._beat):
+                for trial in list(mine):
+                    try:
+                        trial.set_user_attr("seen", time.time())
+                    except UpdateFinishedTrialError:
+                        mine.remove(trial)
+                    except StorageInternalError:  # perhaps it comes back; if not, the main thread will say so
+                        pass
+
+        thread = threading.Thread(target=live, daemon=True)
+        thread.start()
+        try:
+            yield mark
+        finally:
+            over.set()
+            thread.join()
+
+    def retire(self) -> None:
+        """Those of which nobody has said for long that they are being done."""
+        for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            begun = trial.datetime_start.timestamp() if trial.datetime_start else 0.0  # if nobody has said anything of it yet
+            if time.time() - trial.user_attrs.get("seen", begun) > 5.0 * self._beat:
+                with suppress(UpdateFinishedTrialError):  # another process was quicker
+                    self.optuna.tell(trial.number, state=TrialState.FAIL)
+
+
+def is_url(place: str) -> bool:
+    """Whether it names a database and not a folder."""
+    return "://" in place
+
+
+def hidden(url: str) -> str:
+    """A URL without its password.
+
+    >>> hidden("postgresql://me:secret@db/studies")
+    'postgresql://me:***@db/studies'
+    """
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "this URL"
+
+
+def _open(url: str) -> RDBStorage:
+    waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}  # seconds, for another process to be done writing
+    return RDBStorage(url, engine_kwargs=waiting)
+
+
+@contextmanager
+def _refused(where: str) -> Iterator[None]:
+    """Say in one sentence what is wrong with a database."""
+    try:
+        yield
+    except ImportError as error:
+        reason = error.__cause__ or error  # Optuna's own words do not name the module
+        raise UsageError(f"{where} needs a driver that is not installed ({reason}): pip install it.") from error
+    except (SQLAlchemyError, OptunaError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{where} cannot be used for studies ({reason}): give a URL as postgresql://USER@HOST/DATABASE.") from error
 
 
 def rank(trial: FrozenTrial) -> tuple[float, float, int]:

@@ -8,15 +8,16 @@ import statistics
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import Trial, TrialState
 
 from everynode.errors import DataError, EverynodeError, UsageError
-from everynode.experiments.journal import Journal
-from everynode.experiments.owner import Owner, lives
+from everynode.experiments.journal import Trials
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training import fit
@@ -33,7 +34,7 @@ POLL = 0.5
 
 
 def tune(
-    journal: Journal,
+    journal: Trials,
     graph: Graph,
     trials: int,
     *,
@@ -46,27 +47,24 @@ def tune(
     Several processes may do this at once: they share what is left. A trial whose process has died is retired and counts no more. The
     engine's workers, on this machine or on others, only train: the process that called draws the trials and writes the journal.
     """
-    owner = Owner(journal.path)
     drawn: dict[int, Trial] = {}
 
-    def ours() -> Iterator[Candidate]:
+    def ours(mark: Callable[[Trial], object]) -> Iterator[Candidate]:
         """Draw as late as possible, when most is known, and so that several processes share what is left."""
-        while (trial := _draw(journal, trials, owner.name)) is not None:
+        while (trial := _draw(journal, trials, mark)) is not None:
             drawn[trial.number] = trial
             yield Candidate(trial.number, journal.study.settings(trial.params), journal.study.runs, _bars(journal))
 
-    try:
+    with journal.at_work() as mark:
         while len(journal.ended()) < trials:
             with journal.lock:
                 free = _free(journal, trials)
-            for job, result in engine(_judge_trial, ours(), graph, workers=workers, at_most=free):
+            for job, result in engine(_judge_trial, ours(mark), graph, workers=workers, at_most=free):
                 _tell(journal, drawn.pop(job.number), result)
                 on_trial()
             if not free:  # what is left is in the hands of others
                 time.sleep(POLL)
                 on_trial()
-    finally:
-        owner.close()
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def _judge_trial(job: Candidate, graph: Graph) -> Judgement:
     return Judgement(accuracies, losses, round(time.perf_counter() - start, 2))
 
 
-def _bars(journal: Journal) -> list[float]:
+def _bars(journal: Trials) -> list[float]:
     """After each run but the last: the median of what the complete trials had after as many; 0 while there are few of them."""
     complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
     if len(complete) < BEFORE_PRUNING:
@@ -114,50 +112,64 @@ def _bars(journal: Journal) -> list[float]:
     ]
 
 
-def _tell(journal: Journal, trial: Trial, result: Judgement) -> None:
-    """Write into the journal what a trial got."""
-    for step in range(len(result.accuracies)):
-        trial.report(statistics.mean(result.accuracies[: step + 1]), step)
-    for name, value in dataclasses.asdict(result).items():
-        trial.set_user_attr(name, value)
-    if len(result.accuracies) < journal.study.count:
-        journal.optuna.tell(trial, state=TrialState.PRUNED)
-    else:
-        journal.optuna.tell(trial, statistics.mean(result.accuracies))
+def _tell(journal: Trials, trial: Trial, result: Judgement) -> None:
+    """Write down what a trial got."""
+    complete = len(result.accuracies) == journal.study.count
+    with suppress(UpdateFinishedTrialError):  # this process was silent for so long that others took it for dead, and do the trial
+        for step in range(len(result.accuracies)):
+            trial.report(statistics.mean(result.accuracies[: step + 1]), step)
+        for name, value in dataclasses.asdict(result).items():
+            trial.set_user_attr(name, value)
+        if complete:
+            journal.optuna.tell(trial, statistics.mean(result.accuracies))
+        else:
+            journal.optuna.tell(trial, state=TrialState.PRUNED)
 
 
-def _free(journal: Journal, trials: int) -> int:
+def _free(journal: Trials, trials: int) -> int:
     """How many trials nobody has done or is doing. Those of processes that have died are retired; the journal's lock must be held."""
-    running = journal.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    for trial in running:
-        owner = trial.user_attrs.get("owner")  # none if the process died just before it said so
-        if owner is None or not lives(journal.path, owner):
-            journal.optuna.tell(trial.number, state=TrialState.FAIL)
+    journal.retire()
     return max(0, trials - len(_counted(journal)))
 
 
-def _counted(journal: Journal) -> list[optuna.trial.FrozenTrial]:
+def _counted(journal: Trials) -> list[optuna.trial.FrozenTrial]:
     states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
     return journal.optuna.get_trials(deepcopy=False, states=states)
 
 
-def _draw(journal: Journal, trials: int, owner: str) -> Trial | None:
+def _draw(journal: Trials, trials: int, mark: Callable[[Trial], object]) -> Trial | None:
     """The next trial, marked as ours; None if there is none left."""
     study = journal.optuna
     with journal.lock:
-        if not _free(journal, trials):
-            return None
-        tried = {trial.user_attrs.get("from") for trial in study.get_trials(deepcopy=False) if trial.state != TrialState.FAIL}
-        if (known := next((name for name in journal.study.known if name not in tried), None)) is not None:
-            study.enqueue_trial(journal.study.known[known], user_attrs={"from": known})
-        # The same trials before it, the same draw: with one worker a study is the same whenever, and however often interrupted, it is done.
-        seed = zlib.crc32(f"{journal.study.name} {len(_counted(journal))}".encode())
-        study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed)
-        trial = study.ask()
-        trial.set_user_attr("owner", owner)
-        for name, choice in journal.study.space.items():
-            _suggest(trial, name, choice)
-        return trial
+        while _free(journal, trials):
+            trial = _ask(journal)
+            mark(trial)
+            if not _too_late(journal, trial, trials):
+                return trial
+            study.tell(trial, state=TrialState.FAIL)
+    return None
+
+
+def _too_late(journal: Trials, trial: Trial, trials: int) -> bool:
+    """Whether others, in whose way no lock stood, have drawn the last trials, or this one, just before."""
+    before = [other for other in _counted(journal) if other.number < trial.number]
+    known = trial.user_attrs.get("from")
+    return len(before) >= trials or (known is not None and any(other.user_attrs.get("from") == known for other in before))
+
+
+def _ask(journal: Trials) -> Trial:
+    """The next setting to be tried: what is known from presets first, then what the sampler makes of the trials so far."""
+    study = journal.optuna
+    tried = {trial.user_attrs.get("from") for trial in study.get_trials(deepcopy=False) if trial.state != TrialState.FAIL}
+    if (known := next((name for name in journal.study.known if name not in tried), None)) is not None:
+        study.enqueue_trial(journal.study.known[known], user_attrs={"from": known})
+    # The same trials before it, the same draw: with one worker a study is the same whenever, and however often interrupted, it is done.
+    seed = zlib.crc32(f"{journal.study.name} {len(_counted(journal))}{journal.salt}".encode())
+    study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed)
+    trial = study.ask()
+    for name, choice in journal.study.space.items():
+        _suggest(trial, name, choice)
+    return trial
 
 
 def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
@@ -181,7 +193,7 @@ def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[floa
     return fitted.metrics["val_accuracy"], fitted.metrics["val_loss"]
 
 
-def importance(journal: Journal) -> dict[str, float]:
+def importance(journal: Trials) -> dict[str, float]:
     """How much each parameter decided whether a trial was among the best (PED-ANOVA); empty while there are too few trials."""
     complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
     if len(complete) < ENOUGH or len({trial.value for trial in complete}) < 2:

@@ -13,7 +13,7 @@ from typing import Any
 from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
-from everynode.experiments.journal import Journal
+from everynode.experiments.journal import Database, Journal, Trials, hidden, is_url
 from everynode.experiments.study import FIRST_SEED, Study
 from everynode.settings import Place, tuned_rows
 
@@ -23,24 +23,30 @@ HEADER = """\
 """
 
 
-def studies(folder: Path) -> list[Journal]:
-    """The studies of an output folder that have a complete trial."""
-    found = [journal for path in sorted((folder / "tune").glob("*.journal")) if (journal := Journal(path)).best()]
+def studies(place: str | Path) -> list[Trials]:
+    """The studies with a complete trial of an output folder, or of a database."""
+    place = str(place)
+    if is_url(place):
+        all_studies: list[Trials] = [*Database.all(place)]
+    else:
+        all_studies = [Journal(path) for path in sorted((Path(place) / "tune").glob("*.journal"))]
+    found = [study for study in all_studies if study.best()]
     if not found:
-        raise UsageError(f"There is no study with a complete trial in {folder / 'tune'}: run `everynode tune` with --out {folder} first.")
+        where, flag = (hidden(place), "--storage") if is_url(place) else (Path(place) / "tune", "--out")
+        raise UsageError(f"There is no study with a complete trial in {where}: run `everynode tune` with {flag} first.")
     return found
 
 
-def rows_of(journals: Sequence[Journal]) -> dict[Place, dict[str, Any]]:
+def rows_of(journals: Sequence[Trials]) -> dict[Place, dict[str, Any]]:
     """A preset's row for each study."""
-    made: dict[Place, tuple[Path, dict[str, Any]]] = {}
+    made: dict[Place, tuple[str, dict[str, Any]]] = {}
     for journal in journals:
         study = journal.study
         place = (study.split, study.dataset, study.backbone, study.objective)
         if place in made:
-            both = f"{made[place][0]} and {journal.path}"
+            both = f"{made[place][0]} and {journal.where}"
             raise DataError(f"{both} are two studies for {' '.join(place)}, and a preset takes one: move the other away.")
-        made[place] = journal.path, _row(journal)
+        made[place] = journal.where, _row(journal)
     return {place: row for place, (_, row) in made.items()}
 
 
@@ -50,7 +56,7 @@ def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
     return "\n".join([HEADER, *_lines(before | rows)])
 
 
-def _row(journal: Journal) -> dict[str, Any]:
+def _row(journal: Trials) -> dict[str, Any]:
     """The best trial's settings, all of them, so that later defaults change nothing; and the study's record."""
     best = journal.best()
     assert best is not None
@@ -59,7 +65,7 @@ def _row(journal: Journal) -> dict[str, Any]:
     return {**settings, "study": record(journal)}
 
 
-def record(journal: Journal) -> dict[str, Any]:
+def record(journal: Trials) -> dict[str, Any]:
     """What a study did and found: nothing in it depends on when, or how quickly, it was done."""
     study, best, ended = journal.study, journal.best(), journal.ended()
     assert best is not None

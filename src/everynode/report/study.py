@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from optuna.trial import TrialState
 
-from everynode.experiments.journal import Journal
+from everynode.experiments.journal import Trials
 from everynode.report.html import Html, h
 from everynode.report.svg import Axis, ticks
 from everynode.report.text import significant
@@ -25,7 +25,7 @@ WIDTH, LEFT, RIGHT, TOP, PLOT = 640, 120, 24, 56, 220
 ROW = 20
 
 
-def figure(journal: Journal, importance: Mapping[str, float]) -> str:
+def figure(journal: Trials, importance: Mapping[str, float]) -> str:
     """The whole file."""
     study = journal.study
     bars = sorted(importance.items(), key=lambda item: -item[1])
@@ -38,7 +38,7 @@ def figure(journal: Journal, importance: Mapping[str, float]) -> str:
     return f"{svg}\n"
 
 
-def _trials(journal: Journal) -> Html:
+def _trials(journal: Trials) -> Html:
     """Every trial's validation accuracy in percent (of one given up: over the runs that it had), and the best complete one so far."""
     ended = sorted(journal.ended(), key=lambda trial: trial.number)
     shown = [(place, 100 * trial.value, trial) for place, trial in enumerate(ended, 1) if trial.value is not None]

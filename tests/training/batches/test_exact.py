@@ -99,8 +99,8 @@ def average(work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor)
     found: dict[str, float] = {}
     mean = torch.zeros(())
     for epoch, step in steps:
-        part = work.part(epoch, step)
-        terms = work.objective.breakdown(work.network(part.batch), part, work.network)
+        part, batch = work.part(epoch, step)
+        terms = work.objective.breakdown(work.network(batch), part, batch.features, work.network)
         mean = mean + gradient(terms["total"], work.network) / len(steps)
         for name, value in terms.items():
             found[name] = found.get(name, 0.0) + value.item() / len(steps)
@@ -149,8 +149,8 @@ def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_
     """Three processes or more may share a step of two training nodes."""
     settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6)
     work = batched(graph, settings)
-    part, network = work.part(0, 0), work.network.train()
-    logits = network(part.batch)
+    (part, batch), network = work.part(0, 0), work.network.train()
+    logits = network(batch)
     one, other = (torch.from_numpy(half) for half in work.objective._halves(part))
     totals, sent = (len(one), len(other)), list[torch.Tensor]()
     everyone, nobody = torch.arange(len(part.labels)), torch.arange(0)
@@ -176,7 +176,7 @@ def test_seeds_surroundings_and_halves_are_drawn_from_streams_of_their_own(make_
     monkeypatch.setattr(np.random, "Generator", Recorded)
     for work in works:
         for epoch, step in ((0, 0), (0, 1), (1, 0), (2, 0)):
-            part = work.part(epoch, step)
+            part, _ = work.part(epoch, step)
     for _ in range(4):
         works[0].objective._halves(part)
         works[0].objective.calls += 1
@@ -194,13 +194,13 @@ def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, h
     settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves, class_weight=class_weight)
     work = batched(graph, settings, dataclasses.replace(ALL, size=60))
     assert work.steps == 1
-    part = work.part(0, 0)
+    part, batch = work.part(0, 0)
     # The same halves: in a batch the training nodes stand in another order.
     place = {int(node): i for i, node in enumerate(graph.nodes("train"))}
     order = [place[int(node)] for node in part.together]
     wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
     work.objective._halves = lambda part: tuple(np.flatnonzero(np.isin(order, half)) for half in wanted)
     expected, expected_gradient, _ = whole(work, graph, settings)
-    terms = work.objective.breakdown(work.network.train()(part.batch), part, work.network)
+    terms = work.objective.breakdown(work.network.train()(batch), part, batch.features, work.network)
     assert {name: value.item() for name, value in terms.items()} == pytest.approx(expected, abs=1e-11)
     torch.testing.assert_close(gradient(terms["total"], work.network), expected_gradient, rtol=1e-8, atol=1e-11)

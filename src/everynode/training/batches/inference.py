@@ -31,26 +31,27 @@ def infer(network: Network, graph: Graph | DiskGraph, nodes: Tensor, *, sampler:
     """
     network.eval()
     sampler = sampler or Sampler(graph)
+    device = network.closing.weight.device
     folder: Path | None = getattr(graph, "folder", None)
     dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
-    asked = np.unique(nodes.numpy())
+    asked = np.unique(nodes.numpy(force=True))
     levels = _levels(graph.neighbours, asked, len(network.stack), graph.num_nodes)
     channels, k = network.closing.weight.shape
 
     f = f_0 = room(len(levels[0]), channels, dtype, folder)
     for at in _blocks(len(levels[0]), block):
-        batch = Batch(graph.rows(levels[0][at]), (), graph.name)
-        f.write(at.start, torch.relu_(network.opening(network.features_of(batch))).numpy())
+        batch = Batch(graph.rows(levels[0][at]), (), graph.name).to(device)
+        f.write(at.start, torch.relu_(network.opening(network.features_of(batch))).numpy(force=True))
     for layer, sources, targets in zip(network.stack, levels[:-1], levels[1:], strict=True):
         last = targets is levels[-1]
         out = room(len(targets), k if last else channels, dtype, folder)
         for at in _blocks(len(targets), block):
             seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
-            opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at])))
-            result = layer(torch.from_numpy(f.read(np.searchsorted(sources, seen))), opened, hop)
-            out.write(at.start, (network.closing(result) if last else result).numpy())
+            opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at]))).to(device)
+            result = layer(torch.from_numpy(f.read(np.searchsorted(sources, seen))).to(device), opened, hop.to(device))
+            out.write(at.start, (network.closing(result) if last else result).numpy(force=True))
         f = out
-    return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy())))
+    return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy(force=True))))
 
 
 def _levels(neighbours: Neighbours, nodes: Integers, layers: int, n: int) -> list[Integers]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,12 +15,15 @@ from everynode.disk import ROWS, DiskGraph
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
-from everynode.objectives.cross_entropy import ClassWeight, balanced
-from everynode.objectives.cross_validating import HALVES, Halves, draw_halves
+from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
+from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, trainable
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
 from everynode.sparse import Pattern, SparseMatrix
 from everynode.training.batches.part import Part
 from everynode.training.batches.ranks import Ranks
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 #: How much of a new step's class marginal goes into the one that is carried along: large enough to follow the network, small enough
 #: for the noise of one step's few nodes to average out.
@@ -49,15 +53,15 @@ class BatchENC(nn.Module):
         self,
         graph: Graph | DiskGraph,
         *,
-        mi: float,
-        tv: float,
-        cvg: float,
-        mi_lambda: float,
-        tv_sigma: float,
-        tv_gate: Gate,
-        halves: Halves,
-        cvg_every: int,
-        preg: float,
+        mi: float = 0.3,
+        tv: float = 5.0,
+        cvg: float = 0.05,
+        mi_lambda: float = 0.3,
+        tv_sigma: float = 10.0,
+        tv_gate: Gate = "raw",
+        halves: Halves = "stratified",
+        cvg_every: int = 1,
+        preg: float = 0.0,
         class_weight: ClassWeight | None = None,
         fold: int = 0,
         seed: int = 0,
@@ -86,27 +90,36 @@ class BatchENC(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
-    def breakdown(self, logits: Tensor, part: Part, network: Network) -> dict[str, Tensor]:
+    def forward(self, logits: Tensor, batch: Data, model: nn.Module) -> Tensor:
+        """The total for a batch of a :class:`NeighborLoader`, of whose nodes ``model`` gave these ``logits`` (n x k)."""
+        part: Part = batch.part
+        if len(logits) != batch.num_nodes:
+            raise UsageError(f"BatchENC needs the logits of all {batch.num_nodes} nodes of the batch. Got {len(logits)}.")
+        return self.breakdown(logits[: len(part.roots)], part, batch.x, model)["total"]
+
+    def breakdown(self, logits: Tensor, part: Part, x: SparseMatrix | Tensor, model: nn.Module) -> dict[str, Tensor]:
         """Each term's part before weighting, and as ``total`` what is to be differentiated.
 
+        ``logits`` of the part's roots; ``x``: features of some nodes, the roots first.
         The values of ``ce``, ``mi`` and ``tv`` add up over the processes; ``cvg`` is the same in all of them.
         """
-        weight = None if self.class_weight is None else self.class_weight.to(logits.dtype)
-        ce = nn.functional.cross_entropy(logits[: len(part.labels)], part.labels, weight, reduction="sum")
+        weight = None if self.class_weight is None else self.class_weight.to(logits)
+        labels = part.labels.to(logits.device)
+        ce = nn.functional.cross_entropy(logits[: len(labels)], labels, weight, reduction="sum")
         values = {"ce": ce * part.of_label}
         if self.weights["mi"] or self.weights["tv"]:
             log_y = log_softmax_by_class(logits)
             if self.weights["mi"]:
                 values["mi"] = self._mutual_information(log_y, part)
             if self.weights["tv"]:
-                values["tv"] = variation(log_y, self._operator(part, log_y))
+                values["tv"] = variation(log_y, self._operator(part, x, log_y))
         if self.weights["cvg"]:
-            values["cvg"] = self._cross_validating(logits, part, network)
+            values["cvg"] = self._cross_validating(logits, part, labels, model)
         total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
         return {**values, "total": total}
 
     def _mutual_information(self, log_y: Tensor, part: Part) -> Tensor:
-        share = part.share.to(log_y.dtype)
+        share = part.share.to(log_y)
         y = log_y.exp()
         own = y @ share
         self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
@@ -120,36 +133,42 @@ class BatchENC(nn.Module):
         self.marginal.lerp_(own, rate)
         self.steps += 1
 
-    def _operator(self, part: Part, log_y: Tensor) -> SparseMatrix:
+    def _operator(self, part: Part, x: SparseMatrix | Tensor, log_y: Tensor) -> SparseMatrix:
         """What makes the jumps along the part's edges out of predictions; see :class:`everynode.TotalVariation`."""
         i, j = part.edges
-        roots = log_y.shape[1]
-        w = part.batch.hops[0].scale[:roots].numpy()
+        w, roots = part.scale, len(part.roots)
         factor = part.edge_weight / max(self.num_edges, 1)
         if self.tv_gate != "none":
-            x = part.batch.features
-            x = x[:roots] if isinstance(x, Tensor) else x.rows(torch.arange(roots))[0]
+            x = x[:roots].cpu() if isinstance(x, Tensor) else x.rows(torch.arange(roots))[0]
             x = row_normalised(x) if self.tv_gate == "row" else x
             factor = factor * np.exp(-squared_differences(x, self.scale, w, i, j) / self.tv_sigma)
         values = np.stack([factor * w[i], -factor * w[j]], axis=1).ravel()
         pattern = Pattern(torch.arange(0, 2 * len(i) + 1, 2), torch.from_numpy(part.edges.T.ravel()), (len(i), roots))
-        return SparseMatrix(pattern, torch.from_numpy(values).to(log_y.dtype))
+        return SparseMatrix(pattern, torch.from_numpy(values).to(log_y.dtype)).to(log_y.device)
 
-    def _cross_validating(self, logits: Tensor, part: Part, network: Network) -> Tensor:
+    def _cross_validating(self, logits: Tensor, part: Part, labels: Tensor, model: nn.Module) -> Tensor:
         due = int(self.calls) % self.cvg_every == 0
         one, other = self._halves(part) if due else (np.zeros(0, np.int64), np.zeros(0, np.int64))
         self.calls += 1
         if not len(one) or not len(other):  # not due, or nothing to halve
             return logits[:1].sum() * 0.0
-        nodes = torch.arange(len(part.labels))
+        nodes = torch.arange(len(labels), device=logits.device)
         mine = [half[(half >= part.start) & (half < part.start + len(nodes))] - part.start for half in (one, other)]
         totals = self._total(part.together[one]), self._total(part.together[other])
         shared = Shared(totals, self.ranks.add_up if self.ranks.size > 1 else None)
-        halves = torch.from_numpy(mine[0]), torch.from_numpy(mine[1])
-        cosine = network.gradient_cosine(logits, nodes, part.labels, halves, self.class_weight, shared)
-        if cosine is None:
-            raise UsageError("Cross-validating gradients in batches need everynode's own network, without hooks and with no weight frozen.")
-        return -cosine
+        halves = torch.from_numpy(mine[0]).to(nodes.device), torch.from_numpy(mine[1]).to(nodes.device)
+        weight = None if self.class_weight is None else self.class_weight.to(nodes.device)
+        term: Tensor | None = None
+        if isinstance(model, Network):
+            term = model.gradient_cosine(logits, nodes, labels, halves, weight, shared, factor=-1.0)
+        if term is None and shared.add_up:
+            raise UsageError(
+                "Cross-validating gradients over several processes need everynode's own network, without hooks and with no weight frozen."
+            )
+        if term is None:
+            losses = [cross_entropy(logits[: len(labels)], labels, half, weight) for half in halves]
+            term = cross_validating_gradients(losses[0], losses[1], trainable(model))
+        return term
 
     def _total(self, nodes: np.ndarray) -> float:
         """How much training nodes weigh together."""

@@ -1,33 +1,34 @@
-"""What one process works on in one step: seeds, their surroundings, and what each counts for."""
+"""What one process works on in one step: seeds, their edges, and what each counts for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from everynode.backbones.field import Batch
+from everynode.disk import DiskGraph
+from everynode.graph import Graph
 from everynode.neighbours import Integers, Reals
 from everynode.training.batches.plan import Plan, Seeds
-from everynode.training.batches.sampler import Sampler
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """One process's part of a step. The parts of all processes add up to the step."""
 
-    #: Its nodes are the training nodes, then the other seeds, then nodes that an edge joins to a seed.
-    batch: Batch
+    #: The nodes whose logits are asked for: the training nodes, then the other seeds, then nodes that an edge joins to a seed.
+    roots: Integers
+    #: :math:`1 / \\sqrt{d + 1}` of these, with the degrees of the whole graph.
+    scale: Reals
     #: Of the training nodes.
     labels: Tensor
     #: By how much a training node's cross-entropy counts.
     of_label: float
-    #: By how much each of the batch's nodes counts in a mean over all nodes.
+    #: By how much each root counts in a mean over all nodes.
     share: Tensor
-    #: Pairs of the batch's nodes (2 x e), and by how much each counts in a sum over all edges.
+    #: Pairs of roots (2 x e), and by how much each counts in a sum over all edges.
     edges: Integers
     edge_weight: Reals
     #: The training nodes of all processes, as the graph numbers them, and where among them those of this process start.
@@ -38,10 +39,9 @@ class Part:
 
 
 def draw_part(
-    sampler: Sampler, plan: Plan, seeds: Seeds, fan_out: Sequence[int], tv_edges: int, rng: np.random.Generator, rank: int, ranks: int
+    graph: Graph | DiskGraph, plan: Plan, seeds: Seeds, tv_edges: int, rng: np.random.Generator, rank: int = 0, ranks: int = 1
 ) -> Part:
     """The part of process ``rank`` of ``ranks``; ``tv_edges``: how many edges of each seed TV looks at (0: none, -1: all)."""
-    graph = sampler.graph
     # A piece of each, not every so-manieth: neighbours that stand together stay together.
     bounds = [np.linspace(0, len(part), ranks + 1).astype(np.int64)[rank : rank + 2] for part in seeds]
     mine = np.concatenate([part[a:b] for part, (a, b) in zip(seeds, bounds, strict=True)])
@@ -54,11 +54,14 @@ def draw_part(
     number = np.diff(drawn.crow)
     edge_weight = drawn.weight * np.repeat(counts_for, number) / 2.0
     roots = np.concatenate([mine, np.setdiff1d(drawn.nodes, mine)])
-    edges = np.stack([np.repeat(np.arange(len(mine)), number), sampler.positions(drawn.nodes, roots)])
+    order = np.argsort(roots)
+    ends = order[np.searchsorted(roots, drawn.nodes, sorter=order)]
+    edges = np.stack([np.repeat(np.arange(len(mine)), number), ends])
     share = np.zeros(len(roots))
     share[: len(mine)] = counts_for / graph.num_nodes
     return Part(
-        sampler.batch(roots, fan_out, rng),
+        roots,
+        graph.neighbours.looped_degree[roots] ** -0.5,
         graph.labels[torch.from_numpy(mine[:labelled])],
         plan.of_labelled / max(len(plan.train), 1),
         torch.from_numpy(share),

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everynode.errors import UsageError
+from everynode.disk import DiskGraph
+from everynode.errors import DataError, UsageError
+from everynode.graph import Graph
 from everynode.neighbours import Integers, Neighbours
 
 #: What random numbers are for. (CVG's halves are drawn as they are for the whole graph, without such a number.)
@@ -104,6 +106,18 @@ class ByCluster(Plan):
         groups = np.array_split(rng.permutation(self.clusters), self.steps)
         nodes = [np.concatenate([self._nodes[cluster] for cluster in group]) for group in groups]
         return [Seeds(part[self._is_train[part]], part[~self._is_train[part]]) for part in nodes]
+
+
+def plan_for(graph: Graph | DiskGraph, size: int, *, fold: int, clusters: int | None, with_others: bool, seed: int) -> Plan:
+    """The plan of a graph: at random, or by cluster if it is to be cut into some."""
+    if graph.directed:
+        raise UsageError("Batches are for undirected graphs: leave out --directed, or train on the whole graph.")
+    train = graph.nodes("train", fold)
+    if not len(train):
+        raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first.")
+    if clusters:
+        return ByCluster(train.numpy(), cut(graph.neighbours, clusters), size, seed=seed)
+    return AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
 
 
 def cut(neighbours: Neighbours, clusters: int) -> Integers:

@@ -75,7 +75,11 @@ def joined() -> Iterator[Ranks]:
         yield Ranks()
         return
     with _told_when_ended():
-        dist.init_process_group("gloo", timeout=PATIENCE)
+        backend = "gloo"
+        if torch.cuda.is_available():  # each process its own, and for what stays on the CPU gloo as ever
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+            backend = "cpu:gloo,cuda:nccl"
+        dist.init_process_group(backend, timeout=PATIENCE)
         yield Ranks(dist.get_rank(), dist.get_world_size())
         dist.destroy_process_group()  # not after an error: it would wait for the others
 

@@ -33,13 +33,6 @@ class Sampler:
         nodes, hops = self.surroundings(roots, fan_out, rng)
         return Batch(self.graph.rows(nodes), hops, self.graph.name)
 
-    def positions(self, nodes: Integers, among: Integers) -> Integers:
-        """Where nodes stand among some (distinct) others."""
-        self._number[among] = np.arange(len(among))
-        found = self._number[nodes]
-        self._number[among] = -1
-        return found
-
     def surroundings(self, roots: Integers, fan_out: Sequence[int], rng: np.random.Generator) -> tuple[Integers, tuple[Block, ...]]:
         """All nodes of the batch, the roots first, and the steps between them, the first layer's first."""
         nodes = roots

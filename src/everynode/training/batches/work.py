@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from everynode.backbones.field import Batch
 from everynode.disk import DiskGraph
-from everynode.errors import DataError, UsageError
 from everynode.graph import Graph
 from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
 from everynode.training.batches.objective import BatchENC
 from everynode.training.batches.part import Part, draw_part
-from everynode.training.batches.plan import SURROUNDINGS, AtRandom, ByCluster, Plan, cut, generator
+from everynode.training.batches.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
 from everynode.training.whole import build_network, judge, validation_nodes
@@ -25,40 +25,34 @@ class Batched:
     """
 
     def __init__(self, graph: Graph | DiskGraph, settings: Settings, batches: Batches, *, fold: int, seed: int, ranks: Ranks):
-        if graph.directed:
-            raise UsageError("Batches are for undirected graphs: leave out --directed, or train on the whole graph.")
-        if graph.labels.device.type != "cpu":
-            raise UsageError("Batches are computed on the CPU: leave out --device, or train on the whole graph.")
-        train = graph.nodes("train", fold)
-        if not len(train):
-            raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first.")
+        # Drawing is the CPU's business, where the graph stays; the batches go to where the graph was, and there they are computed.
+        self.device = graph.labels.device
+        self.network, self.optimiser = build_network(graph, settings, seed=seed)
+        if isinstance(graph, Graph) and self.device.type != "cpu":
+            graph = graph.to("cpu")
         self.graph, self.seed, self.ranks = graph, seed, ranks
         self.val, self.select = validation_nodes(graph, fold, settings.select), settings.select
         self.fan_out = batches.for_layers(settings.layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
-        self.network, self.optimiser = build_network(graph, settings, seed=seed)
-        self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options())
+        self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options()).to(self.device)
         self.sampler = Sampler(graph)
         size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv)
-        self.plan: Plan
-        if batches.clusters:
-            self.plan = ByCluster(train.numpy(), cut(graph.neighbours, batches.clusters), size, seed=seed)
-        else:
-            self.plan = AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
+        self.plan = plan_for(graph, size, fold=fold, clusters=batches.clusters, with_others=with_others, seed=seed)
         self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
 
-    def part(self, epoch: int, step: int) -> Part:
-        """This process's part of a step."""
+    def part(self, epoch: int, step: int) -> tuple[Part, Batch]:
+        """This process's part of a step, and what the logits of its nodes are made of."""
         rng = generator(SURROUNDINGS, self.seed, epoch, step, self.ranks.rank)
         torch.manual_seed(int(rng.integers(2**63)))  # for dropout
         seeds = self.plan.seeds(epoch, step)
-        return draw_part(self.sampler, self.plan, seeds, self.fan_out, self.tv_edges, rng, self.ranks.rank, self.ranks.size)
+        part = draw_part(self.graph, self.plan, seeds, self.tv_edges, rng, self.ranks.rank, self.ranks.size)
+        return part, self.sampler.batch(part.roots, self.fan_out, rng)
 
     def advance(self, epoch: int) -> None:
         """One step of the optimiser."""
         self.network.train()
-        part = self.part(epoch, self.step)
-        terms = self.objective.breakdown(self.network(part.batch), part, self.network)
+        part, batch = self.part(epoch, self.step)
+        terms = self.objective.breakdown(self.network(batch.to(self.device)), part, batch.features, self.network)
         self.optimiser.zero_grad()
         terms.pop("total").backward()
         values = {name: value.item() / (self.ranks.size if name == "cvg" else 1) for name, value in terms.items()}
