@@ -76,12 +76,12 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
-def full_speed_table(name: str = "bench") -> str:
+def full_speed_table() -> str:
     lines = [
         "| graph | network | objective | threads | everynode, ms | stock PyG, ms | ratio | estimate of the limit, ms |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for r in result(name)["rows"]:
+    for r in result("bench")["rows"]:
         spread = "{:.1f} to {:.1f}".format(*r["everynode_quartiles_ms"])
         cells = [r["graph"], r["backbone"], r["objective"], r["threads"], f"{r['everynode_ms']:.1f} ({spread})", f"{r['stock_ms']:.0f}"]
         lines.append("| " + " | ".join(map(str, [*cells, f"{r['ratio']:.1f}x", f"{r['roofline_ms']:.1f}"])) + " |")
@@ -420,7 +420,6 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/speed.md": {
         "machine": machine_table,
         "full": full_speed_table,
-        "full-before": partial(full_speed_table, "bench-0.2.0"),
         "memory": memory_table,
         "price": price_table,
         "cheaper": cheaper_table,
