@@ -1,4 +1,4 @@
-"""What docs/ shows runs: the tutorial from top to bottom, the Python of the page on own graphs, and the change for Lightning."""
+"""What docs/ shows runs: the tutorial from top to bottom, the Python of the page on own graphs, the change for Lightning, batches."""
 
 from __future__ import annotations
 
@@ -76,6 +76,18 @@ def test_the_change_for_lightning(tmp_path):
     (diff,) = blocks(OWN, "diff")
     changed = "\n".join(line[2:] for line in diff.splitlines() if not line.startswith("-"))
     python(LIGHTNING + changed + TRAIN, tmp_path)
+
+
+def test_the_loop_with_batches_learns(tmp_path):
+    (loop,) = [block for block in blocks((ROOT / "docs" / "scale.md").read_text(encoding="utf-8"), "python") if "NeighborLoader" in block]
+    judge = """
+data, val = graph.to_pyg(), graph.nodes("val")
+with torch.no_grad():
+    right = model.eval()(data.x, data.edge_index).argmax(1) == data.y
+print(right[val].double().mean().item())
+"""
+    accuracy = python("import torch\ntorch.manual_seed(0)\n" + loop + judge, tmp_path)
+    assert float(accuracy) > 0.6  # six classes
 
 
 @pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md"])
