@@ -76,6 +76,38 @@ def test_fit_on_a_graph_is_the_same_training(graph, model):
     assert model.classes_.tolist() == [0, 1, 2]
 
 
+def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
+    """Each is the network of its seed; saved, loaded and exported it predicts the same."""
+    quick = QUICK | {"objective": "enc"}
+    together = NodeClassifier(**quick | {"n_estimators": 3, "random_state": 5}).fit(graph)
+    alone = [NodeClassifier(**quick | {"random_state": seed}).fit(graph).predict_proba(graph) for seed in (5, 6, 7)]
+    assert np.abs(alone[0] - alone[1]).max() > 1e-3, "no difference: this test would see nothing"
+    probabilities = together.predict_proba(graph)
+    assert probabilities == pytest.approx(np.mean(alone, axis=0), abs=1e-12)
+    together.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(graph), probabilities)
+    assert len(again.networks_) == 3
+    together.export(tmp_path / "net.pt2")
+    arcs, _ = graph.arcs
+    program = torch.export.load(tmp_path / "net.pt2").module()
+    assert program(graph.dense_features, arcs, torch.ones(arcs.shape[1])).detach().numpy() == pytest.approx(probabilities, abs=2e-6)
+    (tmp_path / "model" / "3" / "model.json").unlink()
+    with pytest.raises(DataError, match=r"model\.json is missing"):
+        NodeClassifier.load(tmp_path / "model")
+
+
+def test_an_ensemble_goes_on_from_its_checkpoints(graph, tmp_path):
+    whole = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(graph)
+    first = NodeClassifier(**QUICK | {"objective": "auto"}).fit(graph, checkpoint=tmp_path)
+    again = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(graph, checkpoint=tmp_path)
+    assert np.array_equal(again.predict_proba(graph), whole.predict_proba(graph))
+    assert again.objective_ == first.objective_
+    assert {path.name for path in tmp_path.iterdir()} >= {"network-2.safetensors"}
+    with pytest.raises(UsageError, match="n_estimators"):
+        NodeClassifier(**QUICK | {"n_estimators": 0}).fit(graph)
+
+
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 @pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
 def test_every_backbone_and_objective(graph, backbone, objective):

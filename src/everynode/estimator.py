@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import warnings
 from pathlib import Path
 from typing import Any, Self
@@ -12,15 +14,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
+from everynode.backbones import Network
 from everynode.backbones.portable import Portable
 from everynode.calibration import temperature
 from everynode.data import hold_out
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
-from everynode.training import load_model, save_model
+from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
 
@@ -41,16 +45,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
     ``default``, ``paper``, ``tuned`` (both know some graphs only), or a file of ``everynode tune``; for it and the parameters that are
     None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
-    ``random_state``: the seed of weights, dropout, halves and hold-out.
+    ``random_state``: the seed of weights, dropout, halves and hold-out. ``n_estimators``: how many networks are trained, with seeds one
+    after the other, and their probabilities averaged; five are worth half a point to a point and a half (docs/accuracy.md), at five times
+    the price.
 
     ``select``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
     ``loss``). ``class_weight="balanced"``: rare classes weigh as much as common ones. ``calibrate``: divide the logits by a temperature
     chosen on the validation nodes, so that probabilities mean what they say (see :func:`everynode.calibration.temperature`); which
     class is predicted does not change.
 
-    After ``fit``: ``classes_``, ``n_features_in_``, ``network_``, ``history_`` (per epoch), ``best_epoch_``, ``n_iter_``,
-    ``objective_`` (the one that won), ``standings_`` (how each came off), ``temperature_`` (1 without ``calibrate``) and ``recipe_`` (how
-    columns became features, if the graph was read from files).
+    After ``fit``: ``classes_``, ``n_features_in_``, ``network_`` (``networks_``: all of them), ``history_`` (per epoch), ``best_epoch_``,
+    ``n_iter_``, ``objective_`` (the one that won), ``standings_`` (how each came off), ``temperature_`` (1 without ``calibrate``) and
+    ``recipe_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -91,6 +97,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         select: str | None = None,
         calibrate: bool = False,
         validation_fraction: float = 0.2,
+        n_estimators: int = 1,
         random_state: int = 0,
         verbose: bool | None = None,
     ):
@@ -123,12 +130,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.select = select
         self.calibrate = calibrate
         self.validation_fraction = validation_fraction
+        self.n_estimators = n_estimators
         self.random_state = random_state
         self.verbose = verbose
 
     def _entrants(self, graph: Graph) -> dict[str, Settings]:
         """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
-        own = ("objective", "preset", "calibrate", "validation_fraction", "random_state", "verbose")
+        own = ("objective", "preset", "calibrate", "validation_fraction", "n_estimators", "random_state", "verbose")
         choice = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
@@ -163,6 +171,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
             self._fold = 0
+        require(self.n_estimators >= 1, "n_estimators", "NodeClassifier", ">= 1", self.n_estimators)
         entrants = self._entrants(graph)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
@@ -176,6 +185,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
                 checkpoint=None if checkpoint is None else Path(checkpoint),
             )
+            self._more = self._train_more(graph, fold, checkpoint, bar)
         if self.fitted_.interrupted:
             warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
@@ -184,13 +194,39 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.temperature_ = self._temperature(graph, fold) if self.calibrate else 1.0
         return self
 
+    def _train_more(self, graph: Graph, fold: int, checkpoint: Path | str | None, bar: Bar) -> list[Fitted]:
+        """The other networks of an ensemble, with what won the race."""
+        more: list[Fitted] = []
+        for seed in range(self.fitted_.seed + 1, self.fitted_.seed + self.n_estimators):
+            if self.fitted_.interrupted:
+                break
+            number = len(more) + 2
+            made = fit(
+                graph,
+                self.fitted_.settings,
+                fold=fold,
+                seed=seed,
+                report=lambda epoch, row, number=number: bar.advance(f"network {number} {describe(row)}", to=epoch + 1),  # type: ignore[misc]
+                checkpoint=None if checkpoint is None else Path(checkpoint) / f"network-{number}.safetensors",
+            )
+            more.append(made)
+            seconds = self.fitted_.seconds + made.seconds
+            self.fitted_ = dataclasses.replace(self.fitted_, seconds=seconds, interrupted=made.interrupted)
+        return more
+
     def _temperature(self, graph: Graph, fold: int) -> float:
         val = graph.nodes("val", fold)
-        with torch.no_grad():
-            return temperature(self.network_(graph, val), graph.labels[val])
+        return temperature(self.log_probabilities(graph, val), graph.labels[val])
+
+    @torch.no_grad()
+    def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+        """Before the temperature: the logarithm of each class's probability (n x k, float64), for all nodes or some."""
+        each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in self.networks_]
+        return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
     def _read_off(self) -> None:
         self.network_ = self.fitted_.network
+        self.networks_ = [self.network_, *(other.network for other in self._more)]
         self.history_ = self.fitted_.history
         self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
         self.objective_ = next((name for name, standing in self.standings_.items() if standing.outcome == "won"), self.objective)
@@ -246,8 +282,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The n x k class probabilities of every node, columns as in ``classes_``."""
         check_is_fitted(self)
         graph = self._graph(X, edge_index, edge_weight, reset=False)
-        with torch.no_grad():
-            return torch.softmax(self.network_(graph).double() / self.temperature_, dim=1).cpu().numpy()
+        return torch.softmax(self.log_probabilities(graph) / self.temperature_, dim=1).cpu().numpy()
 
     def predict(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
         """The class of every node."""
@@ -280,9 +315,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "estimator": {**self.get_params(), "random_state": self.fitted_.seed},
             "race": {name: standing.to_dict() for name, standing in self.standings_.items()},
             "temperature": self.temperature_,
+            "networks": len(self.networks_),
         }
         if self.recipe_ is not None:
             extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
+        for number, other in enumerate(self._more, start=2):  # the first, whose card says how many there are, comes last
+            save_model(Path(folder) / str(number), other)
         save_model(folder, self.fitted_, extra)
 
     def export(self, file: str | Path) -> None:
@@ -292,7 +330,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :class:`everynode.backbones.portable.Portable`. It is for graphs of any size.
         """
         check_is_fitted(self)
-        portable = Portable(self.network_, self.temperature_).eval()
+        portable = Portable(self.networks_, self.temperature_).eval()
         weight = self.network_.opening.weight
         nodes, arcs = torch.export.Dim("nodes", min=2), torch.export.Dim("arcs", min=1)
         example = (weight.new_zeros(5, len(weight)), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), weight.new_ones(4))
@@ -305,14 +343,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from everynode.data.recipe import Recipe  # and with it pyarrow, which nothing else here needs
 
         network, card = load_model(folder)
-        settings = Settings(**card["settings"])
         own = cls._get_param_names()
         flags = {name: value for name, value in card["settings"].items() if name in own}
         model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
-        model.fitted_ = Fitted(
-            network, settings, tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"], card["seed"],
-            card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
-        )  # fmt: skip
+        model.fitted_ = _fitted(network, card)
+        model._more = [_fitted(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card["fold"]
         model.temperature_ = float(card.get("temperature", 1.0))
@@ -326,6 +361,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _fitted(network: Network, card: dict[str, Any]) -> Fitted:
+    """What a model folder holds, as it came out of the training."""
+    return Fitted(
+        network, Settings(**card["settings"]), tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"],
+        card["seed"], card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
+    )  # fmt: skip
 
 
 def _unlabelled(y: np.ndarray) -> np.ndarray:

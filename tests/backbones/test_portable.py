@@ -41,7 +41,7 @@ def test_plain_operations_give_the_same(backbone, weighted, directed, input):
     graph = make(40, weighted=weighted, directed=directed)
     model = NodeClassifier(backbone, "ce", layers=3, channels=6, epochs=8, input=input, calibrate=True, verbose=False).fit(graph)
     with torch.no_grad():
-        found = Portable(model.network_, model.temperature_)(*inputs(graph))
+        found = Portable(model.networks_, model.temperature_)(*inputs(graph))
     assert found.numpy() == pytest.approx(model.predict_proba(graph), abs=2e-6)
 
 

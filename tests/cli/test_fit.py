@@ -154,6 +154,21 @@ def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files)
     assert "val_macro_f1" in card["history"]
 
 
+def test_an_ensemble_predicts_what_its_model_says(call, own_files):
+    nodes, edges = own_files()
+    files = ("--nodes", nodes, "--edges", edges)
+    words = ("fit", *files, "--label", "team", "--out", "two", *QUICK)
+    summary = json.loads(call(*words, "--ensemble", 2, "--json").stdout)
+    assert summary["networks"] == 2
+    assert "for all 2 networks" in Path("two/report.html").read_text()
+    assert call("predict", "two", *files, "--out", "again.csv").returncode == 0
+    for one, two in zip(rows(Path("two/predictions.csv")), rows(Path("again.csv")), strict=True):
+        assert one | {"part": ""} == two | {"part": ""}
+    refused = call(*words, "--ensemble", 0)
+    assert refused.returncode == 2
+    assert "ensemble" in refused.stderr
+
+
 def test_a_split_column_is_followed(call, own_files):
     nodes, edges = own_files(known=1.0)
     lines = nodes.read_text().splitlines()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -10,7 +12,7 @@ from everynode.backbones.network import Network
 
 
 class Portable(nn.Module):
-    r"""From features and edges to probabilities, with the weights of a network and a temperature.
+    r"""From features and edges to probabilities, with the weights of some networks, whose probabilities are averaged, and a temperature.
 
     ``x``: n x c features, dense. ``arcs``: 2 x m, source and target of every way that messages travel: both ways along an undirected
     edge, no self-loops (``Graph.arcs``, or PyG's ``edge_index``). ``weight``: of each arc, ones if they have none. The operators
@@ -18,13 +20,17 @@ class Portable(nn.Module):
     channels, which :class:`Network` does not.
     """
 
-    def __init__(self, network: Network, temperature: float = 1.0):
+    def __init__(self, networks: Sequence[Network], temperature: float = 1.0):
         super().__init__()
-        self.network, self.temperature = network, temperature
+        self.networks, self.temperature = nn.ModuleList(networks), temperature
 
     def forward(self, x: Tensor, arcs: Tensor, weight: Tensor) -> Tensor:
         """The n x k probabilities."""
-        net, n = self.network, x.shape[0]
+        each = [torch.log_softmax(self._logits(network, x, arcs, weight), dim=1) for network in self.networks]  # type: ignore[arg-type]
+        return torch.softmax(torch.logsumexp(torch.stack(each), dim=0) / self.temperature, dim=1)
+
+    def _logits(self, net: Network, x: Tensor, arcs: Tensor, weight: Tensor) -> Tensor:
+        n = x.shape[0]
         loops = torch.arange(n, device=x.device)
         source, target = torch.cat([arcs[0], loops]), torch.cat([arcs[1], loops])
         weight = torch.cat([weight.to(x.dtype), x.new_ones(n)])
@@ -45,5 +51,4 @@ class Portable(nn.Module):
             mixed = torch.zeros_like(f).index_add(0, target, values[:, None] * f[source])
             mixed = (1.0 - layer.alpha) * mixed + layer.alpha * f_0
             f = torch.relu(mixed @ layer.matrix())
-        logits = f @ net.closing.weight + net.closing.bias
-        return torch.softmax(logits / self.temperature, dim=1)
+        return f @ net.closing.weight + net.closing.bias

@@ -214,8 +214,8 @@ def _refused(where: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        reason = error.__cause__ or error  # Optuna's own words do not name the module
-        raise UsageError(f"{where} needs a driver that is not installed ({reason}): pip install it.") from error
+        module = error.__cause__ or error  # Optuna's own words do not name the module
+        raise UsageError(f"{where} needs a driver that is not installed ({module}): pip install it.") from error
     except (SQLAlchemyError, OptunaError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{where} cannot be used for studies ({reason}): give a URL as postgresql://USER@HOST/DATABASE.") from error

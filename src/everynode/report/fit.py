@@ -50,8 +50,7 @@ class Fit:
     def of(cls, model: NodeClassifier, graph: Graph, said: Sequence[str], command: str) -> Fit:
         """Predict and measure."""
         found = predictions(model, graph)
-        with torch.no_grad():
-            uncalibrated = torch.softmax(model.network_(graph).double(), dim=1).cpu().numpy()
+        uncalibrated = model.log_probabilities(graph).exp().cpu().numpy()
         scores, before = {}, {}
         for part, name in PARTS.items():
             nodes = found.nodes(part)
@@ -127,6 +126,7 @@ class Fit:
             "objective": model.objective_,
             "race": {name: standing.to_dict() for name, standing in model.standings_.items()},
             "seed": fitted.seed,
+            "networks": len(model.networks_),
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
             "seconds": round(fitted.seconds, 3),

@@ -250,7 +250,9 @@ def _training(fit: Fit) -> Html:
         cells = (significant(weight), significant(first), significant(then), significant(weight * then))
         rows.append([h("th", TERMS[name], scope="row"), *(h("td", text) for text in cells)])
     note = (
-        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s; the dashed line is the epoch that validation chose. "
+        f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s"
+        + (f" for all {len(fit.model.networks_)} networks, of which this is the first" if len(fit.model.networks_) > 1 else "")
+        + "; the dashed line is the epoch that validation chose. "
         "CE learns the labels; MI makes the predictions of all nodes sure and of every class; TV lets neighbours agree where their "
         "features do; CVG lets two halves of the labels pull the same way."
     )
