@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import write
+from everynode.data import load
 from everynode.data.entries import CATALOGUE
 from everynode.data.files import Root
 from everynode.experiments.run import Run
@@ -20,6 +21,8 @@ from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.settings import Settings
 
+#: In place of a sigma: the median over the graph's edges of the squared difference that the gate divides by it.
+MEDIAN = "median"
 #: By name: the objective, and what is changed in the default settings.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ce": ("ce", {}),
@@ -37,6 +40,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, tv 1, mi 0.05": ("enc", {"tv": 1.0, "mi": 0.05}),
     "enc, gate none": ("enc", {"tv_gate": "none"}),
     "enc, gate standardised": ("enc", {"tv_gate": "standardised"}),
+    "enc, sigma 3": ("enc", {"tv_sigma": 3.0}),
+    "enc, sigma 30": ("enc", {"tv_sigma": 30.0}),
+    "enc, sigma from the data": ("enc", {"tv_sigma": MEDIAN}),
     "enc, lambda 1": ("enc", {"mi_lambda": 1.0}),
     "enc, random halves": ("enc", {"halves": "random"}),
     "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
@@ -45,16 +51,25 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
 
+def median_difference(graph: str) -> float:
+    """Of the features of neighbours, squared and summed, to four digits."""
+    data = load(graph, CATALOGUE[graph].splits[0])
+    x, (one, other) = data.dense_features, data.edge_index
+    return float(f"{(x[one] - x[other]).square().sum(1).median().item():.4g}")
+
+
 def main() -> None:
     path, graphs, backbones, count = [*sys.argv[1:], *["", GRAPHS, "gcn", "5"][len(sys.argv[1:]) :]]
     plan: dict[tuple[str, str, str, str], list[Run]] = {}
     root = Root.find(None)
+    sigma = {graph: median_difference(graph) for graph in graphs.split(",")}
     for graph in graphs.split(","):
         split = CATALOGUE[graph].splits[0]
         folds = split == "geom-gcn"
         digest = CATALOGUE[graph].digest(split, root)
         for backbone in backbones.split(","):
             for name, (objective, changes) in VARIANTS.items():
+                changes = changes | ({"tv_sigma": sigma[graph]} if changes.get("tv_sigma") == MEDIAN else {})
                 settings = Settings.preset("default", graph=graph, split=split, backbone=backbone, **changes).for_objective(objective)
                 plan[graph, split, backbone, name] = [
                     Run(graph, digest, split, i if folds else 0, 0 if folds else i, "default", objective, settings)

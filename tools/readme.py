@@ -314,11 +314,31 @@ def recipe_table() -> str:
 
 
 def last_point_table() -> str:
+    from everynode.experiments.statistics import compare_paired
+
     rows = result("last-point")["rows"]
-    lines = ["| graph | objective | | validation | test | test, std |", "|---|---|---|---|---|---|"]
+    head = ["graph", "objective", "", "validation", "test", "test, std", "over its members, paired 95% interval"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    alone: list[float] = []
     for r in rows:
+        alone = r["test"] if r["way"] == "alone" else alone  # of which the ensembles below are made, one after the other
+        size = len(alone) // len(r["test"])
+        gain = ""
+        if r["way"].startswith("ensembles") and "correct" not in r["way"]:
+            members = [statistics.mean(alone[i * size : (i + 1) * size]) for i in range(len(r["test"]))]
+            found = compare_paired(r["test"], members)
+            gain = f"{100 * found.mean:+.2f} ({100 * found.low:+.2f} to {100 * found.high:+.2f})"
         val, test = (100 * statistics.mean(r[part]) for part in ("val", "test"))
-        lines.append(f"| {r['graph']} | {r['objective']} | {r['way']} | {val:.1f} | {test:.1f} | {100 * statistics.stdev(r['test']):.1f} |")
+        spread = f"{100 * statistics.stdev(r['test']):.1f}"
+        lines.append(f"| {r['graph']} | {r['objective']} | {r['way']} | {val:.1f} | {test:.1f} | {spread} | {gain} |")
+    return "\n".join(lines)
+
+
+def prior_table() -> str:
+    lines = ["| graph | | test | against lambda 0.3, paired 95% interval |", "|---|---|---|---|"]
+    for r in result("prior")["rows"]:
+        gain = "{:+.2f} ({:+.2f} to {:+.2f})".format(*(100 * x for x in r["gain"])) if r["way"] != "lambda 0.3" else ""
+        lines.append(f"| {r['graph']} | {r['way']} | {100 * statistics.mean(r['test_accuracy']):.2f} | {gain} |")
     return "\n".join(lines)
 
 
@@ -414,7 +434,10 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "recipe": recipe_table,
         "last-point": last_point_table,
         "safe": safe_table,
+        "prior": prior_table,
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
+        "tuned-homophilic": partial(paper_table, "homophilic", "tuned"),
+        "tuned-heterophilic": partial(paper_table, "heterophilic", "tuned"),
     },
     "docs/own-graphs.md": {"reading": reading_table, "own": own_table},
     "docs/speed.md": {

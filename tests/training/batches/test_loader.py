@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -117,6 +119,11 @@ def test_a_graph_on_disk(make_graph, tmp_path):
             optimiser.step()
             losses.append(loss.item())
     assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
+
+
+def test_the_defaults_are_those_of_the_whole_graph():
+    whole, batches = (inspect.signature(kind).parameters for kind in (ENC, BatchENC))
+    assert {name: batches[name].default for name in whole} == {name: parameter.default for name, parameter in whole.items()}
 
 
 def test_wrong_logits_are_refused(make_graph):

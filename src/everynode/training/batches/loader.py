@@ -29,7 +29,7 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
 
     A batch is a PyG ``Data`` with ``x``, ``y`` (-1: no label), ``edge_index``, ``n_id``, and ``batch_size``, the number of seeds. The
     seeds come first, then the other ends of TV's edges, then what the neighbours are. ``edge_weight`` is such that a sum over drawn
-    neighbours is on average that over all of them.
+    neighbours is on average that over all of them. The graph stays on the CPU; ``batch.to(device)`` is for a GPU, as usual.
 
     >>> from torch_geometric.nn import GraphSAGE
     >>> from everynode import BatchENC, load

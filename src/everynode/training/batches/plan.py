@@ -110,6 +110,8 @@ class ByCluster(Plan):
 
 def plan_for(graph: Graph | DiskGraph, size: int, *, fold: int, clusters: int | None, with_others: bool, seed: int) -> Plan:
     """The plan of a graph: at random, or by cluster if it is to be cut into some."""
+    if graph.labels.device.type != "cpu":
+        raise UsageError("Batches are drawn on the CPU: give the graph there, and move each batch with batch.to(device).")
     if graph.directed:
         raise UsageError("Batches are for undirected graphs: leave out --directed, or train on the whole graph.")
     train = graph.nodes("train", fold)
