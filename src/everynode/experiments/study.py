@@ -66,7 +66,7 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
     """The parameters that a study searches, and their ranges: those for all, the backbone's, and those of the objective's terms.
 
     >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
-    ['tv', 'tv_gate']
+    ['tv', 'tv_gate', 'tv_sigma']
     """
     table = read_preset("search") if file is None else read_file(str(file), "search space")
     found: Space = {}
