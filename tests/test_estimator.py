@@ -104,8 +104,20 @@ def test_an_ensemble_goes_on_from_its_checkpoints(graph, tmp_path):
     assert np.array_equal(again.predict_proba(graph), whole.predict_proba(graph))
     assert again.objective_ == first.objective_
     assert {path.name for path in tmp_path.iterdir()} >= {"network-2.safetensors"}
-    with pytest.raises(UsageError, match="n_estimators"):
-        NodeClassifier(**QUICK | {"n_estimators": 0}).fit(graph)
+    for wrong in (0, 2.0, "2", None):
+        with pytest.raises(UsageError, match="n_estimators"):
+            NodeClassifier(**QUICK | {"n_estimators": wrong}).fit(graph)
+
+
+def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("everynode.estimator.fit", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = NodeClassifier(**QUICK | {"n_estimators": 3}).fit(graph)
+    assert len(model.networks_) == 1
+    assert model.predict_proba(graph).shape == (graph.num_nodes, graph.num_classes)
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import warnings
 from pathlib import Path
 from typing import Any, Self
@@ -171,7 +172,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
             self._fold = 0
-        require(self.n_estimators >= 1, "n_estimators", "NodeClassifier", ">= 1", self.n_estimators)
+        whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
+        require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         entrants = self._entrants(graph)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
@@ -187,7 +189,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             self._more = self._train_more(graph, fold, checkpoint, bar)
         if self.fitted_.interrupted:
-            warnings.warn(f"Training was interrupted after {self.fitted_.epochs} epochs: the best so far is kept.", stacklevel=2)
+            done = f"in network {len(self._more) + 1} of {self.n_estimators}" if self._more else f"after {self.fitted_.epochs} epochs"
+            warnings.warn(f"Training was interrupted {done}: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
         self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
@@ -197,21 +200,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train_more(self, graph: Graph, fold: int, checkpoint: Path | str | None, bar: Bar) -> list[Fitted]:
         """The other networks of an ensemble, with what won the race."""
         more: list[Fitted] = []
-        for seed in range(self.fitted_.seed + 1, self.fitted_.seed + self.n_estimators):
-            if self.fitted_.interrupted:
-                break
+        while len(more) + 1 < self.n_estimators and not self.fitted_.interrupted:
             number = len(more) + 2
-            made = fit(
-                graph,
-                self.fitted_.settings,
-                fold=fold,
-                seed=seed,
-                report=lambda epoch, row, number=number: bar.advance(f"network {number} {describe(row)}", to=epoch + 1),  # type: ignore[misc]
-                checkpoint=None if checkpoint is None else Path(checkpoint) / f"network-{number}.safetensors",
-            )
-            more.append(made)
-            seconds = self.fitted_.seconds + made.seconds
-            self.fitted_ = dataclasses.replace(self.fitted_, seconds=seconds, interrupted=made.interrupted)
+            state = None if checkpoint is None else Path(checkpoint) / f"network-{number}.safetensors"
+
+            def report(epoch: int, row: dict[str, float], number: int = number) -> None:
+                bar.advance(f"network {number} of {self.n_estimators} {describe(row)}", to=epoch + 1)
+
+            try:
+                made = fit(graph, self.fitted_.settings, fold=fold, seed=self.fitted_.seed + number - 1, report=report, checkpoint=state)
+            except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
+                self.fitted_ = dataclasses.replace(self.fitted_, interrupted=True)
+            else:
+                more.append(made)
+                seconds = self.fitted_.seconds + made.seconds
+                self.fitted_ = dataclasses.replace(self.fitted_, seconds=seconds, interrupted=made.interrupted)
         return more
 
     def _temperature(self, graph: Graph, fold: int) -> float:

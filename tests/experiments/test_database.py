@@ -8,6 +8,7 @@ import signal
 import time
 from pathlib import Path
 
+import optuna
 import pytest
 from optuna.trial import TrialState
 
@@ -110,6 +111,35 @@ def test_who_was_taken_for_dead_and_comes_back_goes_on_with_the_next_trial(url, 
     assert [trial.state for trial in database.optuna.get_trials()] == [TrialState.FAIL, TrialState.COMPLETE, TrialState.COMPLETE]
 
 
+def test_two_that_retire_the_same_trial_do_not_fall_over_each_other(url, study, graph, monkeypatch):
+    database, other = Database(url, study, beat=0.0), Database(url, study, beat=0.0)
+    database.optuna.ask()
+    trials = database.optuna.get_trials
+    monkeypatch.setattr(database.optuna, "get_trials", lambda **options: (trials(**options), other.retire())[0])
+    database.retire()
+    assert [trial.state for trial in other.optuna.get_trials()] == [TrialState.FAIL]
+
+
+def test_who_is_interrupted_leaves_nothing_to_wait_for(url, study, graph, monkeypatch):
+    def judge(*_):
+        raise KeyboardInterrupt
+
+    database = Database(url, study)
+    monkeypatch.setattr(tuning, "_judge", judge)
+    with pytest.raises(KeyboardInterrupt):
+        tune(database, graph, 1, workers=1)
+    assert [trial.state for trial in database.optuna.get_trials()] == [TrialState.FAIL]
+
+
+def test_the_studies_of_others_in_the_same_database_are_let_be(url, study, graph, monkeypatch):
+    monkeypatch.setattr(tuning, "_judge", lambda *_: (0.5, 1.0))
+    tune(Database(url, study), graph, 1, workers=1)
+    optuna.create_study(study_name="somebody else's", storage=url)
+    (found,) = studies(url)
+    assert found.study == study
+    assert found.where == f"{study.name} in sqlite:///{url.removeprefix('sqlite:///')}"
+
+
 def test_a_preset_from_a_database_is_that_from_a_journal(url, study, graph, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "_judge", lambda graph, settings, fold, seed: (0.9 - settings.lr_oc, 1.0))
     with pytest.raises(UsageError, match="There is no study with a complete trial in sqlite:"):
@@ -126,7 +156,10 @@ def test_a_preset_from_a_database_is_that_from_a_journal(url, study, graph, tmp_
     ("url", "says"),
     [
         ("nonsense://host/db", "nonsense://host/db cannot be used for studies"),
-        ("postgresql://me:secret@127.0.0.1:1/db", r"postgresql://me:\*\*\*@127.0.0.1:1/db"),
+        ("postgresql://me:secret@127.0.0.1:1/db", r"postgresql://127\.0\.0\.1/db"),
+        ("postgresql://127.0.0.1:1/db?user=me&password=secret", r"postgresql://127\.0\.0\.1/db"),
+        ("postgresql://me:a@secret@127.0.0.1:1/db", r"postgresql://127\.0\.0\.1/db"),
+        ("postgresql://me:secret@127.0.0.1:port/db", "this URL"),
         ("://", "this URL cannot be used for studies"),
         ("sqlite:////nowhere/at/all.db", "cannot be used for studies"),
     ],

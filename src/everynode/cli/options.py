@@ -14,6 +14,8 @@ from everynode.errors import UsageError, require
 from everynode.settings import Select
 
 if TYPE_CHECKING:
+    import torch
+
     from everynode.disk import DiskGraph
     from everynode.experiments.run import Run
     from everynode.graph import Graph
@@ -51,24 +53,29 @@ class DataOptions:
         from everynode.disk import DiskGraph
 
         if self != DataOptions():
-            raise UsageError(f"{name} is the folder of a graph, which has its own split: leave out --split, --directed and --device.")
+            raise UsageError(f"{name} is the folder of a graph, which has its own split: leave out --split and --directed.")
         return DiskGraph.open(name), "own"
 
     def load(self, name: str) -> tuple[Graph, str]:
         """The graph, and the name of its split."""
-        import torch
-
         from everynode.data import load
         from everynode.data.entries import find
 
         graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
         split = self.split or find(name).splits[0]
+        device = self.usable_device()
+        return (graph if device.type == "cpu" else graph.to(device)), split
+
+    def usable_device(self) -> torch.device:
+        """The device, if there is one here."""
+        import torch
+
         try:
             device = torch.device(self.device)
             torch.zeros(1, device=device).item()
         except (RuntimeError, AssertionError) as error:
             raise UsageError(f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu.") from error
-        return (graph if device.type == "cpu" else graph.to(device)), split
+        return device
 
 
 @Parameter(name="*")

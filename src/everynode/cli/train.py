@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -66,8 +67,9 @@ def train(
     batches = batch.batches()
     if batches is None and how_many() > 1:
         raise UsageError("Several processes share the steps of training in batches: give --batch-size, or start one process.")
-    with joined() as ranks:
-        graph, split = data.open(name)
+    with joined(data.usable_device()) as ranks:
+        # In batches the graph stays on the CPU, and only a batch at a time goes to the device.
+        graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
         if batches is None and isinstance(graph, DiskGraph):
             raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
         called = graph.name if isinstance(graph, DiskGraph) else name

@@ -90,9 +90,9 @@ def tune(
         )
     study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
     path = out / "tune" / f"{study.name}.journal"
-    journal = Database(storage, study) if storage else Journal(path, study)
+    journal = Journal(path, study) if storage is None else Database(storage, study)
     if space and journal.study.space != study.space:
-        raise UsageError(f"{journal.where} was begun with another search space: move it away, or name another --out.")
+        raise UsageError(f"{journal.where} was begun with another search space: name another --out or --storage.")
     done = len(journal.ended())
     if done:
         say(f"{done} trials are in {journal.where} already.", quiet)

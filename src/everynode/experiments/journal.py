@@ -29,6 +29,8 @@ from everynode.settings import Settings
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
+#: Seconds that a thread is waited for which may hang in a database that does not answer.
+JOIN = 5.0
 #: How every journal of Optuna begins.
 BEGINNING = b'{"op_code":'
 
@@ -64,6 +66,11 @@ class Trials(ABC):
     @abstractmethod
     def retire(self) -> None:
         """Let the trials fail whose process has died."""
+
+    def give_back(self, number: int) -> None:
+        """Let a trial fail, unless it has ended, or another process was quicker."""
+        with suppress(UpdateFinishedTrialError, ValueError):  # Optuna raises either
+            self.optuna.tell(number, state=TrialState.FAIL)
 
     def _begin(self, study: Study | None) -> None:
         """Tell a new study what it is; look whether an old one is the one that is meant."""
@@ -117,7 +124,7 @@ class Journal(Trials):
         for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial.user_attrs.get("owner")  # none if the process died just before it said so
             if owner is None or not lives(self.path, owner):
-                self.optuna.tell(trial.number, state=TrialState.FAIL)
+                self.give_back(trial.number)
 
 
 class Database(Trials):
@@ -131,10 +138,11 @@ class Database(Trials):
 
     def __init__(self, url: str, study: Study | str, beat: float = 60.0):
         """``study``: to begin or go on with; or the name of one that is there."""
-        self.where, self._beat = hidden(url), beat
+        self.where = f"{study if isinstance(study, str) else study.name} in {hidden(url)}"
+        self._beat = beat
         self.lock = nullcontext()
         self.salt = f" {uuid.uuid4()}"
-        with _refused(self.where):
+        with _refused(hidden(url)):
             storage = _open(url)
             if isinstance(study, str):
                 self.optuna = optuna.load_study(study_name=study, storage=storage)
@@ -144,10 +152,10 @@ class Database(Trials):
 
     @classmethod
     def all(cls, url: str) -> list[Database]:
-        """All studies of a database."""
+        """All studies of a database, which may have others that are not everynode's."""
         with _refused(hidden(url)):
-            names = sorted(optuna.get_all_study_names(_open(url)))
-        return [cls(url, name) for name in names]
+            found = _open(url).get_all_studies()
+        return [cls(url, study.study_name) for study in sorted(found, key=lambda s: s.study_name) if "study" in study.user_attrs]
 
     @contextmanager
     def at_work(self) -> Iterator[Callable[[Trial], object]]:
@@ -175,15 +183,17 @@ class Database(Trials):
             yield mark
         finally:
             over.set()
-            thread.join()
+            thread.join(JOIN)
+            with suppress(StorageInternalError):
+                for trial in mine:  # those that have ended stay as they are
+                    self.give_back(trial.number)
 
     def retire(self) -> None:
         """Those of which nobody has said for long that they are being done."""
         for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             begun = trial.datetime_start.timestamp() if trial.datetime_start else 0.0  # if nobody has said anything of it yet
             if time.time() - trial.user_attrs.get("seen", begun) > 5.0 * self._beat:
-                with suppress(UpdateFinishedTrialError):  # another process was quicker
-                    self.optuna.tell(trial.number, state=TrialState.FAIL)
+                self.give_back(trial.number)
 
 
 def is_url(place: str) -> bool:
@@ -192,20 +202,25 @@ def is_url(place: str) -> bool:
 
 
 def hidden(url: str) -> str:
-    """A URL without its password.
+    """What may be shown of a URL: no password, wherever it stands.
 
-    >>> hidden("postgresql://me:secret@db/studies")
-    'postgresql://me:***@db/studies'
+    >>> hidden("postgresql://me:secret@db/studies?sslpassword=secret")
+    'postgresql://db/studies'
     """
     try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+        parts = make_url(url)
+    except (ArgumentError, ValueError):
         return "this URL"
+    return f"{parts.drivername}://{(parts.host or '').rpartition('@')[2]}/{parts.database or ''}"
 
 
 def _open(url: str) -> RDBStorage:
-    waiting = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}  # seconds, for another process to be done writing
-    return RDBStorage(url, engine_kwargs=waiting)
+    if "@" in (make_url(url).host or ""):  # before a driver repeats what stands before it
+        raise ArgumentError("the password has an @ in it, which is written %40")
+    options: dict[str, Any] = {"pool_pre_ping": True}  # a server that was started again has forgotten its connections
+    if url.startswith("sqlite"):
+        options["connect_args"] = {"timeout": 60}  # seconds, for another process to be done writing
+    return RDBStorage(url, engine_kwargs=options)
 
 
 @contextmanager
@@ -216,7 +231,7 @@ def _refused(where: str) -> Iterator[None]:
     except ImportError as error:
         module = error.__cause__ or error  # Optuna's own words do not name the module
         raise UsageError(f"{where} needs a driver that is not installed ({module}): pip install it.") from error
-    except (SQLAlchemyError, OptunaError, KeyError) as error:
+    except (SQLAlchemyError, OptunaError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{where} cannot be used for studies ({reason}): give a URL as postgresql://USER@HOST/DATABASE.") from error
 

@@ -111,8 +111,8 @@ def train(
 
 
 def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
-    """The logits of some nodes: of a graph on disk a block at a time."""
-    if isinstance(graph, DiskGraph):
+    """The logits of some nodes: a block at a time if the graph is on disk, or was left on the CPU because it is large."""
+    if isinstance(graph, DiskGraph) or network.closing.weight.device != graph.labels.device:
         return infer(network, graph, nodes)
     with torch.no_grad():
         return network(graph)[nodes]

@@ -115,7 +115,7 @@ def _bars(journal: Trials) -> list[float]:
 def _tell(journal: Trials, trial: Trial, result: Judgement) -> None:
     """Write down what a trial got."""
     complete = len(result.accuracies) == journal.study.count
-    with suppress(UpdateFinishedTrialError):  # this process was silent for so long that others took it for dead, and do the trial
+    with suppress(UpdateFinishedTrialError, ValueError):  # others took this process for dead, and do the trial
         for step in range(len(result.accuracies)):
             trial.report(statistics.mean(result.accuracies[: step + 1]), step)
         for name, value in dataclasses.asdict(result).items():
@@ -139,14 +139,13 @@ def _counted(journal: Trials) -> list[optuna.trial.FrozenTrial]:
 
 def _draw(journal: Trials, trials: int, mark: Callable[[Trial], object]) -> Trial | None:
     """The next trial, marked as ours; None if there is none left."""
-    study = journal.optuna
     with journal.lock:
         while _free(journal, trials):
             trial = _ask(journal)
             mark(trial)
             if not _too_late(journal, trial, trials):
                 return trial
-            study.tell(trial, state=TrialState.FAIL)
+            journal.give_back(trial.number)
     return None
 
 

@@ -110,7 +110,7 @@ class CrossValidatingGradients(nn.Module):
         self.calls += 1
         if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
             return logits[:1].sum() * 0.0
-        shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way, as everynode's own do
+        shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way: see Network.gradient_cosine
         term: Tensor | None = None
         if shortcut:
             term = shortcut(logits, self.nodes, self.labels, (p_1, p_2), weight=self.weight, factor=-factor)

@@ -44,12 +44,14 @@ def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Ne
     return network, objective, optimiser
 
 
-def build_network(graph: Graph | DiskGraph, settings: Settings, *, seed: int) -> tuple[Network, torch.optim.Adam]:
-    """A network for a graph, and its optimiser."""
+def build_network(
+    graph: Graph | DiskGraph, settings: Settings, *, seed: int, device: torch.device | None = None
+) -> tuple[Network, torch.optim.Adam]:
+    """A network for a graph, and its optimiser; ``device``: None is where the graph is."""
     if graph.num_classes < 2:
         raise DataError(f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes.")
     network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.network_options())
-    network.to(device=graph.labels.device, dtype=graph.dtype)
+    network.to(device=device or graph.labels.device, dtype=graph.dtype)
     groups = network.parameter_groups()
     optimiser = torch.optim.Adam(
         [

@@ -102,11 +102,10 @@ def test_a_graph_on_disk(make_graph, tmp_path):
     graph = make_graph()
     split = graph.splits[0]
     edges = graph.to_pyg().edge_index.numpy()
-    DiskGraph.write(
+    disk = DiskGraph.write(
         tmp_path / "g", graph.features.float().numpy(), edges, graph.labels.numpy(), split=(split.train, split.val, split.test),
         classes=range(4), name="g",
     )  # fmt: skip
-    disk = DiskGraph(tmp_path / "g")
     torch.manual_seed(0)
     model = GraphSAGE(graph.num_features, 8, num_layers=2, out_channels=4)
     objective, optimiser = BatchENC(disk), torch.optim.Adam(model.parameters(), lr=0.05)
@@ -129,5 +128,51 @@ def test_the_defaults_are_those_of_the_whole_graph():
 def test_wrong_logits_are_refused(make_graph):
     graph = make_graph()
     (batch, *_) = NeighborLoader(graph, [2], batch_size=10)
-    with pytest.raises(UsageError, match="needs the logits of all"):
+    with pytest.raises(UsageError, match="needs the logits of the batch's first"):
         BatchENC(graph)(torch.zeros(3, 4), batch, make_model(graph))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"input_nodes": torch.arange(3)}, "chooses the seeds of a step itself: leave out input_nodes"),
+        ({"shuffle": True, "drop_last": True}, "leave out drop_last, shuffle"),
+        ({"num_neighbors": []}, "num_neighbors"),
+        ({"num_neighbors": [-7]}, "num_neighbors"),
+        ({"batch_size": 1}, "batch_size"),
+        ({"clusters": -1}, "clusters"),
+    ],
+)
+def test_what_the_loader_cannot_do_is_refused_in_a_sentence(make_graph, options, says):
+    with pytest.raises(UsageError, match=says):
+        NeighborLoader(make_graph(), **{"num_neighbors": [2]} | options)
+    with pytest.raises(UsageError, match="not a Data"):
+        NeighborLoader(make_graph().to_pyg(), [2])
+
+
+@pytest.mark.parametrize("clusters", [None, 3])
+def test_every_epoch_draws_anew_and_an_epoch_can_be_chosen(make_graph, clusters):
+    """Also where the seeds are the same in every epoch."""
+    graph = make_graph(n=90)
+    loader = NeighborLoader(graph, [2, 2], batch_size=30, clusters=clusters)
+
+    def epoch():
+        return sorted((sorted(batch.n_id.tolist()), sorted(map(tuple, batch.n_id[batch.edge_index].T.tolist()))) for batch in loader)
+
+    first, second = epoch(), epoch()
+    assert first != second
+    loader.set_epoch(0)
+    assert epoch() == first
+
+
+def test_the_layers_may_leave_out_what_they_do_not_need(make_graph):
+    """PyG's trimming: the logits of the nodes that were found last are not computed."""
+    graph = make_graph()
+    model, objective = make_model(graph, GraphSAGE), BatchENC(graph, cvg=0.0)
+    (batch, *_) = NeighborLoader(graph, [2, 2], batch_size=10)
+    whole = model(batch.x, batch.edge_index)
+    hops = {"num_sampled_nodes_per_hop": batch.num_sampled_nodes, "num_sampled_edges_per_hop": batch.num_sampled_edges}
+    trimmed = model(batch.x, batch.edge_index, **hops)
+    assert len(trimmed) < len(whole)
+    first = objective(trimmed, batch, model).item()
+    assert first == pytest.approx(BatchENC(graph, cvg=0.0)(whole, batch, model).item(), rel=1e-10)

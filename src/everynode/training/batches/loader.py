@@ -13,18 +13,22 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
 from everynode.disk import DiskGraph
-from everynode.errors import require
+from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.training.batches.part import draw_part
-from everynode.training.batches.plan import SURROUNDINGS, Plan, Seeds, generator, plan_for
+from everynode.training.batches.plan import ORDER, SURROUNDINGS, Plan, Seeds, generator, plan_for
+
+#: What PyTorch's and PyG's loaders take and this one decides by itself.
+REFUSED = {"input_nodes", "input_id", "input_time", "shuffle", "sampler", "drop_last", "custom_cls", "transform_sampler_output"}
 
 
 class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
-    """Batches of a graph, for :class:`BatchENC` and a model of one's own; PyG's ``NeighborLoader`` without pyg-lib or torch-sparse.
+    """Training batches of a graph, for :class:`BatchENC` and a model of one's own: a PyG ``NodeLoader`` that needs nothing compiled.
 
-    An epoch goes through the training nodes once, in steps of ``batch_size`` seeds, about half of them other nodes, since every node
-    counts. ``num_neighbors``: how many neighbours of a node are drawn, hop by hop from the seeds (-1: all). ``tv_edges``: how many
-    edges of each seed TV looks at (-1: all). ``clusters``: whole METIS clusters as seeds, of so many that the graph is cut into.
+    An epoch goes through the training nodes once, in steps of ``batch_size`` seeds, at most half of them training nodes, since every node
+    counts; which they are is not for the caller to say. ``num_neighbors``: how many neighbours of a node are drawn, hop by hop from the
+    seeds (-1: all). ``tv_edges``: how many edges of each seed TV looks at (-1: all). ``clusters``: whole METIS clusters as seeds, of so
+    many that the graph is cut into.
     Whatever else PyTorch's ``DataLoader`` takes may be given too, such as ``num_workers``.
 
     A batch is a PyG ``Data`` with ``x``, ``y`` (-1: no label), ``edge_index``, ``n_id``, and ``batch_size``, the number of seeds. The
@@ -53,7 +57,20 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
         seed: int = 0,
         **options: Any,
     ):
+        if not isinstance(graph, Graph | DiskGraph):
+            kind = type(graph).__name__
+            raise UsageError(
+                f"NeighborLoader takes an everynode Graph, not a {kind}: for PyG's Data, NeighborLoader(Graph.from_pyg(data))."
+            )
+        if refused := sorted(set(options) & REFUSED):
+            raise UsageError(f"NeighborLoader chooses the seeds of a step itself: leave out {', '.join(refused)}.")
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            raise UsageError("NeighborLoader would give every process the same batches: use `torchrun -m everynode train --batch-size`.")
         require(batch_size >= 2, "batch_size", "NeighborLoader", ">= 2", batch_size)
+        require(len(num_neighbors) > 0, "num_neighbors", "NeighborLoader", "a number for each hop", num_neighbors)
+        for number in (*num_neighbors, tv_edges):
+            require(number >= -1, "num_neighbors", "NeighborLoader", "-1 (all) or more", number)
+        require(clusters is None or clusters >= 1, "clusters", "NeighborLoader", ">= 1", clusters)
         self.graph = graph
         plan = plan_for(graph, batch_size, fold=fold, clusters=clusters, with_others=True, seed=seed)
         super().__init__(
@@ -78,6 +95,10 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
         batch.part = part
         return batch if self.transform is None else self.transform(batch)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Go on with the batches of this epoch (from 0), as a training that is resumed does."""
+        self.batch_sampler.epoch = epoch
+
 
 class _Steps(torch.utils.data.Sampler[list[int]]):
     """The seeds of every step of an epoch; each time it is gone through, the next epoch's."""
@@ -91,7 +112,9 @@ class _Steps(torch.utils.data.Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         epoch, self.epoch = self.epoch, self.epoch + 1
         for step in range(self.plan.steps):
-            yield np.concatenate(self.plan.seeds(epoch, step)).tolist()
+            # In another order in each epoch, even if they are the same: what the sampler draws depends on it.
+            order = generator(ORDER, self.plan.seed, epoch, step)
+            yield order.permutation(np.concatenate(self.plan.seeds(epoch, step))).tolist()
 
 
 class _Sampler(BaseSampler):  # type: ignore[misc]  # PyG has no types here

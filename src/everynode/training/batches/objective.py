@@ -80,6 +80,8 @@ class BatchENC(nn.Module):
         self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
         self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
         self.ranks = ranks or Ranks()
+        if graph.labels.device.type != "cpu":
+            raise UsageError("Batches are drawn on the CPU: give the graph there, and only the batches to another device.")
         train = graph.nodes("train", fold)
         #: Over all training nodes they add up to their number, so nothing else changes.
         self.class_weight = balanced(graph.labels[train], graph.num_classes) if class_weight else None
@@ -91,10 +93,10 @@ class BatchENC(nn.Module):
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
     def forward(self, logits: Tensor, batch: Data, model: nn.Module) -> Tensor:
-        """The total for a batch of a :class:`NeighborLoader`, of whose nodes ``model`` gave these ``logits`` (n x k)."""
+        """The total for a batch of a :class:`NeighborLoader`, of whose nodes ``model`` gave these ``logits`` (n x k), or of its first."""
         part: Part = batch.part
-        if len(logits) != batch.num_nodes:
-            raise UsageError(f"BatchENC needs the logits of all {batch.num_nodes} nodes of the batch. Got {len(logits)}.")
+        if len(logits) < len(part.roots):
+            raise UsageError(f"BatchENC needs the logits of the batch's first {len(part.roots)} nodes. Got {len(logits)}.")
         return self.breakdown(logits[: len(part.roots)], part, batch.x, model)["total"]
 
     def breakdown(self, logits: Tensor, part: Part, x: SparseMatrix | Tensor, model: nn.Module) -> dict[str, Tensor]:
@@ -123,14 +125,14 @@ class BatchENC(nn.Module):
         y = log_y.exp()
         own = y @ share
         self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
-        log_m = self.marginal.clamp_min(torch.finfo(log_y.dtype).tiny).log().to(log_y.dtype)
+        log_m = self.marginal.clamp_min(torch.finfo(log_y.dtype).tiny).log().to(log_y)
         constant = self.marginal.sum().item() / self.ranks.size
         return -torch.dot((y * log_y).sum(0), share) + self.mi_lambda * (torch.dot(own, log_m + 1.0) - constant)
 
     def _carry_on(self, own: Tensor, reach: float) -> None:
         """Update the running mean of the class marginal: at first the mean of all steps so far."""
         rate = max(RATE, reach, 1.0 / (int(self.steps) + 1))
-        self.marginal.lerp_(own, rate)
+        self.marginal.lerp_(own.to(self.marginal), rate)
         self.steps += 1
 
     def _operator(self, part: Part, x: SparseMatrix | Tensor, log_y: Tensor) -> SparseMatrix:

@@ -15,7 +15,7 @@ from everynode.graph import Graph
 from everynode.neighbours import Integers, Neighbours
 
 #: What random numbers are for. (CVG's halves are drawn as they are for the whole graph, without such a number.)
-SEEDS, SURROUNDINGS = 1, 2
+SEEDS, SURROUNDINGS, ORDER = 1, 2, 3
 
 
 def generator(purpose: int, *numbers: int) -> np.random.Generator:

@@ -15,19 +15,20 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from everynode.errors import EverynodeError
+from everynode.errors import EverynodeError, UsageError
 
 LOST = "Another process of this training has ended. What was kept is not lost: run the same command again and it goes on."
 
+CPU = torch.device("cpu")
 #: How long a process waits for the others before it says that they are lost: a host that vanishes sends no farewell.
 PATIENCE = timedelta(minutes=10)
 
 
 class Ranks:
-    """This process among those that train together; by itself it is the only one."""
+    """This process among those that train together, by itself the only one; and the device on which it computes its batches."""
 
-    def __init__(self, rank: int = 0, size: int = 1):
-        self.rank, self.size = rank, size
+    def __init__(self, rank: int = 0, size: int = 1, device: torch.device = CPU):
+        self.rank, self.size, self.device = rank, size, device
         #: Whether this is the one that writes.
         self.first = rank == 0
 
@@ -69,18 +70,22 @@ def how_many() -> int:
 
 
 @contextmanager
-def joined() -> Iterator[Ranks]:
-    """This process among those that ``torchrun`` has started; alone where there is none."""
+def joined(device: torch.device = CPU) -> Iterator[Ranks]:
+    """This process among those that ``torchrun`` has started; alone where there is none. With ``cuda`` each has a GPU of its own."""
     if how_many() == 1:
-        yield Ranks()
+        yield Ranks(device=device)
         return
+    backend = "gloo"
+    if device.type == "cuda":
+        there, mine = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
+        if there > torch.cuda.device_count():
+            raise UsageError(f"{there} processes and {torch.cuda.device_count()} GPU(s): start one process for each GPU of a machine.")
+        device = torch.device("cuda", mine)
+        torch.cuda.set_device(device)
+        backend = "cpu:gloo,cuda:nccl"  # what stays on the CPU goes by gloo
     with _told_when_ended():
-        backend = "gloo"
-        if torch.cuda.is_available():  # each process its own, and for what stays on the CPU gloo as ever
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
-            backend = "cpu:gloo,cuda:nccl"
         dist.init_process_group(backend, timeout=PATIENCE)
-        yield Ranks(dist.get_rank(), dist.get_world_size())
+        yield Ranks(dist.get_rank(), dist.get_world_size(), device)
         dist.destroy_process_group()  # not after an error: it would wait for the others
 
 

@@ -25,12 +25,9 @@ class Batched:
     """
 
     def __init__(self, graph: Graph | DiskGraph, settings: Settings, batches: Batches, *, fold: int, seed: int, ranks: Ranks):
-        # Drawing is the CPU's business, where the graph stays; the batches go to where the graph was, and there they are computed.
-        self.device = graph.labels.device
-        self.network, self.optimiser = build_network(graph, settings, seed=seed)
-        if isinstance(graph, Graph) and self.device.type != "cpu":
-            graph = graph.to("cpu")
-        self.graph, self.seed, self.ranks = graph, seed, ranks
+        # Drawing is the CPU's business, where the graph stays; only batches go to the device.
+        self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
+        self.network, self.optimiser = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.select = validation_nodes(graph, fold, settings.select), settings.select
         self.fan_out = batches.for_layers(settings.layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
