@@ -82,12 +82,12 @@ def test_a_space_of_ones_own_and_a_preset_to_start_from(call):
     assert done["searched"] == ["lr_oc", "tv"]
     (path,) = Path("runs/tune").glob("*.journal")
     tried = [trial.params["lr_oc"] for trial in Journal(path).ended()]
-    assert tried[:2] == [0.02, 0.01], "the default and the paper's, moved into the space; then what is tuned, if anything is"
+    assert {0.01, 0.02} <= set(tried), "what the default race and the paper have, moved into the space"
     assert 0.0125 in tried, "the one given"
     Path("space.toml").write_text("[all]\nlr_oc = { low = 0.01, high = 0.03 }\n")
     other = call("tune", "citeseer", *given, "--trials", 9, *SHORT)
     assert other.returncode == 2
-    assert "was begun with another search space: move it away, or name another --out." in other.stderr
+    assert "was begun with another search space: name another --out or --storage." in other.stderr
 
 
 def test_a_setting_that_is_given_is_not_searched(call):

@@ -32,7 +32,7 @@ def studies(place: str | Path) -> list[Trials]:
         all_studies = [Journal(path) for path in sorted((Path(place) / "tune").glob("*.journal"))]
     found = [study for study in all_studies if study.best()]
     if not found:
-        where, flag = (hidden(place), "--storage") if is_url(place) else (Path(place) / "tune", "--out")
+        where, flag = (hidden(place), "--storage") if is_url(place) else (Path(place) / "tune", f"--out {place}")
         raise UsageError(f"There is no study with a complete trial in {where}: run `everynode tune` with {flag} first.")
     return found
 

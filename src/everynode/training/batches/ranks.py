@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -20,6 +21,9 @@ from everynode.errors import EverynodeError, UsageError
 LOST = "Another process of this training has ended. What was kept is not lost: run the same command again and it goes on."
 
 CPU = torch.device("cpu")
+#: Seconds after the last word. gloo's threads end by themselves, and a process that exits before them is aborted ("terminate called
+#: without an active exception", one job in five on a busy machine), so that a training which has ended would be reported as failed.
+FAREWELL = 0.5
 #: How long a process waits for the others before it says that they are lost: a host that vanishes sends no farewell.
 PATIENCE = timedelta(minutes=10)
 
@@ -87,6 +91,7 @@ def joined(device: torch.device = CPU) -> Iterator[Ranks]:
         dist.init_process_group(backend, timeout=PATIENCE)
         yield Ranks(dist.get_rank(), dist.get_world_size(), device)
         dist.destroy_process_group()  # not after an error: it would wait for the others
+        time.sleep(FAREWELL)
 
 
 @contextmanager
