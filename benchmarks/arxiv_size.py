@@ -29,7 +29,8 @@ def measure(side: str, objective: str) -> None:
     settings = settings_for("gcn", objective, channels=256, layers=3)
     stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
     times = []
-    with reused_memory() if side == "everynode" else nullcontext():  # as in everynode's own loop; a PyG loop has no such thing
+    # As in everynode's own loop; a PyG loop has no such thing.
+    with reused_memory(stepper.layer_bytes) if isinstance(stepper, Ours) else nullcontext():
         for _ in range(3):
             start = time.perf_counter()
             stepper.step()

@@ -41,7 +41,7 @@ def measure(side: str) -> None:
         work = Batched(graph, settings, Batches(SIZE, FAN_OUT), fold=0, seed=0, ranks=Ranks())
     curve = []
     seconds = 0.0
-    with reused_memory():
+    with reused_memory(work.layer_bytes):
         for step in range(1, (WHOLE_STEPS if side == "whole" else BATCH_STEPS) + 1):
             epoch, work.step = divmod(step - 1, work.steps)
             start = time.process_time()

@@ -21,7 +21,7 @@ def main() -> None:
         graph = generate(edges // 7, edges, 64, 10)
         side = Ours(graph, settings_for("gcn", "enc"))
         times = []
-        with reused_memory():  # as in everynode's own loop
+        with reused_memory(side.layer_bytes):  # as in everynode's own loop
             for _ in range(7 if edges < 2_000_000 else 4):
                 start = time.perf_counter()
                 side.step()

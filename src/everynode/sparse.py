@@ -13,7 +13,6 @@ which is what those kernels want: int64 would be converted in every call.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from functools import cached_property
@@ -289,10 +288,11 @@ def draw_noise(shape: torch.Size | tuple[int, ...], like: Tensor) -> Tensor:
     """
     if like.device.type != "cpu":
         return torch.randint(-32768, 32768, shape, device=like.device, dtype=torch.int16).to(like.dtype)
-    count = math.prod(shape)
-    seed = int(torch.randint(2**63 - 1, ()))
-    bits = np.random.SFC64(seed).random_raw(count // 4 + 1).view(np.int16)[:count]
-    return torch.from_numpy(bits).view(shape).to(like.dtype)
+    source = np.random.SFC64(int(torch.randint(2**63 - 1, ())))
+    noise = like.new_empty(shape)
+    for part in noise.view(-1).split(2**22):  # so that the bits of a large array need not have room beside it
+        part.copy_(torch.from_numpy(source.random_raw(-(-len(part) // 4)).view(np.int16)[: len(part)]))
+    return noise
 
 
 def drop(x: Tensor, p: float, noise: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from everynode.graph import Graph
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.whole import build, step, validate
+from everynode.training.whole import build, layer_bytes, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
@@ -39,6 +39,7 @@ class Ours:
     def __init__(self, graph: Graph, settings: Settings):
         self.graph = graph
         self.network, self.objective, self.optimiser = build(graph, settings, fold=0, seed=0)
+        self.layer_bytes = layer_bytes(graph, settings)
         self.val = graph.nodes("val")
         self.val_labels = graph.labels[self.val]
 

@@ -27,7 +27,7 @@ from everynode.training.batches.inference import infer
 from everynode.training.batches.ranks import Ranks
 from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
-from everynode.training.whole import build
+from everynode.training.whole import build, layer_bytes
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
@@ -146,7 +146,7 @@ def _time(run: Run, graph: Graph) -> Result:
         with torch.no_grad():
             network(graph)
 
-    with reused_memory():
+    with reused_memory(layer_bytes(graph, run.settings)):
         cost = {"training_ms": _median_ms(step), "inference_ms": _median_ms(infer)}
     return Result({**run.describe(), "settings": dataclasses.asdict(run.settings), **_provenance(run)}, cost)
 

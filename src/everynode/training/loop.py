@@ -81,6 +81,8 @@ class Work(Protocol):
 
     #: How many steps an epoch has.
     steps: int
+    #: How large one layer's values are in a step, as :func:`~everynode.training.memory.reused_memory` wants to know.
+    layer_bytes: int
     #: How many of them are done in the epoch in hand, and the sums of the terms (and ``total``) over these.
     step: int
     sums: dict[str, float]
@@ -180,7 +182,7 @@ class Training:
         self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
     ) -> None:
         """Train until so many epochs are done, or to the end; or until it is interrupted."""
-        with torch.random.fork_rng(devices=[]), reused_memory():
+        with torch.random.fork_rng(devices=[]), reused_memory(self.work.layer_bytes):
             torch.set_rng_state(self._random)
             before, start = self.seconds, time.perf_counter()
             saved = start

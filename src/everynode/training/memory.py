@@ -6,8 +6,10 @@ import ctypes
 import resource
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+
+from everynode.training.recycling import Recycling
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # the names of glibc's mallopt parameters, from malloc.h
 #: The largest arrays, in bytes, whose memory is kept: glibc allows no more.
@@ -15,13 +17,19 @@ KEPT = 32 * 1024 * 1024
 
 
 @contextmanager
-def reused_memory() -> Iterator[None]:
-    """Within this block freed arrays of up to 32 MB are kept for the next ones; afterwards their memory goes back to the system.
+def reused_memory(layer_bytes: int = 0) -> Iterator[None]:
+    """Within this block the memory of freed arrays is kept for the next ones; afterwards it goes back to the system.
 
-    By itself glibc gives the end of its heap back whenever a little is free there, and every step pays for it again page by page.
-    Larger arrays are always taken from the system and given back: kept too, they saved a quarter of the time on a graph of a million
-    edges, but in holes of many sizes the heap grew from 5.6 to 9 GB and on. Elsewhere than on Linux with glibc nothing happens.
+    By itself glibc gives the end of its heap back whenever a little is free there, and every step pays for it again page by page. It can
+    be told to keep arrays of up to 32 MB (elsewhere than on Linux with glibc it cannot). If a layer's values (``layer_bytes``) are more
+    than that, arrays of that size are kept by :class:`~everynode.training.recycling.Recycling`.
     """
+    with Recycling(KEPT) if layer_bytes > KEPT else nullcontext(), _kept_by_malloc():
+        yield
+
+
+@contextmanager
+def _kept_by_malloc() -> Iterator[None]:
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if libc is None or not hasattr(libc, "mallopt") or not hasattr(libc, "malloc_trim"):
         yield

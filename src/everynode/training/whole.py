@@ -25,6 +25,7 @@ class WholeGraph:
         self.select, self.labels = settings.select, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.layer_bytes = layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
@@ -35,6 +36,11 @@ class WholeGraph:
     def validate(self) -> dict[str, float]:
         """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy`` where there are test nodes to watch."""
         return validate(self.network, self.graph, self.looked_at, self.labels, self.watch, self.select)
+
+
+def layer_bytes(graph: Graph, settings: Settings) -> int:
+    """How large one layer's values are; on a GPU torch keeps memory itself, and none counts."""
+    return graph.num_nodes * settings.channels * graph.dtype.itemsize if graph.labels.device.type == "cpu" else 0
 
 
 def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Network, ENC, torch.optim.Adam]:

@@ -35,6 +35,7 @@ class Batched:
         self.sampler = Sampler(graph)
         size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv)
         self.plan = plan_for(graph, size, fold=fold, clusters=batches.clusters, with_others=with_others, seed=seed)
+        self.layer_bytes = 0  # a batch's values are small
         self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
 
     def part(self, epoch: int, step: int) -> tuple[Part, Batch]:
