@@ -1,38 +1,75 @@
-"""Seconds of a full ENC step (GCN-2, 64 channels) on generated graphs from 10^4 to 10^7 edges, one thread, with a plot."""
+"""Seconds of a full ENC step (GCN-2, 64 channels) on generated graphs from 10^4 to 10^7 edges, one thread, with a plot.
+
+Beside it, seconds of one propagation alone, in arrays that are there already, and how much it reads a second: what the machine's memory
+has to do with the growth.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 
 import numpy as np
 import torch
 
 from common import ROOT, write
+from everynode.benchmarks.measure import machine
 from everynode.benchmarks.sides import Ours, settings_for
 from everynode.data import generate
+from everynode.graph import Graph
 from everynode.training.memory import reused_memory
+
+CHANNELS = 64
+
+
+def median(work: Callable[[], object], times: int) -> float:
+    """The median seconds after one turn to warm up."""
+    taken = []
+    for _ in range(times + 1):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])
+
+
+def propagation(graph: Graph) -> Callable[[], object]:
+    """One, of arrays that stay where they are."""
+    csr, x, y = graph.gcn_operator.csr, torch.rand(graph.num_nodes, CHANNELS), torch.empty(graph.num_nodes, CHANNELS)
+    return lambda: y.addmm_(csr, x, beta=0.0)
+
+
+def slope(rows: list[dict[str, float]], key: str) -> float:
+    """In the double logarithmic plot, from 10^5 edges on: 1 is linear."""
+    x, y = (np.log10([row[name] for row in rows[2:]]) for name in ("edges", key))
+    return float(np.polyfit(x, y, 1)[0])
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    rows = []
+    limit, rows = machine(), []
     for edges in (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000):
         graph = generate(edges // 7, edges, 64, 10)
-        side = Ours(graph, settings_for("gcn", "enc"))
-        times = []
+        side = Ours(graph, settings_for("gcn", "enc", CHANNELS))
         with reused_memory(side.layer_bytes):  # as in everynode's own loop
-            for _ in range(7 if edges < 2_000_000 else 4):
-                start = time.perf_counter()
-                side.step()
-                times.append(time.perf_counter() - start)
-        rows.append({"nodes": graph.num_nodes, "edges": graph.num_edges, "seconds": statistics.median(times[1:])})
+            side.step()  # the first large ones only show what to keep
+            seconds = median(side.step, 7 if edges < 2_000_000 else 4)
+        alone = median(propagation(graph), 7)
+        read = 4.0 * CHANNELS * graph.gcn_operator.pattern.nnz
+        rows.append(
+            {
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+                "seconds": seconds,
+                "propagation_seconds": alone,
+                "propagation_gbytes_per_s": read / alone / 1e9,
+            }
+        )
         print(rows[-1], flush=True)
         del graph, side
-    x, y = (np.log10([row[key] for row in rows]) for key in ("edges", "seconds"))
-    slope = float(np.polyfit(x[2:], y[2:], 1)[0])
-    write("scaling", {"rows": rows, "slope_from_1e5": slope})
-    print(f"slope in log-log from 10^5 edges on: {slope:.2f} (1 is linear)")
+    slopes = {"slope_from_1e5": slope(rows, "seconds"), "propagation_slope_from_1e5": slope(rows, "propagation_seconds")}
+    write("scaling", {"rows": rows, **slopes, "machine": limit})
+    print(slopes)
 
     import matplotlib
 
@@ -45,6 +82,8 @@ def main() -> None:
     base = rows[-1]
     line = [base["seconds"] * row["edges"] / base["edges"] for row in rows]
     axis.loglog([row["edges"] for row in rows], line, "--", color="#9aa4b2", label="linear")
+    alone = [row["propagation_seconds"] for row in rows]
+    axis.loglog([row["edges"] for row in rows], alone, "s-", color="#b45309", label="one propagation alone")
     axis.set_xlabel("edges (7 a node)")
     axis.set_ylabel("seconds a step")
     axis.set_title("ENC-GCN, 2 layers, 64 channels, one thread: step and evaluation", fontsize=9)

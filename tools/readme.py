@@ -244,7 +244,10 @@ def numbers() -> str:
     first, last = scaling["rows"][0], scaling["rows"][-1]
     return (
         f"From {first['edges']:,} to {last['edges']:,} edges a step goes from {1000 * first['seconds']:.0f} ms to {last['seconds']:.1f} s; "
-        f"from 10^5 edges on the slope in the double logarithmic plot is {scaling['slope_from_1e5']:.2f} (1 is linear). "
+        f"from 10^5 edges on the slope in the double logarithmic plot is {scaling['slope_from_1e5']:.2f} (1 is linear), and that of one "
+        f"propagation alone {scaling['propagation_slope_from_1e5']:.2f}: it reads its rows at {first['propagation_gbytes_per_s']:.0f} GB/s "
+        f"on the smallest graph and {last['propagation_gbytes_per_s']:.1f} on the largest (copying an array: "
+        f"{scaling['machine']['gbytes_per_s']:.1f}). "
         f"Two worker processes on two cores do {through['ratio']:.2f} times the runs of one."
     )
 
