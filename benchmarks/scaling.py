@@ -1,14 +1,16 @@
 """Seconds of a full ENC step (GCN-2, 64 channels) on generated graphs from 10^4 to 10^7 edges, one thread, with a plot.
 
 Beside it, seconds of one propagation alone, in arrays that are there already, and how much it reads a second: what the machine's memory
-has to do with the growth.
+has to do with the growth. Where arrays are large enough to be recycled, the same step without that, and the peak memory of both.
 """
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +20,7 @@ from everynode.benchmarks.measure import machine
 from everynode.benchmarks.sides import Ours, settings_for
 from everynode.data import generate
 from everynode.graph import Graph
-from everynode.training.memory import reused_memory
+from everynode.training.memory import KEPT, forget_peak, peak_mb, reused_memory
 
 CHANNELS = 64
 
@@ -33,13 +35,28 @@ def median(work: Callable[[], object], times: int) -> float:
     return statistics.median(taken[1:])
 
 
+def without_recycling(side: Ours) -> dict[str, float]:
+    """The seconds of a step whose large arrays are taken from the system anew, those of them in the kernel, and the peak memory."""
+    forget_peak()
+    kernel = []
+
+    def step() -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_stime
+        side.step()
+        kernel.append(resource.getrusage(resource.RUSAGE_SELF).ru_stime - before)
+
+    with reused_memory():
+        seconds = median(step, 3)
+    return {"seconds": seconds, "kernel_seconds": statistics.median(kernel[1:]), "peak_gb": peak_mb() / 1024}
+
+
 def propagation(graph: Graph) -> Callable[[], object]:
     """One, of arrays that stay where they are."""
     csr, x, y = graph.gcn_operator.csr, torch.rand(graph.num_nodes, CHANNELS), torch.empty(graph.num_nodes, CHANNELS)
     return lambda: y.addmm_(csr, x, beta=0.0)
 
 
-def slope(rows: list[dict[str, float]], key: str) -> float:
+def slope(rows: list[dict[str, Any]], key: str) -> float:
     """In the double logarithmic plot, from 10^5 edges on: 1 is linear."""
     x, y = (np.log10([row[name] for row in rows[2:]]) for name in ("edges", key))
     return float(np.polyfit(x, y, 1)[0])
@@ -51,9 +68,12 @@ def main() -> None:
     for edges in (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000):
         graph = generate(edges // 7, edges, 64, 10)
         side = Ours(graph, settings_for("gcn", "enc", CHANNELS))
+        anew = without_recycling(side) if side.layer_bytes > KEPT else None
+        forget_peak()
         with reused_memory(side.layer_bytes):  # as in everynode's own loop
             side.step()  # the first large ones only show what to keep
             seconds = median(side.step, 7 if edges < 2_000_000 else 4)
+        peak = peak_mb() / 1024
         alone = median(propagation(graph), 7)
         read = 4.0 * CHANNELS * graph.gcn_operator.pattern.nnz
         rows.append(
@@ -61,6 +81,8 @@ def main() -> None:
                 "nodes": graph.num_nodes,
                 "edges": graph.num_edges,
                 "seconds": seconds,
+                "peak_gb": peak,
+                "without_recycling": anew,
                 "propagation_seconds": alone,
                 "propagation_gbytes_per_s": read / alone / 1e9,
             }

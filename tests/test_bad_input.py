@@ -258,8 +258,8 @@ def test_a_store_of_something_else(call):
 # ---------------------------------------------------------------------- a full disk
 
 
-def spawn_with_limit(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """In a process that may not write files larger than so many bytes: a disk that is full."""
+def spawn_with_limit(limit: int, *arguments: str, of: str = "RLIMIT_FSIZE") -> subprocess.CompletedProcess[str]:
+    """In a process that may not write files larger than so many bytes: a disk that is full. Or that may not have more of something else."""
     import resource
 
     done = subprocess.run(
@@ -268,12 +268,12 @@ def spawn_with_limit(limit: int, *arguments: str) -> subprocess.CompletedProcess
         text=True,
         timeout=120,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        preexec_fn=lambda: resource.setrlimit(getattr(resource, of), (limit, limit)),
     )
     return done
 
 
-unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk with setrlimit, which Windows does not have")
+unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk (or memory) with setrlimit, which Windows does not have")
 
 
 @unix
@@ -406,3 +406,9 @@ def test_a_benchmark_of_nothing(arguments, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@unix
+def test_too_little_memory_is_said_with_the_way_out():
+    done = spawn_with_limit(4 * 2**30, *TRAIN.split(), "--channels", "30000", "--out", "model", "--quiet", of="RLIMIT_AS")
+    assert_one_sentence(done, DATA, "not enough memory", "--batch-size", "--channels")

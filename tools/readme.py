@@ -242,12 +242,14 @@ def cheaper_table() -> str:
 def numbers() -> str:
     scaling, through = result("scaling"), result("throughput")
     first, last = scaling["rows"][0], scaling["rows"][-1]
+    anew = last["without_recycling"]
     return (
         f"From {first['edges']:,} to {last['edges']:,} edges a step goes from {1000 * first['seconds']:.0f} ms to {last['seconds']:.1f} s; "
         f"from 10^5 edges on the slope in the double logarithmic plot is {scaling['slope_from_1e5']:.2f} (1 is linear), and that of one "
         f"propagation alone {scaling['propagation_slope_from_1e5']:.2f}: it reads its rows at {first['propagation_gbytes_per_s']:.0f} GB/s "
         f"on the smallest graph and {last['propagation_gbytes_per_s']:.1f} on the largest (copying an array: "
-        f"{scaling['machine']['gbytes_per_s']:.1f}). "
+        f"{scaling['machine']['gbytes_per_s']:.1f}). Without recycling, the largest step takes {anew['seconds']:.1f} s, of which "
+        f"{anew['kernel_seconds']:.1f} in the kernel, and {anew['peak_gb']:.1f} GB instead of {last['peak_gb']:.1f}. "
         f"Two worker processes on two cores do {through['ratio']:.2f} times the runs of one."
     )
 

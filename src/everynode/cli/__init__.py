@@ -63,6 +63,11 @@ def main() -> None:
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # what torch says
+            raise
+        say("everynode: There is not enough memory for this: train in batches (--batch-size 1024) or with fewer --channels.")
+        code = 3
     except OSError as error:
         say(f"everynode: Cannot write the result: {error.strerror or error}.")
         code = 3
