@@ -188,11 +188,16 @@ def plan_table() -> str:
         steps, few = 300 * r["step_seconds"] / 3600, 50 * r["epoch_of_batches_seconds"] / 3600
         every = few * r["nodes"] / r["seeds"]
         cells = [f"10^{round(math.log10(r['edges']))}", str(r["channels"]), "ENC" if r["objective"] == "enc" else "cross-entropy"]
-        cells += [f"{r['peak_gb']:,.0f} GB", f"{steps:,.0f} h"]
+        cells += [f"{r['peak_gb']:,.0f} GB", in_hours(steps)]
         for hours in (few, every):
-            cells += [f"{hours:,.1f} h" if hours < 10 else f"{hours:,.0f} h", f"{math.ceil(hours / 24 / 8)}"]
+            cells += [in_hours(hours), f"{math.ceil(hours / 24 / 8)}"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def in_hours(hours: float) -> str:
+    """With two digits that count."""
+    return f"{60 * hours:.0f} min" if hours < 1 else f"{hours:,.1f} h" if hours < 10 else f"{hours:,.0f} h"
 
 
 def same_table() -> str:
