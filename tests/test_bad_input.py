@@ -259,7 +259,7 @@ def test_a_store_of_something_else(call):
 
 
 def spawn_with_limit(limit: int, *arguments: str, of: str = "RLIMIT_FSIZE") -> subprocess.CompletedProcess[str]:
-    """In a process that may not write files larger than so many bytes: a disk that is full. Or that may not have more of something else."""
+    """In a process with a limit of so many bytes: to its files, as on a full disk, or to another of ``resource``'s things."""
     import resource
 
     done = subprocess.run(
@@ -273,7 +273,7 @@ def spawn_with_limit(limit: int, *arguments: str, of: str = "RLIMIT_FSIZE") -> s
     return done
 
 
-unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk (or memory) with setrlimit, which Windows does not have")
+unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk with setrlimit, which Windows does not have")
 
 
 @unix
@@ -408,7 +408,7 @@ def test_a_benchmark_of_nothing(arguments, words):
     assert "Traceback" not in done.stderr
 
 
-@unix
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to the memory that RLIMIT_AS grants")
 def test_too_little_memory_is_said_with_the_way_out():
     done = spawn_with_limit(4 * 2**30, *TRAIN.split(), "--channels", "30000", "--out", "model", "--quiet", of="RLIMIT_AS")
-    assert_one_sentence(done, DATA, "not enough memory", "--batch-size", "--channels")
+    assert_one_sentence(done, DATA, "Not enough memory", "--batch-size", "--channels")

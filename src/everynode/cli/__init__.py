@@ -66,7 +66,7 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # what torch says
             raise
-        say("everynode: There is not enough memory for this: train in batches (--batch-size 1024) or with fewer --channels.")
+        say("everynode: Not enough memory for this: use fewer --channels, or 'everynode train --batch-size 1024', a part at a time.")
         code = 3
     except OSError as error:
         say(f"everynode: Cannot write the result: {error.strerror or error}.")
