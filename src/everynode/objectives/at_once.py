@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,12 +25,25 @@ from everynode.objectives.total_variation import TotalVariation
 COMPILED = {torch.float32: "float32", torch.float64: "float64"}
 
 
-class Terms(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Terms:
     """The terms of the predictions alone; None is a term that is not there."""
 
     ce: CrossEntropy
     mi: MutualInformation | None
     tv: TotalVariation | None
+    _constants: dict[torch.dtype, tuple[np.ndarray, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    def constants(self, dtype: torch.dtype) -> tuple[np.ndarray, ...]:
+        """What stays the same from step to step, as the kernels take it: TV's edges and factors; CE's nodes, weights and labels."""
+        if dtype not in self._constants:
+            no_edges = torch.empty(0, 2, dtype=torch.int32), torch.empty(0, 2, dtype=dtype)
+            found = (
+                *(self.tv.edges(dtype) if self.tv else no_edges),
+                self.ce.nodes, self.ce.node_weight.double(), self.ce.labels.contiguous(),
+            )  # fmt: skip
+            self._constants[dtype] = tuple(array.numpy() for array in found)
+        return self._constants[dtype]
 
 
 class Values(NamedTuple):
@@ -74,23 +89,21 @@ class _AtOnce(torch.autograd.Function):
         found = kernels()
         assert found is not None  # or at_once would not have come here
         shift, terms_and_gradient = found.compiled(COMPILED[logits.dtype])
-        (n, k), new = logits.shape, functools.partial(torch.empty, dtype=logits.dtype)
-        given = logits.detach().contiguous().numpy()
-        x, largest, gradient = new(n, found.padded(k)), new(n).numpy(), new(n, k)
-        shift(given, x.numpy(), largest)
-        y = x.exp()  # by torch, whose exponential is vectorised; numba's is not
-        ends, factors = terms.tv.edges(logits.dtype) if terms.tv else (torch.empty(0, 2, dtype=torch.int32), new(0, 2))
+        n, k = logits.shape
+        given, x, gradient = logits.detach().contiguous().numpy(), logits.new_empty(n, found.padded(k)), logits.new_empty(n, k)
+        shifted, largest = x.numpy(), np.empty(n, given.dtype)
+        shift(given, shifted, largest)
+        y = x.exp().numpy()  # by torch, whose exponential is vectorised; numba's is not
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
         ce, mi, tv = terms_and_gradient(
-            given, largest, x.numpy(), y.numpy(), ends.numpy(), factors.numpy(),
-            terms.ce.nodes.numpy(), terms.ce.node_weight.double().numpy(), terms.ce.labels.contiguous().numpy(),
-            weight, lam, beta, gradient.numpy(),
+            given, largest, shifted, y, *terms.constants(logits.dtype), weight, lam, beta, gradient.numpy()
         )  # fmt: skip
         mi = mi if terms.mi else 0.0
         ctx.save_for_backward(logits, gradient)
         ctx.rest = terms, alpha, beta
         ctx.set_materialize_grads(False)
-        return tuple(torch.scalar_tensor(value, dtype=logits.dtype) for value in (ce, mi, tv, ce + alpha * mi + beta * tv))
+        # Where a step of a small graph takes some milliseconds, torch.scalar_tensor for each of the four would be seen.
+        return tuple(torch.from_numpy(np.array(value, given.dtype)) for value in (ce, mi, tv, ce + alpha * mi + beta * tv))
 
     @staticmethod
     def backward(ctx, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:  # type: ignore[no-untyped-def]

@@ -65,10 +65,10 @@ class ENC(nn.Module):
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
         ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
-        self._of_predictions = Terms(
+        self._of_predictions = of = Terms(
             ce, MutualInformation(lam=mi_lambda) if mi else None, TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None
         )
-        self.terms = nn.ModuleDict({name: term for name, term in self._of_predictions._asdict().items() if term})
+        self.terms = nn.ModuleDict({name: term for name, term in (("ce", of.ce), ("mi", of.mi), ("tv", of.tv)) if term})
         if cvg:
             self.terms["cvg"] = CrossValidatingGradients(
                 graph, fold=fold, halves=halves, every=cvg_every, seed=seed, class_weight=class_weight
@@ -84,8 +84,9 @@ class ENC(nn.Module):
             )
         values: dict[str, Tensor] = {}
         if self._of_predictions.mi or self._of_predictions.tv:
-            *found, total = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
-            values = {name: value for name, value in zip(Terms._fields, found, strict=True) if name in self.terms}
+            found = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
+            values = {name: value for name, value in found._asdict().items() if name in self.terms}
+            total = found.total
         else:
             values["ce"] = total = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
         if "cvg" in self.terms:
