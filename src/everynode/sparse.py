@@ -299,3 +299,8 @@ def drop(x: Tensor, p: float, noise: Tensor) -> Tensor:
     """Inverted dropout: zero where the noise falls below its p-quantile (so p is met to 1/65536), else ``x / (1 - p)``."""
     # "x where noise > t, else 0" has one vectorised kernel in torch, ReLU's derivative; torch.where takes twenty times as long.
     return torch.ops.aten.threshold_backward(x, noise, round(p * 65536) - 32769).mul_(1.0 / (1.0 - p))
+
+
+def where_positive(values: Tensor, x: Tensor) -> Tensor:
+    """``x``, which may have more dimensions, where the ``values`` are positive, else 0: in place; not differentiable."""
+    return torch.ops.aten.threshold_backward.grad_input(x, values, 0.0, grad_input=x)  # ReLU's derivative

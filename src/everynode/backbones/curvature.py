@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from everynode.backbones.field import Field, Level
+from everynode.backbones.field import Field
 from everynode.backbones.known import Known
 from everynode.backbones.layer import Step
 from everynode.backbones.mixing import ByParameter, mixing
 from everynode.numerics import meaningful
-from everynode.sparse import SparseMatrix, drop
+from everynode.sparse import SparseMatrix, where_positive
 
 if TYPE_CHECKING:
     from everynode.backbones.network import Network
@@ -41,23 +41,14 @@ if TYPE_CHECKING:
 class Trace:
     """The values that a training pass went through, almost all of which autograd keeps anyway."""
 
-    #: By place, counted from the input: the probability and the noise of its dropout, where there is one.
-    dropouts: dict[int, tuple[float, Tensor]]
     #: The features after their dropout, and what the opening layer made of them, after ReLU.
     features: SparseMatrix | Tensor
     opened: Tensor
     steps: list[Step]
-    #: What went into the closing layer, and what came out.
-    last: Tensor
+    #: What went into each layer and into the closing one, after ReLU and dropout.
+    inputs: list[Tensor]
+    #: What came out.
     logits: Tensor
-
-    def factor(self, f: Tensor, place: int, level: Level) -> Tensor:
-        """The factor of ReLU and dropout between a layer and the next, from the result ``f`` of the ReLU."""
-        active = level.pick(f).sign()
-        if place not in self.dropouts:
-            return active
-        p, noise = self.dropouts[place]
-        return drop(active, p, level.pick(noise))
 
 
 class Shared(NamedTuple):
@@ -85,13 +76,14 @@ class Curvature:
             for layer, hop, level, step in zip(self.layers, field.hops, field.levels[:-1], steps, strict=True)
         ]
         self.mixed = [level.pick(step.mixed) for level, step in zip(field.levels[1:], steps, strict=True)]
-        results = [trace.opened, *(step.result for step in steps)]
-        self.factors = [trace.factor(f, place, level) for place, (f, level) in enumerate(zip(results, field.levels, strict=True), start=1)]
-        self.last, self.logits = self.levels[-1].pick(trace.last), self.levels[-1].pick(trace.logits)
-        #: The opening layer's ReLU alone, for GCNII's way back to its result.
-        self.active = None
+        self.inputs = [level.pick(x) for level, x in zip(field.levels, trace.inputs, strict=True)]
+        self.last, self.logits = self.inputs[-1], field.levels[-1].pick(trace.logits)
+        #: What dropout multiplies by, where it does not make zeros, in each of the inputs.
+        self.scales = [1.0 / (1.0 - network.dropout_at(place)) for place in range(1, len(steps) + 2)]
+        #: The opening layer's result, to which GCNII has a way back.
+        self.opened = None
         if any(layer.alpha for layer in self.layers):
-            self.active = self.levels[0].pick(trace.opened).sign() if 1 in trace.dropouts else self.factors[0]
+            self.opened = self.inputs[0] if trace.opened is trace.inputs[0] else field.levels[0].pick(trace.opened)
 
     def cosine(
         self,
@@ -143,7 +135,7 @@ class Curvature:
         z = (moved.flatten(0, 1) @ w).view(2, n, k).baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
         turned = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
         known.add(self.trace.logits, turned, self.levels[-1].spread)
-        known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
+        known.add(self.trace.inputs[-1], torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
         known.add(w, moved.flatten(0, 1).T @ top.view(2 * n, k))
         return y.new_tensor(factor * value)
 
@@ -153,17 +145,16 @@ class Curvature:
         gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), top)
         gradients[self.closing.bias] += top.sum(1)
         c = len(self.closing.weight)  # not -1 in a view: a process that shares the halves may have none of their nodes
-        down = (top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c).mul_(self.factors[-1])
-        at_f_0 = None if self.active is None else down.new_zeros(2, len(self.active), c)
+        down = self._cut((top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c), -1)
+        at_f_0 = None if self.opened is None else down.new_zeros(2, len(self.opened), c)
         downs: list[Tensor] = []
         for index in reversed(range(len(self.layers))):
             layer, s = self.layers[index], self.mixed[index]
             downs.append(down)
             gradients[layer.weight].baddbmm_(s.T.expand(2, -1, -1), down, alpha=layer.beta)
-            at_s = (down.view(-1, c) @ self.trace.steps[index].matrix.T).view_as(down)
-            down = self.mixings[index].back(at_s, at_f_0, gradients).mul_(self.factors[index])
-        if at_f_0 is not None and self.active is not None:
-            down += at_f_0.mul_(self.active)
+            down = self._cut(self.mixings[index].back(down, self.trace.steps[index].matrix, at_f_0, gradients), index)
+        if at_f_0 is not None and self.opened is not None:
+            down += where_positive(self.opened, at_f_0)
         w = gradients[self.opening.weight]
         if isinstance(self.features, Tensor):
             w.baddbmm_(self.features.T.expand(2, -1, -1), down, beta=0.0)
@@ -177,9 +168,11 @@ class Curvature:
         v = directions[self.opening.weight]
         moved_0 = self.features @ v if isinstance(self.features, Tensor) else self.features.products(v)
         moved_0 += directions[self.opening.bias][:, None]
-        moved = moved_0 * self.factors[0] if self.active is not None else moved_0.mul_(self.factors[0])
-        if self.active is not None:
-            moved_0.mul_(self.active)
+        if self.opened is None:
+            moved = self._cut(moved_0, 0)
+        else:
+            where_positive(self.opened, moved_0)
+            moved = moved_0 if self.opened is self.inputs[0] else self._cut(moved_0.clone(), 0)
         c = moved.shape[2]
         for index, (layer, step) in enumerate(zip(self.layers, self.trace.steps, strict=True)):
             down, s, v = downs.pop(), self.mixed[index], directions[layer.weight]
@@ -189,8 +182,13 @@ class Curvature:
             moved = (moved_s @ step.matrix).view_as(down)
             for of_half, direction in zip(moved, v, strict=True):  # a batched product would copy s for each
                 of_half.addmm_(s, direction, alpha=layer.beta)
-            moved.mul_(self.factors[index + 1])
+            self._cut(moved, index + 1)
         return moved
+
+    def _cut(self, x: Tensor, index: int) -> Tensor:
+        """What ReLU and dropout let through of movements of, or gradients at, one of the inputs (2 x n x c); in place."""
+        where_positive(self.inputs[index], x)
+        return x if self.scales[index] == 1.0 else x.mul_(self.scales[index])
 
     def _nothing(self) -> tuple[Tensor, ByParameter]:
         """For each half a zero for each parameter (but the opening weights): as two long vectors, and as views of these by parameter."""

@@ -24,8 +24,8 @@ ByParameter = dict[nn.Parameter, Tensor]
 class Mixing(Protocol):
     """How a layer makes S of its input x and of the opening features f_0."""
 
-    def back(self, at_s: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
-        """From the gradients at S to those at x. Those at f_0 and at the parameters are added to what is there."""
+    def back(self, down: Tensor, matrix: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
+        """From the gradients at u = S M to those at x. Those at f_0 and at S's own parameters are added to what is there."""
         ...
 
     def move(self, moved: Tensor, moved_0: Tensor, directions: ByParameter, known: Known) -> Tensor:
@@ -44,20 +44,29 @@ class Propagation:
     def __init__(self, alpha: float, hop: Hop):
         self.alpha, self.hop = alpha, hop
 
-    def back(self, at_s: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
-        r""":math:`(1 - \alpha) \tilde P^\top g`."""
-        if at_f_0 is not None and self.hop.origins is None:
-            at_f_0.add_(at_s, alpha=self.alpha)
-        elif at_f_0 is not None:
-            self.hop.choice.transpose.add_products(at_f_0, at_s, self.alpha)
-        return self.hop.gcn_operator.transpose.products(at_s, 1.0 - self.alpha)
+    def back(self, down: Tensor, matrix: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
+        r""":math:`(1 - \alpha) \tilde P^\top g`, with the gradient :math:`g = d M^\top` at S."""
+        operator = self.hop.gcn_operator.transpose
+        out = down.new_empty(2, operator.shape[0], down.shape[2])
+        for half, (y, d) in enumerate(zip(out, down, strict=True)):  # one after the other, so that a half is still in the cache
+            g = d @ matrix.T
+            if at_f_0 is not None and self.hop.origins is None:
+                at_f_0[half].add_(g, alpha=self.alpha)
+            elif at_f_0 is not None:
+                at_f_0[half].addmm_(self.hop.choice.transpose.csr, g, alpha=self.alpha)
+            y.addmm_(operator.csr, g, beta=0.0, alpha=1.0 - self.alpha)
+        return out
 
     def move(self, moved: Tensor, moved_0: Tensor, directions: ByParameter, known: Known) -> Tensor:
         r""":math:`(1 - \alpha) \tilde P \dot x + \alpha \dot f_0`."""
         if not self.alpha:
             return self.hop.gcn_operator.products(moved)
-        out = moved_0.clone() if self.hop.origins is None else moved_0.index_select(1, self.hop.origins)
-        return self.hop.gcn_operator.add_products(out, moved, 1.0 - self.alpha, keep=self.alpha)
+        operator, origins = self.hop.gcn_operator, self.hop.origins
+        out = moved.new_empty(2, operator.shape[0], moved.shape[2])
+        for y, x, x_0 in zip(out, moved, moved_0, strict=True):
+            y.copy_(x_0) if origins is None else torch.index_select(x_0, 0, origins, out=y)
+            y.addmm_(operator.csr, x, beta=self.alpha, alpha=1.0 - self.alpha)
+        return out
 
 
 class Attention:
@@ -78,9 +87,10 @@ class Attention:
         # LeakyReLU's factor, at the edges
         self.slope = (hop.pick(scores) > 0).to(x.dtype).mul_(1.0 - layer.negative_slope).add_(layer.negative_slope)
 
-    def back(self, at_s: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
-        r""":math:`A^\top g + \bar p D^\top`, with the gradient :math:`\bar p` at x D."""
+    def back(self, down: Tensor, matrix: Tensor, at_f_0: Tensor | None, gradients: ByParameter) -> Tensor:
+        r""":math:`A^\top g + \bar p D^\top`, with the gradients :math:`g = d M^\top` at S and :math:`\bar p` at x D."""
         layer, a = self.layer, self.matrix.values
+        at_s = (down.flatten(0, 1) @ matrix.T).view_as(down)
         at_a = torch.stack([sddmm(self.pattern, g, self.x) for g in at_s])
         self.at_s, self.centred = at_s, at_a.sub_(self._per_edge(self.by_row.product_by_column(a * at_a)))
         at_e = (a * self.centred).mul_(self.slope)
