@@ -191,7 +191,7 @@ def test_the_table_has_our_numbers_and_the_papers(call):
 
 @pytest.mark.usefixtures("small")
 def test_runs_that_would_take_too_long_are_left_out(call):
-    done = call("reproduce", "tiny", "--max-minutes", 0, "--json")
+    done = call("reproduce", "tiny", "--max-run-minutes", 0, "--json")
     assert done.returncode == 0
     assert "Left out 4 runs of more than 0 minutes." in done.stderr
     assert [cell["runs"] for cell in json.loads(done.stdout)[0]["cells"]] == [[], []]

@@ -25,7 +25,7 @@ def reproduce(
     preset: str = "paper",
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
-    max_minutes: float | None = None,
+    max_run_minutes: float | None = None,
     dry_run: bool = False,
     out: Path = Path("runs"),
     data_dir: Path | None = None,
@@ -48,7 +48,7 @@ def reproduce(
         The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), or those of a file of `everynode tune`.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
-    max_minutes
+    max_run_minutes
         Leave out runs that will probably take longer than this.
     dry_run
         Only list the runs.
@@ -88,7 +88,7 @@ def reproduce(
     wanted = list({run.key: run for plan in plans.values() for runs in plan.values() for run in runs}.values())
     if dry_run:
         return _dry_run(wanted, out, json_output)
-    code = _do(name, wanted, out, data_dir, engine, max_minutes, quiet)
+    code = _do(name, wanted, out, data_dir, engine, max_run_minutes, quiet)
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store, store_path
 
@@ -105,7 +105,7 @@ def reproduce(
 
 
 def _do(
-    name: str, wanted: list[Run], out: Path, data_dir: Path | None, engine: EngineOptions, max_minutes: float | None, quiet: bool
+    name: str, wanted: list[Run], out: Path, data_dir: Path | None, engine: EngineOptions, max_run_minutes: float | None, quiet: bool
 ) -> int:
     """Do the runs, cheapest first; those that measure time come last and alone."""
     import torch
@@ -122,10 +122,10 @@ def _do(
     speed = Speed(store.records().values())
     seconds = {run.key: speed.seconds(run) for run in wanted}
     known = store.keys()
-    if max_minutes is not None:
-        long = [run for run in wanted if seconds[run.key] > 60 * max_minutes and run.key not in known]
+    if max_run_minutes is not None:
+        long = [run for run in wanted if seconds[run.key] > 60 * max_run_minutes and run.key not in known]
         if long:
-            say(f"Left out {len(long)} runs of more than {max_minutes:g} minutes.", quiet)
+            say(f"Left out {len(long)} runs of more than {max_run_minutes:g} minutes.", quiet)
         wanted = [run for run in wanted if run not in long]
     wanted.sort(key=lambda run: seconds[run.key])
     fresh = sum(run.key not in known for run in wanted)
