@@ -327,3 +327,26 @@ def job(number: int, graph: Graph) -> float:
 def test_in_forked_workers() -> None:
     graph = GRAPHS["larger"]
     assert dict(run_many(job, [0, 1, 2, 3], graph, workers=2)) == {number: job(number, graph) for number in range(4)}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loss_too_large_for_float32_is_infinite_as_torch_says():
+    graph = GRAPHS["plain"]
+    logits = torch.full((graph.num_nodes, graph.num_classes), 3e38).scatter_(1, graph.labels.clamp_min(0)[:, None], -3e38).requires_grad_()
+    terms = terms_of(graph)
+    assert one_by_one(logits, terms, ALPHA, BETA).ce.isinf()
+    found = at_once(logits, terms, ALPHA, BETA)
+    assert found.ce.isinf()
+    assert found.total.isinf()
+
+
+def test_what_the_terms_are_made_of_may_change_between_steps():
+    graph = GRAPHS["larger"]
+    objective, logits = ENC(graph, cvg=0), logits_of(graph, torch.float32)
+    before = objective(logits)
+    objective.share_memory()  # moves the tensors to other memory, as a queue to another process does
+    torch.testing.assert_close(objective(logits), before)
+    ce = objective.terms["ce"]
+    ce.nodes, ce.node_weight = ce.nodes[:3], ce.node_weight[:3]
+    assert objective(logits) != before
+    assert_same(logits, objective._of_predictions)

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from everynode.backbones.field import Field
+from everynode.backbones.field import Field, Level
 from everynode.backbones.known import Known
 from everynode.backbones.layer import Step
 from everynode.backbones.mixing import ByParameter, mixing
 from everynode.numerics import meaningful
-from everynode.sparse import SparseMatrix, where_positive
+from everynode.sparse import SparseMatrix, drop, where_positive
 
 if TYPE_CHECKING:
     from everynode.backbones.network import Network
@@ -41,14 +41,34 @@ if TYPE_CHECKING:
 class Trace:
     """The values that a training pass went through, almost all of which autograd keeps anyway."""
 
+    #: By place, counted from the input: the probability and the noise of its dropout, where there is one.
+    dropouts: dict[int, tuple[float, Tensor]]
     #: The features after their dropout, and what the opening layer made of them, after ReLU.
     features: SparseMatrix | Tensor
     opened: Tensor
     steps: list[Step]
-    #: What went into each layer and into the closing one, after ReLU and dropout.
-    inputs: list[Tensor]
-    #: What came out.
+    #: What went into the closing layer, and what came out.
+    last: Tensor
     logits: Tensor
+
+    def gate(self, f: Tensor, place: int, level: Level) -> Gate:
+        """What ReLU and dropout let through between a layer and the next, from the result ``f`` of the ReLU."""
+        f = level.pick(f)
+        if place not in self.dropouts:
+            return Gate(f, None)
+        p, noise = self.dropouts[place]
+        return Gate(f, drop(f.sign(), p, level.pick(noise)))
+
+
+class Gate(NamedTuple):
+    """ReLU and dropout: ReLU's result and, if there was dropout, the ``factor`` of both."""
+
+    result: Tensor
+    factor: Tensor | None
+
+    def cut(self, x: Tensor) -> Tensor:
+        """What they let through of gradients or movements (2 x n x c), in place."""
+        return where_positive(self.result, x) if self.factor is None else x.mul_(self.factor)
 
 
 class Shared(NamedTuple):
@@ -76,14 +96,10 @@ class Curvature:
             for layer, hop, level, step in zip(self.layers, field.hops, field.levels[:-1], steps, strict=True)
         ]
         self.mixed = [level.pick(step.mixed) for level, step in zip(field.levels[1:], steps, strict=True)]
-        self.inputs = [level.pick(x) for level, x in zip(field.levels, trace.inputs, strict=True)]
-        self.last, self.logits = self.inputs[-1], field.levels[-1].pick(trace.logits)
-        #: What dropout multiplies by, where it does not make zeros, in each of the inputs.
-        self.scales = [1.0 / (1.0 - network.dropout_at(place)) for place in range(1, len(steps) + 2)]
-        #: The opening layer's result, to which GCNII has a way back.
-        self.opened = None
-        if any(layer.alpha for layer in self.layers):
-            self.opened = self.inputs[0] if trace.opened is trace.inputs[0] else field.levels[0].pick(trace.opened)
+        results = [trace.opened, *(step.result for step in steps)]
+        self.gates = [trace.gate(f, place, level) for place, (f, level) in enumerate(zip(results, field.levels, strict=True), start=1)]
+        self.last, self.logits = self.levels[-1].pick(trace.last), self.levels[-1].pick(trace.logits)
+        self.has_way_back = any(layer.alpha for layer in self.layers)  # GCNII, to the result of the opening layer
 
     def cosine(
         self,
@@ -135,7 +151,7 @@ class Curvature:
         z = (moved.flatten(0, 1) @ w).view(2, n, k).baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
         turned = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
         known.add(self.trace.logits, turned, self.levels[-1].spread)
-        known.add(self.trace.inputs[-1], torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
+        known.add(self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread)
         known.add(w, moved.flatten(0, 1).T @ top.view(2 * n, k))
         return y.new_tensor(factor * value)
 
@@ -145,21 +161,22 @@ class Curvature:
         gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), top)
         gradients[self.closing.bias] += top.sum(1)
         c = len(self.closing.weight)  # not -1 in a view: a process that shares the halves may have none of their nodes
-        down = self._cut((top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c), -1)
-        at_f_0 = None if self.opened is None else down.new_zeros(2, len(self.opened), c)
+        down = self.gates[-1].cut((top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c))
+        opened = self.gates[0].result
+        at_f_0 = down.new_zeros(2, *opened.shape) if self.has_way_back else None
         downs: list[Tensor] = []
         for index in reversed(range(len(self.layers))):
             layer, s = self.layers[index], self.mixed[index]
             downs.append(down)
             gradients[layer.weight].baddbmm_(s.T.expand(2, -1, -1), down, alpha=layer.beta)
-            down = self._cut(self.mixings[index].back(down, self.trace.steps[index].matrix, at_f_0, gradients), index)
-        if at_f_0 is not None and self.opened is not None:
-            down += where_positive(self.opened, at_f_0)
+            down = self.gates[index].cut(self.mixings[index].back(down, self.trace.steps[index].matrix, at_f_0, gradients))
+        if at_f_0 is not None:
+            down += where_positive(opened, at_f_0)
         w = gradients[self.opening.weight]
         if isinstance(self.features, Tensor):
             w.baddbmm_(self.features.T.expand(2, -1, -1), down, beta=0.0)
         else:
-            self.features.transpose.add_products(w, down, keep=0.0)
+            self.features.transpose.products(down, w)
         gradients[self.opening.bias] += down.sum(1)
         return downs
 
@@ -168,11 +185,12 @@ class Curvature:
         v = directions[self.opening.weight]
         moved_0 = self.features @ v if isinstance(self.features, Tensor) else self.features.products(v)
         moved_0 += directions[self.opening.bias][:, None]
-        if self.opened is None:
-            moved = self._cut(moved_0, 0)
+        first = self.gates[0]
+        if not self.has_way_back:
+            moved = first.cut(moved_0)
         else:
-            where_positive(self.opened, moved_0)
-            moved = moved_0 if self.opened is self.inputs[0] else self._cut(moved_0.clone(), 0)
+            moved = moved_0 if first.factor is None else moved_0 * first.factor
+            where_positive(first.result, moved_0)
         c = moved.shape[2]
         for index, (layer, step) in enumerate(zip(self.layers, self.trace.steps, strict=True)):
             down, s, v = downs.pop(), self.mixed[index], directions[layer.weight]
@@ -182,13 +200,8 @@ class Curvature:
             moved = (moved_s @ step.matrix).view_as(down)
             for of_half, direction in zip(moved, v, strict=True):  # a batched product would copy s for each
                 of_half.addmm_(s, direction, alpha=layer.beta)
-            self._cut(moved, index + 1)
+            self.gates[index + 1].cut(moved)
         return moved
-
-    def _cut(self, x: Tensor, index: int) -> Tensor:
-        """What ReLU and dropout let through of movements of, or gradients at, one of the inputs (2 x n x c); in place."""
-        where_positive(self.inputs[index], x)
-        return x if self.scales[index] == 1.0 else x.mul_(self.scales[index])
 
     def _nothing(self) -> tuple[Tensor, ByParameter]:
         """For each half a zero for each parameter (but the opening weights): as two long vectors, and as views of these by parameter."""

@@ -12,11 +12,12 @@ from everynode.backbones.field import Hop
 
 
 class Step(NamedTuple):
-    """What a layer did in a pass: S, what S was made of, and M."""
+    """What a layer did in a pass: S, what S was made of, M, and the result after ReLU."""
 
     mixed: Tensor
     made_of: tuple[Tensor, ...]
     matrix: Tensor
+    result: Tensor
 
 
 class Layer(nn.Module, ABC):
@@ -45,6 +46,7 @@ class Layer(nn.Module, ABC):
         """n x c features ``f`` and opening features ``f_0`` to n x c features; what was done is added to ``steps``."""
         mixed, made_of = self.mix(f, f_0, hop)
         matrix = self.matrix()
+        result = torch.relu_(mixed @ matrix)
         if steps is not None:
-            steps.append(Step(mixed, made_of, matrix))
-        return torch.relu_(mixed @ matrix)
+            steps.append(Step(mixed, made_of, matrix, result))
+        return result

@@ -64,7 +64,10 @@ class Propagation:
         operator, origins = self.hop.gcn_operator, self.hop.origins
         out = moved.new_empty(2, operator.shape[0], moved.shape[2])
         for y, x, x_0 in zip(out, moved, moved_0, strict=True):
-            y.copy_(x_0) if origins is None else torch.index_select(x_0, 0, origins, out=y)
+            if origins is None:
+                y.copy_(x_0)
+            else:
+                torch.index_select(x_0, 0, origins, out=y)
             y.addmm_(operator.csr, x, beta=self.alpha, alpha=1.0 - self.alpha)
         return out
 

@@ -148,23 +148,25 @@ class Network(nn.Module):
 
     def _train(self, graph: Graph | Batch) -> Tensor:
         """The logits, with dropout; keeps what :meth:`gradient_cosine` may ask for."""
+        dropouts: dict[int, tuple[float, Tensor]] = {}
 
         def dropout(x: Tensor, place: int) -> Tensor:
-            p = self.dropout_at(place)
-            return drop(x, p, draw_noise(x.shape, x)) if p else x
+            p = self._probability(place)
+            if not p:
+                return x
+            dropouts[place] = p, draw_noise(x.shape, x)
+            return drop(x, *dropouts[place])
 
         features = self.features_of(graph)
         # On sparse features dropout touches the non-zeros only.
         features = dropout(features, 0) if isinstance(features, Tensor) else features.with_values(dropout(features.values, 0))
         f = f_0 = torch.relu_(self.opening(features))
         steps: list[Step] = []
-        inputs: list[Tensor] = []
         for place, (layer, hop) in enumerate(zip(self.layers, self._hops(graph), strict=True), start=1):
-            inputs.append(dropout(f, place))
-            f = layer(inputs[-1], f_0, hop, steps)
-        inputs.append(dropout(f, len(steps) + 1))
-        logits: Tensor = self.closing(inputs[-1])
-        self._last = Trace(features, f_0, steps, inputs, logits), graph, logits._version
+            f = layer(dropout(f, place), f_0, hop, steps)
+        last = dropout(f, len(steps) + 1)
+        logits: Tensor = self.closing(last)
+        self._last = Trace(dropouts, features, f_0, steps, last, logits), graph, logits._version
         return logits
 
     def gradient_cosine(
@@ -203,7 +205,7 @@ class Network(nn.Module):
         """The L layers."""
         return list(self.layers)  # type: ignore[arg-type]
 
-    def dropout_at(self, place: int) -> float:
+    def _probability(self, place: int) -> float:
         """The dropout of a place: 0 is the input, then each layer's, and the closing layer's last."""
         return self.dropout if place in (0, len(self.layers) + 1) else self.layer_dropout
 

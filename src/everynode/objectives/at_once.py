@@ -23,6 +23,30 @@ from everynode.objectives.total_variation import TotalVariation
 
 #: The types that the kernels are compiled for, and their names there.
 COMPILED = {torch.float32: "float32", torch.float64: "float64"}
+NO_EDGES = {dtype: (torch.empty(0, dtype=torch.int32, device="cpu"), torch.empty(0, dtype=dtype, device="cpu")) for dtype in COMPILED}
+
+
+class Views:
+    """NumPy views of tensors, kept from step to step: on a small graph, making them takes as long as a third of the arithmetic.
+
+    They are made again when a tensor is another one than last time, or has moved: to memory that processes share, say.
+    """
+
+    def __init__(self) -> None:
+        self._of: tuple[Tensor, ...] = ()  # which, as long as they are here, have their ids to themselves
+        self._known: tuple[int, ...] = ()
+        self._views: list[np.ndarray] = []
+
+    def __call__(self, *tensors: Tensor) -> list[np.ndarray]:
+        """Of these tensors, in their order."""
+        known = (*map(id, tensors), *map(Tensor.data_ptr, tensors))
+        if known != self._known:
+            self._of, self._known, self._views = tensors, known, [tensor.numpy() for tensor in tensors]
+        return self._views
+
+    def __reduce__(self) -> tuple[type[Views], tuple[()]]:
+        """For copies and pickles, which need their own."""
+        return Views, ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +56,12 @@ class Terms:
     ce: CrossEntropy
     mi: MutualInformation | None
     tv: TotalVariation | None
-    _constants: dict[torch.dtype, tuple[np.ndarray, ...]] = field(default_factory=dict, init=False, repr=False)
+    _views: Views = field(default_factory=Views, init=False, repr=False)
 
-    def constants(self, dtype: torch.dtype) -> tuple[np.ndarray, ...]:
-        """What stays the same from step to step, as the kernels take it: TV's edges and factors; CE's nodes, weights and labels."""
-        if dtype not in self._constants:
-            no_edges = torch.empty(0, 2, dtype=torch.int32), torch.empty(0, 2, dtype=dtype)
-            found = (
-                *(self.tv.edges(dtype) if self.tv else no_edges),
-                self.ce.nodes, self.ce.node_weight.double(), self.ce.labels.contiguous(),
-            )  # fmt: skip
-            self._constants[dtype] = tuple(array.numpy() for array in found)
-        return self._constants[dtype]
+    def constants(self, dtype: torch.dtype) -> list[np.ndarray]:
+        """What does not depend on the predictions, for the kernels: TV's edges and factors, CE's nodes, their weights, and the labels."""
+        edges = self.tv.edges(dtype) if self.tv else NO_EDGES[dtype]
+        return self._views(*edges, self.ce.nodes, self.ce.node_weight.double(), self.ce.labels.contiguous())
 
 
 class Values(NamedTuple):
@@ -90,20 +108,20 @@ class _AtOnce(torch.autograd.Function):
         assert found is not None  # or at_once would not have come here
         shift, terms_and_gradient = found.compiled(COMPILED[logits.dtype])
         n, k = logits.shape
-        given, x, gradient = logits.detach().contiguous().numpy(), logits.new_empty(n, found.padded(k)), logits.new_empty(n, k)
-        shifted, largest = x.numpy(), np.empty(n, given.dtype)
+        x, gradient = logits.new_empty(n, found.padded(k)), logits.new_empty(n, k)
+        given, shifted = np.ascontiguousarray(logits.numpy(force=True)), x.numpy()
+        largest = np.empty(n, given.dtype)
         shift(given, shifted, largest)
         y = x.exp().numpy()  # by torch, whose exponential is vectorised; numba's is not
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
-        ce, mi, tv = terms_and_gradient(
+        ce, mi, tv, total = terms_and_gradient(
             given, largest, shifted, y, *terms.constants(logits.dtype), weight, lam, beta, gradient.numpy()
         )  # fmt: skip
         mi = mi if terms.mi else 0.0
         ctx.save_for_backward(logits, gradient)
         ctx.rest = terms, alpha, beta
         ctx.set_materialize_grads(False)
-        # Where a step of a small graph takes some milliseconds, torch.scalar_tensor for each of the four would be seen.
-        return tuple(torch.from_numpy(np.array(value, given.dtype)) for value in (ce, mi, tv, ce + alpha * mi + beta * tv))
+        return tuple(torch.from_numpy(np.array(value, given.dtype)) for value in (ce, mi, tv, total))
 
     @staticmethod
     def backward(ctx, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:  # type: ignore[no-untyped-def]

@@ -50,7 +50,7 @@ def shift(logits, out, largest):  # type: ignore[no-untyped-def]
 
 
 def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, labels, alpha, lam, beta, gradient):  # type: ignore[no-untyped-def]
-    r""":math:`\mathcal{L}_{CE}, \mathcal{L}_{MI}, \mathcal{L}_{TV}`, and in ``gradient`` (n x k) that of their weighted sum.
+    r""":math:`\mathcal{L}_{CE}, \mathcal{L}_{MI}, \mathcal{L}_{TV}`, their weighted sum, and in ``gradient`` (n x k) that of the sum.
 
     .. math:: \frac{\partial (\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV})}{\partial x_{i,s}}
               = \hat y_{i,s} \Big( u_{i,s} - \sum_{r=1}^{k} \hat y_{i,r} u_{i,r} \Big)
@@ -60,9 +60,9 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, lab
               + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
 
     ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
-    the two nodes of each edge; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s operator. ``nodes``:
-    :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over nodes and edges are
-    taken in float64.
+    the two nodes of the first edge, of the second, and so on; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s
+    operator. ``nodes``: :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over
+    nodes and edges are taken in float64.
     """
     n, width = x.shape
     k = logits.shape[1]
@@ -104,10 +104,10 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, lab
 
     tv = 0.0
     weight = real(beta)
-    for e in range(len(ends)):
+    for e in range(len(ends) // 2):
         # Unsigned, so that numba need not ask at every access whether an index counts from the end.
-        one, other = np.uint64(ends[e, 0]), np.uint64(ends[e, 1])
-        a_one, a_other = factors[e, 0], factors[e, 1]
+        one, other = np.uint64(ends[2 * e]), np.uint64(ends[2 * e + 1])
+        a_one, a_other = factors[2 * e], factors[2 * e + 1]
         variation = real(0.0)
         for s in range(width):
             jump = a_one * y[one, s] + a_other * y[other, s]
@@ -133,20 +133,19 @@ def terms_and_gradient(logits, largest, x, y, ends, factors, nodes, weights, lab
         for s in range(k):
             gradient[i, s] += share * y[i, s]
         gradient[i, labels[i]] -= share
-    return ce / len(nodes), mi, tv
+    ce /= len(nodes)
+    return real(ce), real(mi), real(tv), real(ce + alpha * mi + beta * tv)  # infinite if too large for the type
 
 
 @functools.cache
-def compiled(dtype: str) -> tuple[Callable[..., None], Callable[..., tuple[float, float, float]]]:
+def compiled(dtype: str) -> tuple[Callable[..., None], Callable[..., tuple[float, float, float, float]]]:
     """Both kernels as machine code for 'float32' or 'float64', kept on disk where numba finds a place for it."""
     real, count, number = numba.from_dtype(np.dtype(dtype)), numba.int64, numba.float64
-    rows, pairs, index = real[:, ::1], numba.int32[:, ::1], count[::1]
-    values = numba.types.UniTuple(number, 3)
+    rows, line, nodes, index = real[:, ::1], real[::1], numba.int32[::1], count[::1]
+    values = numba.types.UniTuple(real, 4)
     return (
-        _compile(shift, numba.void(rows, rows, real[::1])),
-        _compile(
-            terms_and_gradient, values(rows, real[::1], rows, rows, pairs, rows, index, number[::1], index, number, number, number, rows)
-        ),
+        _compile(shift, numba.void(rows, rows, line)),
+        _compile(terms_and_gradient, values(rows, line, rows, rows, nodes, line, index, number[::1], index, number, number, number, rows)),
     )
 
 

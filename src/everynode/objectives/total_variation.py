@@ -90,9 +90,9 @@ class TotalVariation(nn.Module):
         return variation(log_y, self.operator)
 
     def edges(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The operator edge by edge, two columns each: the nodes of its two entries, and their values; without edges of factor 0."""
+        """The operator edge by edge, two numbers each: the nodes of its two entries, and their values; without edges of factor 0."""
         self._have(dtype)
-        return self.operator.pattern.col.view(-1, 2), self.operator.values.view(-1, 2)
+        return self.operator.pattern.col, self.operator.values
 
     def _have(self, dtype: torch.dtype) -> None:
         if self.operator.dtype != dtype:
