@@ -21,8 +21,8 @@ RANGE = "needs a low and a higher high (above 0 with log = true), or choices."
 
 
 def make(**changes: object) -> Study:
-    fields = {"over": "seeds", "count": 2, "base": Settings(channels=8, epochs=4), "space": SPACE} | changes
-    return Study("toy", "digest", "public", "gcn", "tv", **fields)
+    fields = {"objective": "tv", "over": "seeds", "count": 2, "base": Settings(channels=8, epochs=4), "space": SPACE} | changes
+    return Study("toy", "digest", "public", "gcn", **fields)
 
 
 # ---------------------------------------------------------------- the search space
@@ -67,6 +67,10 @@ def test_whatever_a_preset_says_the_trial_is_within_the_space(tv, layers, gate):
         ("[all]\nlr_oc = { low = 2.0 }", f"space.toml: lr_oc {RANGE}"),
         ('[all]\nlr_oc = { low = "a", high = "b" }', f"space.toml: lr_oc {RANGE}"),
         ("[all]\nlr_oc = { low = 0, high = 1, log = true }", f"space.toml: lr_oc {RANGE}"),
+        (
+            "[all]\nlr_oc = { low = 1, high = 2, off = true }",
+            "space.toml: lr_oc cannot be off: only the weight of a term with a low and a high can.",
+        ),
         ("[term.tv]\ninput = { choices = [] }", f"space.toml: input {RANGE}"),
         ("[term.tv]\ninput = 3", f"space.toml: input {RANGE}"),
         ("all = 3", "space.toml is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME]."),
@@ -92,7 +96,7 @@ def test_a_study_starts_from_what_the_presets_say():
     known = known_parameters(space, "cora", "public", "gcn", "tv", [])
     assert {"default ce", "default enc", "default light-ce", "default light-enc", "paper"} <= set(known)
     assert known["default enc"]["tv"] == Settings().tv
-    assert known["default ce"]["tv"] == space["tv"]["low"], "as near to cross-entropy as the search goes"
+    assert known["default ce"]["tv"] == space["tv"]["low"], "as near to cross-entropy as the search for a named term goes"
     assert known["default light-enc"]["lr_gnn"] > known["default enc"]["lr_gnn"]
     assert known["paper"]["lr_oc"] == 0.01
     assert set(known["paper"]) == set(space)
@@ -108,8 +112,31 @@ def test_a_study_starts_from_what_was_found_for_other_objectives(tmp_path):
     assert known["found.toml ce"]["lr_oc"] == 0.02
     assert known["found.toml ce"]["tv"] == space["tv"]["low"], "as near to none as the search goes"
     assert "found.toml tv" not in known, "the same parameters are tried once"
+    assert set(known) == {"found.toml ce"}, "everynode's own presets are not tried besides"
     with pytest.raises(UsageError, match="has no settings for gcnii on graph 'cora' with split 'public' to start from"):
         known_parameters(space, "cora", "public", "gcnii", "tv", [file])
+
+
+def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_path):
+    file = tmp_path / "found.toml"
+    file.write_text("[public.cora.gcn.ce]\nlr_oc = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n")
+    space = search_space("gcn", "enc")
+    known = known_parameters(space, "cora", "public", "gcn", "enc", [file])
+    study = make(objective="enc", space=space)
+    tried = {name: study.settings(parameters) for name, parameters in known.items()}
+    weights = {name: (settings.mi, settings.tv, settings.cvg) for name, settings in tried.items()}
+    light = Settings.entrants()["light-enc"]
+    assert weights == {
+        "found.toml ce": (0.0, 0.0, 0.0),
+        "found.toml ce, light enc": (light.mi, light.tv, light.cvg),
+        "found.toml ce, light tv": (0.0, light.tv, 0.0),
+    }
+    assert {settings.lr_oc for settings in tried.values()} == {0.02}, "all else is cross-entropy's"
+
+
+def test_only_a_term_that_is_not_named_may_be_off():
+    assert all(search_space("gcn", "enc")[term]["off"] for term in ("mi", "tv", "cvg"))
+    assert not any("off" in choice for choice in search_space("gcn", "mi+tv").values())
 
 
 # ---------------------------------------------------------------- the study
@@ -127,5 +154,5 @@ def test_the_runs_of_a_trial_are_none_of_those_that_are_reported():
 
 
 def test_a_trials_numbers_can_be_printed():
-    settings = make().settings({"lr_oc": 0.0123456789, "tv": 2.0, "input": "row"})
+    settings = make(base=Settings(tv=2.0)).settings({"lr_oc": 0.0123456789, "input": "row"})
     assert (settings.lr_oc, settings.tv, settings.mi, settings.input) == (0.01235, 2.0, 0.0, "row")

@@ -159,7 +159,9 @@ def test_training_on_a_large_graph_enters_it(monkeypatch: pytest.MonkeyPatch) ->
     assert entered == [10_000]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="how a system hands out fresh memory, and counts it, is known here of Linux only")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="counts page faults, and other systems than Linux hand out and count memory differently"
+)
 def test_the_same_pages_serve_again() -> None:
     code = """
 import resource

@@ -56,7 +56,7 @@ def tune(
     space
         A TOML file like everynode's presets/search.toml: what a new study searches instead.
     start_from
-        Presets (.toml files) that a new study tries first, besides everynode's own.
+        Presets (.toml files) that a new study tries first, instead of everynode's own.
     out
         The folder of the studies.
     storage
@@ -196,7 +196,7 @@ def _result(journal: Trials) -> dict[str, Any]:
     assert best is not None
     where = {"dataset": study.dataset, "split": study.split, "backbone": study.backbone, "objective": study.objective}
     seconds = round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1)
-    return {**where, **record(journal), "seconds": seconds, "parameters": best.params, "importance": importance(journal)}
+    return {**where, **record(journal), "seconds": seconds, "parameters": study.values(best.params), "importance": importance(journal)}
 
 
 def _show(journal: Trials, result: dict[str, Any]) -> None:

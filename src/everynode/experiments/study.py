@@ -14,11 +14,11 @@ from typing import Any, Literal
 from everynode import __version__
 from everynode.errors import DataError
 from everynode.experiments.run import versions
-from everynode.settings import NoSettings, Settings, parse_objective, read_file, read_preset, tuned_rows
+from everynode.settings import TERMS, NoSettings, Settings, parse_objective, read_file, read_preset, tuned_rows
 
 #: The first seed of the runs that judge a trial: final numbers, which begin at seed 0, come from seeds that no choice has seen.
 FIRST_SEED = 1000
-#: A parameter's ``low`` and ``high`` (and ``log``), or its ``choices``, by the parameter's name.
+#: A parameter's ``low`` and ``high`` (and ``log``, and whether it may be ``off``), or its ``choices``, by the parameter's name.
 Space = dict[str, dict[str, Any]]
 #: Parameters of trials by where they come from.
 Known = dict[str, dict[str, Any]]
@@ -56,14 +56,25 @@ class Study:
         """Fold and seed of the runs that judge a trial."""
         return [(0, FIRST_SEED + i) if self.over == "seeds" else (i, FIRST_SEED) for i in range(self.count)]
 
+    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """What a trial's parameters mean, by the setting's name. Numbers have four digits, so that a preset that prints them is the same."""
+        chosen = {name: 0.0 if parameters.get(switch(name)) else parameters[name] for name in self.space}
+        return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in chosen.items()}
+
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
-        """A trial's settings. Numbers have four digits, so that they can be printed in a preset and still be what was tried."""
-        short: dict[str, Any] = {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in parameters.items()}
-        return dataclasses.replace(self.base, **short).for_objective(self.objective)
+        """A trial's settings."""
+        return dataclasses.replace(self.base, **self.values(parameters)).for_objective(self.objective)
+
+
+def switch(name: str) -> str:
+    """The trial's parameter that says whether another is off."""
+    return f"no_{name}"
 
 
 def search_space(backbone: str, objective: str, file: Path | None = None) -> Space:
     """The parameters that a study searches, and their ranges: those for all, the backbone's, and those of the objective's terms.
+
+    A term that the objective names is there; only of ``enc``, which names none, may a term be off.
 
     >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
     ['tv', 'tv_gate', 'tv_sigma']
@@ -82,6 +93,10 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
             raise DataError(f"{file}: {name} is no setting, so it cannot be searched.")
         if not isinstance(choice, dict) or not (choice.get("choices") or _is_range(choice)):
             raise DataError(f"{file}: {name} needs a low and a higher high (above 0 with log = true), or choices.")
+        if choice.get("off") and (name not in TERMS or "choices" in choice):
+            raise DataError(f"{file}: {name} cannot be off: only the weight of a term with a low and a high can.")
+        if name in objective.lower().split("+"):
+            found[name] = {key: value for key, value in choice.items() if key != "off"}
     if not found:
         raise DataError(
             f"{file} names nothing to search for {backbone} and {objective}: it needs [all], [backbone.{backbone}] or [term.*]."
@@ -95,19 +110,33 @@ def _is_range(choice: dict[str, Any]) -> bool:
 
 
 def known_parameters(space: Space, dataset: str, split: str, backbone: str, objective: str, files: Sequence[Path]) -> Known:
-    """What presets would choose, to be tried first. Of tuned ones the settings of all objectives: they have most parameters in common."""
+    """What is tried first: what the presets in ``files`` would choose; without files, what everynode's own would.
+
+    Of tuned presets the settings of all objectives, which have most parameters in common. Terms that help are often not far from where
+    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone.
+    """
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
-    for entrant, settings in Settings.entrants(**place).items():  # what the default race has, cross-entropy's too: ENC may have little need
-        found[f"default {entrant}"] = within(space, settings)
-    with suppress(NoSettings):  # the paper does not know every graph
-        found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
-    for preset in ("tuned", *map(str, files)):
+    entrants = Settings.entrants(**place)
+    if not files:
+        for entrant, settings in entrants.items():  # what the default race has, cross-entropy's too: ENC may have little need
+            found[f"default {entrant}"] = within(space, settings)
+        with suppress(NoSettings):  # the paper does not know every graph
+            found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
+    of_terms = set(space) - set(search_space(backbone, "ce"))
+    light: Known = {}
+    for name in ("enc", "tv") if objective == "enc" else ():
+        weights = within(space, entrants["light-enc"].for_objective(name))
+        light[name] = {key: value for key, value in weights.items() if key.removeprefix("no_") in of_terms}
+    for preset in map(str, files or ("tuned",)):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
-        if not others and preset != "tuned":
+        if not others and files:
             raise NoSettings(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
         for other in others:
             found[f"{Path(preset).name} {other}"] = within(space, Settings.preset(preset, objective=other, **place))
+        if "ce" in others:
+            for name, weights in light.items():
+                found[f"{Path(preset).name} ce, light {name}"] = found[f"{Path(preset).name} ce"] | weights
     return {name: parameters for i, (name, parameters) in enumerate(found.items()) if parameters not in list(found.values())[:i]}
 
 
@@ -116,12 +145,16 @@ def within(space: Space, settings: Settings) -> dict[str, Any]:
 
     >>> within({"tv": {"low": 0.1, "high": 2.0}, "layers": {"choices": [4, 8]}}, Settings(tv=5.0, layers=2))
     {'tv': 2.0, 'layers': 4}
+    >>> within({"tv": {"low": 0.1, "high": 2.0, "off": True}}, Settings(tv=0.0))
+    {'tv': 0.1, 'no_tv': True}
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name, choice in space.items():
         value = getattr(settings, name)
         if "choices" not in choice:
             found[name] = min(max(value, choice["low"]), choice["high"])
+            if choice.get("off"):
+                found[switch(name)] = value == 0
         elif isinstance(value, str):
             found[name] = value if value in choice["choices"] else choice["choices"][0]
         else:

@@ -18,6 +18,7 @@ from optuna.trial import Trial, TrialState
 
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.experiments.journal import Trials
+from everynode.experiments.study import switch
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training import fit
@@ -168,6 +169,8 @@ def _ask(journal: Trials) -> Trial:
     trial = study.ask()
     for name, choice in journal.study.space.items():
         _suggest(trial, name, choice)
+        if choice.get("off"):
+            trial.suggest_categorical(switch(name), [False, True])
     return trial
 
 

@@ -89,7 +89,7 @@ def record(journal: Trials) -> dict[str, Any]:
 def command(study: Study, trials: int) -> str:
     """The command that does the study."""
     flags = {"split": study.split, "backbone": study.backbone, "objective": study.objective, study.over: study.count, "trials": trials}
-    starts = dict.fromkeys(name.rpartition(" ")[0] for name in study.known if ".toml " in name)
+    starts = dict.fromkeys(name[: name.rindex(".toml ")] + ".toml" for name in study.known if ".toml " in name)
     words = [f"--{name.replace('_', '-')} {value}" for name, value in (flags | study.changes).items()]
     words += [f"--start-from {file}" for file in starts]
     return " ".join(["everynode tune", study.dataset, *words]).replace(" True", "")
