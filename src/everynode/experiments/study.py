@@ -57,7 +57,7 @@ class Study:
         return [(0, FIRST_SEED + i) if self.over == "seeds" else (i, FIRST_SEED) for i in range(self.count)]
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What a trial's parameters mean, by the setting's name. Numbers have four digits, so that a preset that prints them is the same."""
+        """What a trial's parameters mean, by the setting's name. Numbers have four digits, so that a preset can print them."""
         chosen = {name: 0.0 if parameters.get(switch(name)) else parameters[name] for name in self.space}
         return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in chosen.items()}
 
