@@ -136,6 +136,18 @@ def test_nothing_done_is_an_empty_cell():
         assert (cell.planned, cell.keys, cell.values, cell.summary, cell.gain, cell.verdict) == (3, (), (), None, None, "")
 
 
+@pytest.mark.parametrize(
+    ("zero", "said"), [((), ""), (("cvg",), "without CVG"), (("mi", "tv"), "without MI, TV"), (("mi", "tv", "cvg"), "no term")]
+)
+def test_terms_without_a_weight_are_named(zero, said):
+    cell = Cell("ENC-GCN", "c", "citeseer", "public", objective="enc", changes=tuple((term, 0.0) for term in zero))
+    made = Experiment("e", "E", "tab:e", "", "seeds", "table", lambda: [cell])
+    found = outcome(made, {("ENC-GCN", "c"): [0.5, 0.6]})["ENC-GCN", "c"]
+    assert found.without == said
+    table = to_json(conclude(made, "default", made.plan("default", 2, ROOT)[0], {}))
+    assert table["cells"][0]["without"] == said
+
+
 def test_p_values_are_corrected_over_the_whole_experiment():
     columns = ("a", "b", "c", "alone", "empty")
     scores = {("GCN", column): CE for column in columns[:4]}

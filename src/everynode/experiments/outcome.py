@@ -9,6 +9,7 @@ from typing import Any
 from everynode.experiments.declare import Cell, Experiment, Over
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarise
+from everynode.settings import parse_objective
 
 #: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
 ROUNDING = 1e-9
@@ -33,11 +34,20 @@ class CellOutcome:
     gain: Paired | None
     #: The gain's p-value after Holm's correction over the whole experiment.
     p_holm: float | None
+    #: Terms of the objective that have no weight in its settings: tuning may have found that they do not help.
+    left_out: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether all planned runs are there."""
         return len(self.keys) == self.planned
+
+    @property
+    def without(self) -> str:
+        """Which terms of its objective have no weight, in words; empty where all have one."""
+        if not self.left_out:
+            return ""
+        return "no term" if self.left_out == parse_objective(self.cell.objective) else f"without {', '.join(map(str.upper, self.left_out))}"
 
     @property
     def verdict(self) -> str:
@@ -102,10 +112,11 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
     if cell.metric == "positions":  # a picture
         return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None)
     values = tuple(value(record, cell.metric) for record in fine)
+    left_out = tuple(term for term in parse_objective(cell.objective) if not getattr(runs[0].settings, term)) if runs else ()
     summary = summarise(values, test_share=_test_share(over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None)
+    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, left_out)
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:

@@ -115,6 +115,8 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
         rows.append((f"gain over {cell.cell.against}, paired", number(gain.mean, digits, sign=True)))
         rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
         rows.append(("significance after Holm", p_value(cell.p_holm)))
+    if cell.without:
+        rows.append(("objective", cell.without))
     rows.append(("runs", f"{len(cell.keys)} of {cell.planned}"))
     if cell.diverged:
         rows.append(("diverged, without a value", str(cell.diverged)))
