@@ -9,24 +9,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everynode.calibration import FEWEST, HIGHEST, LOWEST, reliability, temperature
+from everynode.calibration import HIGHEST, LOWEST, SPREAD, reliability, temperature
 from everynode.metrics import expected_calibration_error
 
 
 def slow_loss(logits: torch.Tensor, labels: torch.Tensor, t: float) -> float:
-    """The smoothed negative log-likelihood, node by node."""
-    n, k = logits.shape
-    total = 0.0
+    """The negative logarithm of how probable it is, node by node, up to a constant."""
+    total = math.log(t) ** 2 / (2 * SPREAD**2)
     for row, label in zip(logits.double().tolist(), labels.tolist(), strict=True):
         scaled = [v / t for v in row]
-        log_sum = max(scaled) + math.log(sum(math.exp(v - max(scaled)) for v in scaled))
-        total -= sum((n * (s == label) + 1) / (n + k) * (scaled[s] - log_sum) for s in range(k))
-    return total / n
+        total += max(scaled) + math.log(sum(math.exp(v - max(scaled)) for v in scaled)) - scaled[label]
+    return total
 
 
 @st.composite
 def answers(draw):
-    n, k = draw(st.integers(FEWEST, 20)), draw(st.integers(2, 4))
+    n, k = draw(st.integers(1, 20)), draw(st.integers(2, 4))
     value = st.floats(-30, 30)
     logits = draw(st.lists(st.lists(value, min_size=k, max_size=k), min_size=n, max_size=n))
     return torch.tensor(logits), torch.tensor(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
@@ -41,7 +39,7 @@ def test_it_is_the_minimum(given_):
     best = slow_loss(logits, labels, found)
     for other in (LOWEST, found * 0.9, found * 1.1, 1.0, HIGHEST):
         if LOWEST <= other <= HIGHEST:
-            assert best <= slow_loss(logits, labels, other) + 1e-9
+            assert best <= slow_loss(logits, labels, other) + 1e-6
 
 
 def sample(n: int, sharpness: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,19 +60,19 @@ def test_logits_that_are_too_sharp_or_too_dull_are_set_right(sharpness):
         assert expected_calibration_error(torch.softmax(logits, 1), labels) > 0.08
 
 
-def test_a_few_nodes_that_are_all_right_do_not_make_it_certain():
-    labels = torch.tensor([0, 1, 2, 0] * 3)
-    logits = torch.eye(3)[labels]
-    found = temperature(logits, labels)
-    assert found > LOWEST * 1.5
-    assert torch.softmax(logits / found, 1).max() < 0.9
-    assert temperature(logits[: FEWEST - 1], labels[: FEWEST - 1]) == 1.0  # too few to say anything
-    assert temperature(logits[:FEWEST], labels[:FEWEST]) != 1.0
+@pytest.mark.parametrize("sure", [1.0, 4.0, 20.0])
+@pytest.mark.parametrize("n", [1, 12, 60])
+def test_a_few_nodes_that_are_all_right_move_it_little(sure, n):
+    labels = torch.arange(n) % 3
+    found = temperature(sure * torch.eye(3)[labels], labels)
+    assert 0.2 < found < 1.0 + 1e-6, "neither certain, nor less sure than what was right each time"
+    assert found > temperature(sure * torch.eye(3)[labels].repeat(50, 1), labels.repeat(50)) - 1e-6
 
 
-def test_worse_than_chance_is_as_good_as_no_answer():
+def test_worse_than_chance_is_nearly_as_good_as_no_answer():
     logits = 5 * torch.eye(2)[[0, 1] * 20]
-    assert temperature(logits, torch.tensor([1, 0] * 20)) == pytest.approx(HIGHEST, rel=1e-6)
+    found = temperature(logits, torch.tensor([1, 0] * 20))
+    assert torch.softmax(logits / found, 1).max() < 0.75
 
 
 def test_the_bins_are_those_of_the_calibration_error():

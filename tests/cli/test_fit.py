@@ -110,7 +110,41 @@ def test_other_ids_are_another_run(call, own_files):
     assert call(*same).returncode == 0
     for path in (nodes, edges):
         path.write_text(path.read_text().replace("p7,", "q7,").replace(",p7\n", ",q7\n"))
-    assert call(*same).returncode == 2
+    done = call(*same)
+    assert done.returncode == 2
+    assert "out holds an older run of this command; the files, or everynode, have changed since: give another --out" in done.stderr
+
+
+def test_quiet_hides_no_warning_and_no_interruption(call, own_files):
+    nodes, edges = own_files()
+    nodes.write_text(nodes.read_text().replace(",red\n", ",Red\n", 1))
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *QUICK)
+    assert done.stderr.splitlines() == [line for line in done.stderr.splitlines() if line.startswith("warning ")]
+    assert "differ in capitals only" in done.stderr
+    assert "Red" not in done.stdout
+
+
+def test_the_metric_that_was_asked_for_is_shown(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro-f1", *QUICK)
+    found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro-f1"]
+    value, low, high = (f"{100 * x:.1f}" for x in found)
+    assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
+
+
+def test_a_training_that_gains_nothing_is_said(call, own_files):
+    nodes, edges = own_files()
+    still = ("--objective", "ce", "--lr-gnn", "1e-12", "--lr-oc", "1e-12", "--epochs", "5", "--quiet")
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *still)
+    assert "best 0\n" in done.stdout
+    assert "No later epoch was better than the first" in done.stdout
+
+
+def test_without_a_label_the_columns_are_named(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges)
+    assert done.returncode == 2
+    assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
 
 
 def test_other_names_of_columns_are_another_run(call, own_files):

@@ -90,6 +90,25 @@ def test_decimal_commas(text):
     np.testing.assert_array_equal(fit(text)[1], fit([1.5, 2.25, 7.0])[1])
 
 
+def test_another_file_may_write_its_commas_otherwise():
+    column, features = fit(["1.5", "2.25", "7"])
+    for same in (["1,5", "2,25", "7"], ["1.5", "2.25", "7"]):
+        np.testing.assert_array_equal(apply(column, same)[0], features)
+    column, features = fit(["1,5", "2,25", "7"])
+    np.testing.assert_array_equal(apply(column, ["1.5", "2.25", "7"])[0], features)
+
+
+def test_a_column_of_something_else_is_refused_and_a_few_odd_cells_are_missing():
+    column, _ = fit(["1.5", "2.25", "7"])
+    with pytest.raises(
+        DataError,
+        match=r"'x' of .*: 2 of 3 cells are not a number \('old': record.*which the column is taken for. Correct them, or empty them",
+    ):
+        apply(column, ["old", "older", "7"])
+    _, notes = apply(column, ["old", "2.25", "7"])
+    assert "1 cell not a number" in notes[0]
+
+
 def test_thousands():
     np.testing.assert_array_equal(fit(["1,234", "2,000,000.5", "7"])[1], fit([1234, 2000000.5, 7])[1])
 

@@ -91,11 +91,14 @@ def fit(
     torch.set_num_threads(threads)
     read = files.read(label=label, features=features, split=split, name=files.name)
     if not read.num_classes:
-        raise UsageError("Which column holds the labels? Give --label.")
+        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
     graph, said = share_out(read, test_share=test_share, val_share=val_share, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
         tell("\n".join(read.understood.lines()))
+        for note in read.understood.warnings if quiet else ():
+            say(f"warning   {note.text}")
     for text in said:
         tell(text)
     if dry_run:
@@ -117,7 +120,7 @@ def fit(
             classifier.fit(graph, checkpoint=states)
         summary = _write(folder, classifier, graph, said)
         if summary["interrupted"]:
-            say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.", quiet)
+            say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.")
         else:
             shutil.rmtree(states, ignore_errors=True)
     if json_output:
@@ -164,7 +167,12 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
         if not same:
-            raise UsageError(f"{folder} holds another run ({command}): give another --out, or --no-resume to replace it.")
+            what = (
+                "an older run of this command; the files, or everynode, have changed since"
+                if command == _command()
+                else f"another run ({command})"
+            )
+            raise UsageError(f"{folder} holds {what}: give another --out, or --no-resume to replace it.")
         if there == list(MADE):
             try:
                 summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
@@ -198,9 +206,12 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
     print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     for part, scores in summary["quality"].items():
-        value, low, high = (100 * x for x in scores["accuracy"])
-        print(f"  {part:12} {value:.1f} % right, 95% interval {low:.1f} to {high:.1f} ({counted(scores['nodes'], 'node')})")
+        print(f"  {part:12} {_score(scores['accuracy'], ' % right')} ({counted(scores['nodes'], 'node')})")
+        if summary["select"] not in ("accuracy", "loss"):
+            print(f"  {'':12} {summary['select']} {_score(scores[summary['select']])}")
     print(f"  {summary['caution']}")
+    if summary["best_epoch"] == 0 and summary["epochs"] > 1:
+        print("  No later epoch was better than the first: the settings do not suit this graph. Leave --objective out, or try --tv 0.5.")
     if summary["temperature"] != 1.0:
         part = next(iter(summary["quality"]))
         ece = f"{summary['quality'][part]['ece_before']:.3f} to {summary['quality'][part]['ece'][0]:.3f}"
@@ -208,3 +219,9 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     print(f"  predictions  {folder / 'predictions.csv'}")
     print(f"  page         {folder / 'report.html'}")
     print(f"  model        {folder / 'model'}")
+
+
+def _score(score: list[float | None], unit: str = "") -> str:
+    """A score and its interval in percent; there may be none."""
+    value, low, high = ("none" if x is None else f"{100 * x:.1f}" for x in score)
+    return f"{value}{unit}" if low == "none" else f"{value}{unit}, 95% interval {low} to {high}"

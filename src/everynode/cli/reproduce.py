@@ -144,7 +144,7 @@ def _do(
             do_runs(untimed, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
             do_runs([run for run in wanted if run.task == "time"], graphs, store, workers=1, on_record=on_record)
     except KeyboardInterrupt:
-        say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.", quiet)
+        say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.")
         return INTERRUPTED
     return 0
 

@@ -116,7 +116,7 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
     record = result.to_dict()
     save_model(folder, fitted, {"run": record})
     if fitted.interrupted:
-        say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.", quiet)
+        say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.")
     else:
         state.unlink(missing_ok=True)
     return record

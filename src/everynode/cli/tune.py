@@ -107,7 +107,7 @@ def tune(
 
             do_trials(journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial)
     except KeyboardInterrupt:
-        say(f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there.", quiet)
+        say(f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there.")
         return INTERRUPTED
     except StorageInternalError as error:
         raise EverynodeError(f"{journal.where} does not answer any more ({error}): the same command goes on when it does.") from error

@@ -172,15 +172,21 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    values = _numbers(column.name, column.kind, column.comma, cells, table)
+    values = _numbers(column.name, column.kind, column.comma or comma_of(cells), cells, table)  # another file may write them otherwise
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
     gone = np.isnan(values)
     unreadable = np.flatnonzero(gone.any(1) & np.asarray(cells.is_valid()))
     if len(unreadable) and column.kind != "vector":
         example = str(cells[int(unreadable[0])].as_py())[:40]
-        what = f"{counted(len(unreadable), 'cell')} not a {column.kind} ({example!r}: {table.rows(unreadable)})"
-        notes.repair(f"{where}: {what}, taken as missing.", len(unreadable))
+        these = f"not a {column.kind} ({example!r}: {table.rows(unreadable)})"
+        present = len(cells) - cells.null_count
+        if 2 * len(unreadable) > present:
+            raise DataError(
+                f"{where}: {len(unreadable)} of {counted(present, 'cell')} are {these}, which the column is taken for. "
+                "Correct them, or empty them: an empty cell counts as missing."
+            )
+        notes.repair(f"{where}: {counted(len(unreadable), 'cell')} {these}, taken as missing.", len(unreadable))
     if gone.any():
         filling = "no" if column.kind == "boolean" else "the mean"
         notes.repair(f"{where}: {counted(int(gone.sum()), 'missing value')} filled with {filling}.", int(gone.sum()))

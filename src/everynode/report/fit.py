@@ -129,6 +129,7 @@ class Fit:
             "networks": len(model.networks_),
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
+            "select": fitted.settings.select,
             "seconds": round(fitted.seconds, 3),
             "interrupted": fitted.interrupted,
             "nodes": {"all": self.graph.num_nodes, **{part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}},
