@@ -39,7 +39,8 @@ def report(
     path = store / "runs.db" if store.is_dir() else store
     if out.resolve() == path.resolve():
         raise UsageError(f"--out {out} is the store itself: name another file.")
-    text, outcomes = page_of_store(Store(path, must_exist=True), preset, Root.find(data_dir))
+    there = Store(path, must_exist=True)
+    text, outcomes = page_of_store(there, preset, Root.find(data_dir))
     from everynode.training.checkpoint import write_atomically
 
     write_atomically(out, text.encode())
@@ -48,4 +49,7 @@ def report(
         print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
     else:
         say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
+    others = sorted({record["preset"] for record in there.records().values()} - {preset})
+    if not runs and others:
+        say(f"No run is of the preset {preset}; there are some of {', '.join(others)}: choose with --preset.")
     return 0
