@@ -261,3 +261,17 @@ def test_on_a_stand_in_nothing_of_the_paper_is_left(root):
 def test_what_cannot_stand_in(experiment, graph, words):
     with pytest.raises(UsageError, match=words):
         find(experiment).on_stand_in(graph)
+
+
+def test_an_objective_without_terms_is_cross_entropys_run(tmp_path, root):
+    file = tmp_path / "mine.toml"
+
+    def keys(tv: float) -> list[list[str]]:
+        ce, weights = "[public.citeseer.gcn.ce]\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n", f"mi = 0.0\ntv = {tv}\ncvg = 0.0\ncvg_every = 4\n"
+        file.write_text(f"{ce}[public.citeseer.gcn.enc]\n{weights}")
+        cells = [Cell("r", "c", "citeseer", "public", objective=objective) for objective in ("ce", "enc")]
+        return [[run.key for run in cell.runs(str(file), "seeds", 2, root)] for cell in cells]
+
+    without, with_tv = keys(0.0), keys(0.1)
+    assert without[0] == without[1] == with_tv[0]
+    assert not set(with_tv[0]) & set(with_tv[1])

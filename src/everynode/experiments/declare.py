@@ -14,7 +14,7 @@ from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
-from everynode.settings import NoSettings, Settings, read_preset
+from everynode.settings import TERMS, NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -60,13 +60,15 @@ class Cell:
         settings = Settings.preset(
             preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
         )
-        chosen = settings.for_objective(self.objective)
+        chosen, objective = settings.for_objective(self.objective), self.objective
+        if not any(getattr(chosen, term) for term in TERMS):  # then it is cross-entropy's run, and is not done twice
+            chosen, objective = replace(chosen, cvg_every=1), "ce"
         made = []
         for i in range(1 if over == "once" else count):
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
-            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, self.objective, chosen, *drawn, self.task))
+            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, objective, chosen, *drawn, self.task))
         return made
 
 
