@@ -69,6 +69,22 @@ def test_a_few_nodes_that_are_all_right_move_it_little(sure, n):
     assert found > temperature(sure * torch.eye(3)[labels].repeat(50, 1), labels.repeat(50)) - 1e-6
 
 
+def test_one_node_of_which_it_was_certain_and_wrong_makes_it_more_cautious():
+    sure = 20 * torch.eye(3)[:1]
+    assert 2.0 < temperature(sure, torch.tensor([1])) < 5.0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_logits_that_are_no_numbers_are_left_as_they_are(value):
+    logits = torch.eye(3)
+    logits[0, 0] = value
+    assert temperature(logits, torch.arange(3)) == 1.0
+
+
+def test_nodes_that_say_nothing_change_nothing():
+    assert temperature(torch.zeros(5, 3), torch.arange(5) % 3) == 1.0
+
+
 def test_worse_than_chance_is_nearly_as_good_as_no_answer():
     logits = 5 * torch.eye(2)[[0, 1] * 20]
     found = temperature(logits, torch.tensor([1, 0] * 20))

@@ -34,11 +34,13 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
     def loss(log_t: float) -> float:
         return torch.nn.functional.cross_entropy(x / math.exp(log_t), labels, reduction="sum").item() + 0.5 * (log_t / SPREAD) ** 2
 
+    if not math.isfinite(loss(0.0)):  # no temperature would help
+        return 1.0
     # There may be two minima: the better one is between the neighbours of the best of many points.
     points = torch.linspace(math.log(LOWEST), math.log(HIGHEST), 61).tolist()
     best = min(range(61), key=lambda i: loss(points[i]))
     around = points[max(best - 1, 0)], points[min(best + 1, 60)]
-    return math.exp(minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8}).x)
+    return round(math.exp(minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8}).x), 6)
 
 
 @dataclass(frozen=True)

@@ -112,10 +112,20 @@ class Settings:
         """
         wanted = parse_objective(objective)
         for term in wanted:
-            if term in objective.lower().split("+") and not getattr(self, term):
+            if term in named_terms(objective) and not getattr(self, term):
                 raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1).")
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, **off)
+
+    def without(self, objective: str) -> str:
+        """Which terms of an objective have no weight here, in words; empty if all have one.
+
+        >>> Settings(cvg=0.0).without("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).without("enc"), Settings().without("ce")
+        ('without CVG', 'no term', '')
+        """
+        terms = parse_objective(objective)
+        none = [term.upper() for term in terms if not getattr(self, term)]
+        return "no term" if none and len(none) == len(terms) else f"without {', '.join(none)}" if none else ""
 
     @classmethod
     def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
@@ -185,6 +195,15 @@ def parse_objective(objective: str) -> tuple[str, ...]:
             unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
     terms = {"mi", "tv", "cvg"} if "enc" in named else set()
     return tuple(term for term in TERMS if term in terms | set(named))
+
+
+def named_terms(objective: str) -> tuple[str, ...]:
+    """The terms that an objective names one by one, which therefore are there: ``enc``, however it is written, names none.
+
+    >>> named_terms("mi+tv"), named_terms("enc"), named_terms("mi+tv+cvg")
+    (('mi', 'tv'), (), ())
+    """
+    return () if objective_name(objective) == "enc" else tuple(term for term in TERMS if term in objective.lower().split("+"))
 
 
 def objective_name(objective: str) -> str:

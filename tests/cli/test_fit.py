@@ -115,10 +115,10 @@ def test_other_ids_are_another_run(call, own_files):
     assert "out holds an older run of this command; the files, or everynode, have changed since: give another --out" in done.stderr
 
 
-def test_quiet_hides_no_warning_and_no_interruption(call, own_files):
+def test_quiet_hides_no_warning(call, own_files):
     nodes, edges = own_files()
     nodes.write_text(nodes.read_text().replace(",red\n", ",Red\n", 1))
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *QUICK)
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
     assert done.stderr.splitlines() == [line for line in done.stderr.splitlines() if line.startswith("warning ")]
     assert "differ in capitals only" in done.stderr
     assert "Red" not in done.stdout
@@ -138,6 +138,9 @@ def test_a_training_that_gains_nothing_is_said(call, own_files):
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *still)
     assert "best 0\n" in done.stdout
     assert "No later epoch was better than the first" in done.stdout
+    assert "Without --objective, others race with it." in done.stdout
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:])
+    assert "No later epoch was better than the first: the settings do not suit this graph.\n" in done.stdout
 
 
 def test_without_a_label_the_columns_are_named(call, own_files):
@@ -329,6 +332,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_fil
     monkeypatch.setattr("everynode.estimator.describe", press)
     done = call(*words, "--label", "team", "--out", "broken")
     assert done.returncode == 130
+    assert "Interrupted after 20 epochs" in done.stderr
     assert json.loads(Path("broken/fit.json").read_text())["interrupted"]
     assert json.loads(Path("broken/fit.json").read_text())["epochs"] == 20
     assert len(rows(Path("broken/predictions.csv"))) == 120

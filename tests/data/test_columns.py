@@ -96,17 +96,37 @@ def test_another_file_may_write_its_commas_otherwise():
         np.testing.assert_array_equal(apply(column, same)[0], features)
     column, features = fit(["1,5", "2,25", "7"])
     np.testing.assert_array_equal(apply(column, ["1.5", "2.25", "7"])[0], features)
+    column, features = fit(["1,500", "2,250", "7"])  # thousands
+    for same in (["1500", "2250", "7"], ["1500,0", "2250,0", "7"], ["1,500.0", "2,250", "7"]):
+        np.testing.assert_array_equal(apply(column, same)[0], features)
+    column, features = fit(["1,5", "2,250", "7"])  # decimal
+    np.testing.assert_array_equal(apply(column, ["1,500", "2,250", "7"])[0], features)
+
+
+def test_commas_that_may_be_either_are_refused_where_the_model_does_not_tell():
+    column, features = fit(["1.500", "2.250", "7"])
+    with pytest.raises(DataError, match=r"'x' of .* writes 1,500, which may be 1.500 or 1500: write it with a point, or without the comma"):
+        apply(column, ["1,500", "2,250", "7"])
+    np.testing.assert_array_equal(apply(column, ["1,500", "2,25", "7"])[0], features)
+
+
+def test_words_with_commas_do_not_hide_what_commas_in_numbers_are():
+    column, _ = fit(["1.5", "2.25", "7"])
+    rows, notes = apply(column, ["1,5", "2,25", "a, b"])
+    np.testing.assert_array_equal(rows[:2], apply(column, ["1.5", "2.25"])[0])
+    assert "1 cell not a number ('a, b'" in notes[0]
 
 
 def test_a_column_of_something_else_is_refused_and_a_few_odd_cells_are_missing():
     column, _ = fit(["1.5", "2.25", "7"])
     with pytest.raises(
         DataError,
-        match=r"'x' of .*: 2 of 3 cells are not a number \('old': record.*which the column is taken for. Correct them, or empty them",
+        match=r"'x' of .*: 3 of 4 cells are not a number \('old': record.*which the column is taken for. Correct them, or empty them",
     ):
-        apply(column, ["old", "older", "7"])
-    _, notes = apply(column, ["old", "2.25", "7"])
-    assert "1 cell not a number" in notes[0]
+        apply(column, ["old", "older", "?", "7"])
+    for few in (["old", "older", "7", "8"], ["old", "older", "7"], ["?"]):
+        _, notes = apply(column, few)
+        assert "not a number" in notes[0]
 
 
 def test_thousands():

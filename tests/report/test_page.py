@@ -182,7 +182,7 @@ def test_the_command_writes_the_page(call, store, tmp_path):
     assert (tmp_path / "deep" / "page.html").read_bytes() == page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "report.html", "runs"]
     said = call("report", "--preset", "tuned")
-    assert "No run is of the preset tuned; there are some of paper: choose with --preset." in said.stderr
+    assert "The store has runs of the preset paper: choose with --preset." in said.stderr
 
 
 def foreign(path):

@@ -96,9 +96,8 @@ def fit(
     graph, said = share_out(read, test_share=test_share, val_share=val_share, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
-        tell("\n".join(read.understood.lines()))
-        for note in read.understood.warnings if quiet else ():
-            say(f"warning   {note.text}")
+        for line in read.understood.lines(warnings_only=quiet):
+            (say if quiet else tell)(line)
     for text in said:
         tell(text)
     if dry_run:
@@ -210,8 +209,9 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
         if summary["select"] not in ("accuracy", "loss"):
             print(f"  {'':12} {summary['select']} {_score(scores[summary['select']])}")
     print(f"  {summary['caution']}")
-    if summary["best_epoch"] == 0 and summary["epochs"] > 1:
-        print("  No later epoch was better than the first: the settings do not suit this graph. Leave --objective out, or try --tv 0.5.")
+    if summary["best_epoch"] == 0 and summary["epochs"] > 1 and summary["networks"] == 1 and not summary["interrupted"]:
+        advice = "" if len(summary["race"]) > 1 else " Without --objective, others race with it."
+        print(f"  No later epoch was better than the first: the settings do not suit this graph.{advice}")
     if summary["temperature"] != 1.0:
         part = next(iter(summary["quality"]))
         ece = f"{summary['quality'][part]['ece_before']:.3f} to {summary['quality'][part]['ece'][0]:.3f}"

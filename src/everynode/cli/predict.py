@@ -54,7 +54,8 @@ def predict(
         raise UsageError(f"--out {out} is a folder: name a file.")
     graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
     if graph.understood is not None:
-        say("\n".join(graph.understood.lines()), quiet)
+        for line in graph.understood.lines(warnings_only=quiet):
+            say(line)
     found = predictions(classifier, graph)
     write_atomically(out, found.to_csv().encode())
     known = [i for i, name in enumerate(found.given) if name is not None]

@@ -49,7 +49,7 @@ def report(
         print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
     else:
         say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
-    others = sorted({record["preset"] for record in there.records().values()} - {preset})
-    if not runs and others:
-        say(f"No run is of the preset {preset}; there are some of {', '.join(others)}: choose with --preset.")
+    presets = {record["preset"] for record in there.records().values()}
+    if not runs and presets:
+        say(f"The store has runs of the preset {', '.join(sorted(presets))}: choose with --preset. Only what is in the paper is shown.")
     return 0

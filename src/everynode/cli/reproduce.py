@@ -236,6 +236,8 @@ def _cell_text(experiment: Experiment, cell: Any) -> str:
         text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {cell.gain.mean:+.{digits}f}{' *' if cell.p_holm is not None and cell.p_holm < 0.05 else ''}"
+    if cell.without:
+        text += f"\n{cell.without}"
     if not cell.complete:
         text += f"\n{len(cell.keys)} of {cell.planned} runs"
     if cell.diverged:

@@ -98,6 +98,8 @@ def tune(
         say(f"{done} trials are in {journal.where} already.", quiet)
     if (journal.study.base, journal.study.space) != (study.base, study.space):
         say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
+    if start_from and journal.study.known != study.known:
+        say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
             bar.advance(_note(journal), to=done)
@@ -209,7 +211,7 @@ def _show(journal: Trials, result: dict[str, Any]) -> None:
     runs = count(study.count, study.over.removesuffix("s"))
     print(f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s")
     print(f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})")
-    for parameter in study.space:
-        value, weight = result["parameters"][parameter], result["importance"].get(parameter)
+    for parameter in dict.fromkeys([*study.space, *result["importance"]]):  # whether a term is off has an importance of its own
+        value, weight = result["parameters"].get(parameter, ""), result["importance"].get(parameter)
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         print(f"  {parameter:13} {shown:>12}" + (f"   importance {weight:.2f} {'#' * round(20 * weight)}" if weight is not None else ""))

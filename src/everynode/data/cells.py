@@ -148,13 +148,32 @@ def _share(mask: pa.ChunkedArray) -> float:
 
 def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
     """What commas inside numbers stand for. All of them could stand for thousands: then they do."""
+    possible = _commas(cells)
+    return "thousands" if "thousands" in possible else "decimal" if possible else ""
+
+
+def comma_as_before(before: str, cells: pa.ChunkedArray) -> str:
+    """What commas stand for in another file: what they did ``before`` if they can, else what they must; ``either`` if that is not known."""
+    possible = _commas(cells)
+    if before in possible:
+        return before
+    return "either" if len(possible) == 2 else next(iter(possible), "")
+
+
+def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
+    """What all commas inside numbers could stand for; nothing if there are none."""
     if not is_text(cells) or not pc.any(pc.match_substring(cells, ",")).as_py():
-        return ""
-    with_comma = cells.filter(pc.match_substring(cells, ","))
-    thousands, decimal = _matches(with_comma, THOUSANDS), _matches(with_comma, DECIMAL_COMMA)
-    if pc.all(thousands).as_py():
-        return "thousands"
-    return "decimal" if pc.all(decimal).as_py() else ""
+        return set()
+    thousands, decimal = _matches(cells, THOUSANDS), _matches(cells, DECIMAL_COMMA)
+    numbers = pc.or_(thousands, decimal)
+    if not pc.any(numbers).as_py():
+        return set()
+    found: set[Literal["decimal", "thousands"]] = set()
+    if pc.all(thousands.filter(numbers)).as_py():
+        found.add("thousands")
+    if pc.all(decimal.filter(numbers)).as_py():
+        found.add("decimal")
+    return found
 
 
 def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:

@@ -21,6 +21,7 @@ from everynode.data.cells import (
     as_numbers,
     as_vectors,
     clean,
+    comma_as_before,
     comma_of,
     kind_of,
     numpy_array,
@@ -40,6 +41,8 @@ FAR = 10.0
 CLIP = 1e3
 #: Larger numbers than this in a file are a mistake.
 LARGEST = 1e30
+#: From so many cells on, a column most of which cannot be read is refused.
+FEW = 4
 #: A column of words has features for its most frequent values, so many at most.
 CATEGORIES = 100
 #: A column of text has features for its most frequent words, so many at most.
@@ -172,7 +175,14 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    values = _numbers(column.name, column.kind, column.comma or comma_of(cells), cells, table)  # another file may write them otherwise
+    comma = comma_as_before(column.comma, cells) if column.kind == "number" else ""
+    if comma == "either":
+        example = cells.filter(pc.match_substring(cells, ","))[0].as_py()
+        as_decimal, as_thousands = example.replace(",", "."), example.replace(",", "")
+        raise DataError(
+            f"{where} writes {example}, which may be {as_decimal} or {as_thousands}: write it with a point, or without the comma."
+        )
+    values = _numbers(column.name, column.kind, comma, cells, table)
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
     gone = np.isnan(values)
@@ -181,7 +191,7 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         example = str(cells[int(unreadable[0])].as_py())[:40]
         these = f"not a {column.kind} ({example!r}: {table.rows(unreadable)})"
         present = len(cells) - cells.null_count
-        if 2 * len(unreadable) > present:
+        if 2 * len(unreadable) > present >= FEW:
             raise DataError(
                 f"{where}: {len(unreadable)} of {counted(present, 'cell')} are {these}, which the column is taken for. "
                 "Correct them, or empty them: an empty cell counts as missing."

@@ -121,9 +121,9 @@ class Understood:
             rows.append(("split", ", ".join(f"{part} {count:,}" for part, count in self.split.items())))
         return rows + [("repaired", note.text) for note in self.repairs] + [("warning", note.text) for note in self.warnings]
 
-    def lines(self) -> list[str]:
-        """The short table as lines of text."""
-        return [f"{what:9} {text}" for what, text in self.rows()]
+    def lines(self, *, warnings_only: bool = False) -> list[str]:
+        """The short table as lines of text, or of it the warnings."""
+        return [f"{what:9} {text}" for what, text in self.rows() if what == "warning" or not warnings_only]
 
     def _column_lines(self) -> Iterator[str]:
         for kind, same in groupby(self.columns, key=lambda column: column.kind):

@@ -14,7 +14,7 @@ from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run import Run, Task
-from everynode.settings import TERMS, NoSettings, Settings, read_preset
+from everynode.settings import NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -61,7 +61,7 @@ class Cell:
             preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
         )
         chosen, objective = settings.for_objective(self.objective), self.objective
-        if not any(getattr(chosen, term) for term in TERMS):  # then it is cross-entropy's run, and is not done twice
+        if chosen.without(objective) == "no term":  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
             chosen, objective = replace(chosen, cvg_every=1), "ce"
         made = []
         for i in range(1 if over == "once" else count):

@@ -9,7 +9,6 @@ from typing import Any
 from everynode.experiments.declare import Cell, Experiment, Over
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarise
-from everynode.settings import parse_objective
 
 #: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
 ROUNDING = 1e-9
@@ -34,20 +33,13 @@ class CellOutcome:
     gain: Paired | None
     #: The gain's p-value after Holm's correction over the whole experiment.
     p_holm: float | None
-    #: Terms of the objective that have no weight in its settings: tuning may have found that they do not help.
-    left_out: tuple[str, ...] = ()
+    #: Which terms of its objective have no weight, in words.
+    without: str = ""
 
     @property
     def complete(self) -> bool:
         """Whether all planned runs are there."""
         return len(self.keys) == self.planned
-
-    @property
-    def without(self) -> str:
-        """Which terms of its objective have no weight, in words; empty where all have one."""
-        if not self.left_out:
-            return ""
-        return "no term" if self.left_out == parse_objective(self.cell.objective) else f"without {', '.join(map(str.upper, self.left_out))}"
 
     @property
     def verdict(self) -> str:
@@ -109,18 +101,20 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
     there = [records[run.key] for run in runs if run.key in records]
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
+    without = runs[0].settings.without(cell.objective) if runs else ""
     if cell.metric == "positions":  # a picture
-        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None)
+        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, without)
     values = tuple(value(record, cell.metric) for record in fine)
-    left_out = tuple(term for term in parse_objective(cell.objective) if not getattr(runs[0].settings, term)) if runs else ()
     summary = summarise(values, test_share=_test_share(over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, left_out)
+    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, without)
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:
     if not runs or not others:  # for one of them the preset has no settings
+        return None
+    if [run.key for run in runs] == [run.key for run in others]:  # nothing to compare: see Cell.runs
         return None
     pairs = [(records.get(a.key), records.get(b.key)) for a, b in zip(runs, others, strict=True)]
     both = [(a, b) for a, b in pairs if a is not None and b is not None and "error" not in a and "error" not in b]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from everynode import __version__
 from everynode.errors import DataError
 from everynode.experiments.run import versions
-from everynode.settings import TERMS, NoSettings, Settings, parse_objective, read_file, read_preset, tuned_rows
+from everynode.settings import TERMS, NoSettings, Settings, named_terms, parse_objective, read_file, read_preset, tuned_rows
 
 #: The first seed of the runs that judge a trial: final numbers, which begin at seed 0, come from seeds that no choice has seen.
 FIRST_SEED = 1000
@@ -95,7 +95,7 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
             raise DataError(f"{file}: {name} needs a low and a higher high (above 0 with log = true), or choices.")
         if choice.get("off") and (name not in TERMS or "choices" in choice):
             raise DataError(f"{file}: {name} cannot be off: only the weight of a term with a low and a high can.")
-        if name in objective.lower().split("+"):
+        if name in named_terms(objective):
             found[name] = {key: value for key, value in choice.items() if key != "off"}
     if not found:
         raise DataError(
@@ -123,11 +123,10 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
             found[f"default {entrant}"] = within(space, settings)
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
-    of_terms = set(space) - set(search_space(backbone, "ce"))
     light: Known = {}
     for name in ("enc", "tv") if objective == "enc" else ():
         weights = within(space, entrants["light-enc"].for_objective(name))
-        light[name] = {key: value for key, value in weights.items() if key.removeprefix("no_") in of_terms}
+        light[name] = {key: value for key, value in weights.items() if key.removeprefix("no_") in entrants["light-enc"].objective_options()}
     for preset in map(str, files or ("tuned",)):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and files:
