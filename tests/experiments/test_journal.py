@@ -7,6 +7,7 @@ import multiprocessing
 import time
 from pathlib import Path
 
+import optuna
 import pytest
 
 from everynode.errors import DataError
@@ -18,7 +19,9 @@ SPACE = {"lr_oc": {"low": 0.001, "high": 0.1, "log": True}, "input": {"choices":
 
 
 def make(**changes: object) -> Study:
-    return Study("toy", "digest", "public", "gcn", "tv", **{"over": "seeds", "count": 2, "base": Settings(), "space": SPACE} | changes)
+    return Study(
+        "toy", "digest", "public", "gcn", **{"objective": "tv", "over": "seeds", "count": 2, "base": Settings(), "space": SPACE} | changes
+    )
 
 
 def test_a_study_keeps_what_it_was_begun_with(tmp_path):
@@ -104,3 +107,34 @@ def test_the_lock_keeps_others_out_and_ends_with_its_holder(tmp_path):
     holder.kill()
     waiting.join(30)
     assert waiting.exitcode == 0
+
+
+# ---------------------------------------------------------------- which trial is the best
+
+TERM = {"low": 0.1, "high": 1.0, "off": True}
+
+
+@pytest.mark.parametrize(
+    ("trials", "chosen"),
+    [
+        ([("mi+tv", [0.80, 0.82, 0.84]), ("tv", [0.79, 0.83, 0.83])], 1),  # 0.33 points behind, standard error 0.67
+        ([("mi+tv", [0.80, 0.82, 0.84]), ("tv", [0.78, 0.81, 0.82])], 0),  # 1.67 behind, 0.33
+        ([("mi+tv", [0.80, 0.82, 0.84]), ("tv", [0.80, 0.82, 0.84]), ("", [0.79, 0.83, 0.83])], 2),
+        ([("mi+tv", [0.80, 0.82, 0.84]), ("", [0.70, 0.72, 0.74]), ("tv", [0.79, 0.83, 0.83])], 2),
+        ([("tv", [0.80, 0.82, 0.84]), ("mi", [0.79, 0.83, 0.83])], 0),  # as many terms: the higher
+        ([("tv", [0.79, 0.83, 0.83]), ("mi+tv", [0.70, 0.70, 0.70])], 0),
+        ([("tv", [0.8]), ("", [0.799])], 0),  # one run has no standard error
+    ],
+)
+def test_a_term_must_earn_its_place(tmp_path, trials, chosen):
+    study = make(objective="enc", space={"mi": TERM, "tv": TERM}, base=Settings(cvg=0.0), count=len(trials[0][1]))
+    journal = Journal(tmp_path / "x.journal", study)
+    either = optuna.distributions.CategoricalDistribution([False, True])
+    kinds = {"mi": optuna.distributions.FloatDistribution(0.1, 1.0), "no_mi": either}
+    kinds |= {"tv": kinds["mi"], "no_tv": either}
+    for terms, accuracies in trials:
+        parameters = {"mi": 0.5, "no_mi": "mi" not in terms, "tv": 0.5, "no_tv": "tv" not in terms}
+        attributes = {"accuracies": accuracies, "losses": [1.0] * len(accuracies), "seconds": 1.0}
+        value = sum(accuracies) / len(accuracies)
+        journal.optuna.add_trial(optuna.trial.create_trial(params=parameters, distributions=kinds, value=value, user_attrs=attributes))
+    assert journal.best().number == chosen

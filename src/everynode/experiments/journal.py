@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import statistics
 import threading
@@ -56,8 +57,17 @@ class Trials(ABC):
         return self.optuna.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
 
     def best(self) -> FrozenTrial | None:
-        """The complete trial of the highest mean validation accuracy; ties by validation loss."""
-        return max((trial for trial in self.ended() if trial.state == TrialState.COMPLETE), key=rank, default=None)
+        """The complete trial of the highest mean validation accuracy, ties by validation loss; unless one with fewer terms is as good.
+
+        As good is what lies within one standard error of it, paired over the runs (the rule of Breiman et al. 1984): a term must earn
+        its place. Of these the best of those with the fewest terms.
+        """
+        complete = [trial for trial in self.ended() if trial.state == TrialState.COMPLETE]
+        highest = max(complete, key=rank, default=None)
+        if highest is None or not any(choice.get("off") for choice in self.study.space.values()):
+            return highest
+        terms = {trial.number: self.study.terms(trial.params) for trial in complete if _as_good(trial, highest)}
+        return max((trial for trial in complete if terms.get(trial.number) == min(terms.values())), key=rank)
 
     @abstractmethod
     def at_work(self) -> AbstractContextManager[Callable[[Trial], object]]:
@@ -234,6 +244,14 @@ def _refused(where: str) -> Iterator[None]:
     except (SQLAlchemyError, OptunaError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{where} cannot be used for studies ({reason}): give a URL as postgresql://USER@HOST/DATABASE.") from error
+
+
+def _as_good(trial: FrozenTrial, highest: FrozenTrial) -> bool:
+    """Whether a trial is the highest, or not further below it than the standard error of their difference over the same runs."""
+    behind = [a - b for a, b in zip(highest.user_attrs["accuracies"], trial.user_attrs["accuracies"], strict=True)]
+    if trial.number == highest.number or len(behind) < 2:
+        return trial.number == highest.number
+    return statistics.mean(behind) <= statistics.stdev(behind) / math.sqrt(len(behind))
 
 
 def rank(trial: FrozenTrial) -> tuple[float, float, int]:

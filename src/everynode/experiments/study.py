@@ -61,6 +61,10 @@ class Study:
         chosen = {name: 0.0 if parameters.get(switch(name)) else parameters[name] for name in self.space}
         return {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in chosen.items()}
 
+    def terms(self, parameters: Mapping[str, Any]) -> int:
+        """How many terms a trial's objective has besides cross-entropy."""
+        return sum(bool(getattr(self.settings(parameters), term)) for term in TERMS)
+
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """A trial's settings."""
         return dataclasses.replace(self.base, **self.values(parameters)).for_objective(self.objective)
