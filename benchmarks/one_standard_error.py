@@ -55,6 +55,7 @@ def row(journal: Trials, cross_entropy: Trials, records: list[dict[str, Any]]) -
     ours, theirs = tests(records, study, settings), tests(records, study, cross_entropy.study.settings(ce.params))
     folds = sorted(ours.keys() & theirs.keys())
     if any(made["highest"].values()):
+        made["settings_of_the_highest"] = dataclasses.asdict(settings)
         gain = compare_paired([ours[f] for f in folds], [theirs[f] for f in folds])
         made |= {"folds": len(folds), "test_gain_of_the_highest": gain.mean}
     return made

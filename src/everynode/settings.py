@@ -15,7 +15,7 @@ from everynode.data.entries import is_generated
 from everynode.errors import DataError, UsageError, require, unknown
 
 TERMS = ("mi", "tv", "cvg", "preg")
-PRESETS = ("default", "paper", "tuned")
+PRESETS = ("default", "paper", "tuned", "authors")
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a tuned preset has settings: split, graph, backbone, objective.

@@ -88,7 +88,8 @@ class ModelOptions:
     objective: str = "enc"
     "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
     preset: str = "default"
-    "Where the settings come from: default, paper (its tables), tuned (by graph and objective), or a file of `everynode tune`."
+    """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
+    `everynode tune`."""
     layers: int | None = None
     "How many layers."
     channels: int | None = None

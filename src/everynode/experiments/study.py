@@ -131,7 +131,7 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     for name in ("enc", "tv") if objective == "enc" else ():
         weights = within(space, entrants["light-enc"].for_objective(name))
         light[name] = {key: value for key, value in weights.items() if key.removeprefix("no_") in entrants["light-enc"].objective_options()}
-    for preset in map(str, files or ("tuned",)):
+    for preset in map(str, files or ("tuned", "authors")):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and files:
             raise NoSettings(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
