@@ -171,7 +171,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
     [
         (
             lambda: Settings.preset("papre"),
-            "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, tuned, a file that ends in .toml.",
+            "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, tuned, authors, a file that ends in .toml.",
         ),
         (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
         (
