@@ -221,5 +221,5 @@ def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
 
 
 def test_the_presets_there_are() -> None:
-    assert PRESETS == ("default", "paper", "tuned")
+    assert PRESETS == ("default", "paper", "tuned", "authors")
     assert set(read_preset("default")["backbone"]) == set(PAPER["backbone"]) == set(BACKBONES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations
 from pathlib import Path
 
@@ -132,6 +133,15 @@ def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_p
         "found.toml ce, light tv": (0.0, light.tv, 0.0),
     }
     assert {settings.lr_oc for settings in tried.values()} == {0.02}, "all else is cross-entropy's"
+
+
+def test_gcnii_starts_from_what_its_authors_published():
+    space = search_space("gcnii", "enc")
+    known = known_parameters(space, "cora", "public", "gcnii", "enc", [])
+    authors = Settings.preset("authors", graph="cora", split="public", backbone="gcnii", objective="ce")
+    study = Study("toy", "digest", "public", "gcnii", "enc", "seeds", 2, dataclasses.replace(authors, select="accuracy"), space)
+    assert study.settings(known["authors ce"]) == dataclasses.replace(authors, select="accuracy"), "nothing was moved into the ranges"
+    assert {"authors ce, light enc", "authors ce, light tv"} <= set(known)
 
 
 def test_only_a_term_that_is_not_named_may_be_off():
