@@ -10,6 +10,7 @@ each, accuracy on the nodes without a label at the last epoch. Written to result
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
@@ -42,7 +43,7 @@ def draw(seed: int, labels: int, features: str) -> Data:
     return Data(x=x, edge_index=edges, y=y, train_mask=mask, test_mask=~mask)
 
 
-def accuracy(data: Data, kind: type, weights: dict[str, float], seed: int) -> float:
+def accuracy(data: Data, kind: type, weights: dict[str, Any], seed: int) -> float:
     torch.manual_seed(seed)
     model = kind(data.num_features, 16, 2, 3, dropout=0.5)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)

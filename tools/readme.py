@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -269,7 +270,7 @@ def paper_table(experiment: str, preset: str = "paper") -> str:
         cells = [cell for cell in found["cells"] if cell["panel"] == panel]
         columns = list(dict.fromkeys(cell["column"] for cell in cells))
         lines = [f"| {panel} | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
-        for row in dict.fromkeys(cell["row"] for cell in cells):
+        for row in dict.fromkeys(cell["row"] for cell in cells if preset != "authors" or cell["summary"]):  # who published settings
             by_column = {cell["column"]: paper_cell(cell) for cell in cells if cell["row"] == row}
             lines.append(f"| {row} | " + " | ".join(by_column.get(column, "") for column in columns) + " |")
         blocks.append("\n".join(lines))
@@ -307,6 +308,22 @@ def tuned_counts() -> str:
         counts = [len(cells), len(cells) - len(gains), sum(g["mean"] > 0 for g in gains), sum(g["mean"] < 0 for g in gains)]
         counts += [sum(g["low"] > 0 for g in gains), sum(mean > 0 for mean in sure), sum(mean < 0 for mean in sure)]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
+    return "\n".join(lines)
+
+
+def choices_table() -> str:
+    """The tuned choices of different studies for one cell of the public split, all on the same ten seeds."""
+    found: dict[tuple[str, str], dict[str, dict[str, list[float]]]] = {}
+    with (ROOT / "results/runs-tuned.csv").open() as file:
+        for r in csv.DictReader(file):
+            if r["split"] == "public" and r["preset"] == "tuned":
+                settings = json.dumps({name: value for name, value in r.items() if name.startswith("settings.")})
+                by_choice = found.setdefault((r["dataset"], r["backbone"]), {}).setdefault(r["objective"], {})
+                by_choice.setdefault(settings, []).append(100 * float(r["test_accuracy"]))
+    lines = ["| graph | network | cross-entropy's choices | ENC's choices |", "|---|---|---|---|"]
+    for (graph, backbone), objectives in sorted(found.items(), key=lambda item: (GRAPHS.index(item[0][0]), BACKBONES.index(item[0][1]))):
+        means = [sorted(statistics.mean(v) for v in objectives.get(o, {}).values() if len(v) == 10) for o in ("ce", "enc")]
+        lines.append(f"| {graph} | {NAMES[backbone]} | " + " | ".join(", ".join(f"{mean:.1f}" for mean in some) for some in means) + " |")
     return "\n".join(lines)
 
 
@@ -513,6 +530,8 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "safe": safe_table,
         "prior": prior_table,
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
+        "choices": choices_table,
+        "authors": partial(paper_table, "semi-supervised", "authors"),
         "tuned-homophilic": partial(paper_table, "homophilic", "tuned"),
         "tuned-heterophilic": partial(paper_table, "heterophilic", "tuned"),
         "tuned-counts": tuned_counts,
