@@ -364,6 +364,17 @@ def calibration_table() -> str:
     return "\n".join(lines)
 
 
+def held_out_table() -> str:
+    rows = result("held-out")["rows"]
+    ways = list(rows[0]["test_accuracy"])
+    lines = ["| | " + " | ".join(ways) + " | gain of all labels, paired 95% interval |", "|---|" + "---|" * (len(ways) + 1)]
+    for r in rows:
+        shown = [f"{100 * statistics.mean(values):.1f}" for values in r["test_accuracy"].values()]
+        gain = " ".join([f"{100 * r['gain']['mean']:+.1f}", f"({100 * r['gain']['low']:+.1f} to {100 * r['gain']['high']:+.1f})"])
+        lines.append(f"| {r['case']} | {' | '.join(shown)} | {gain} |")
+    return "\n".join(lines)
+
+
 def weights_table() -> str:
     ways = list(result("three-lines")["rows"][0]["test_accuracy"])
     lines = ["| | " + " | ".join(ways) + " |", "|---|" + "---|" * len(ways)]
@@ -537,6 +548,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "tuned-counts": tuned_counts,
         "standard-error": standard_error_table,
         "weights": weights_table,
+        "held-out": held_out_table,
     },
     "docs/own-graphs.md": {"reading": reading_table, "own": own_table, "calibration": calibration_table},
     "docs/speed.md": {
