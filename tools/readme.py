@@ -543,6 +543,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
         "choices": choices_table,
         "authors": partial(paper_table, "semi-supervised", "authors"),
+        "authors-heterophilic": partial(paper_table, "heterophilic", "authors"),
         "tuned-homophilic": partial(paper_table, "homophilic", "tuned"),
         "tuned-heterophilic": partial(paper_table, "heterophilic", "tuned"),
         "tuned-counts": tuned_counts,
