@@ -1,11 +1,15 @@
 """The README is true: its Python runs, its commands exist, its tables come from results/."""
 
+import csv
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from everynode import __version__
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,3 +52,25 @@ def test_links_lead_somewhere() -> None:
 def test_tables_come_from_results() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "tools/readme.py"), "--check"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("tables", "runs"), [("paper", "paper"), ("tuned", "tuned"), ("authors", "tuned")])
+def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: str) -> None:
+    found = json.loads((ROOT / f"results/tables-{tables}.json").read_text())
+    cited = {key for table in found for cell in table["cells"] for key in cell["runs"]}
+    with (ROOT / f"results/runs-{runs}.csv").open(newline="") as file:
+        there = {row["key"] for row in csv.DictReader(file)}
+    shortened = {key[: len(next(iter(cited)))] for key in there}
+    assert cited
+    assert cited - shortened == set()
+
+
+def test_the_version_is_that_of_the_citation() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_every_benchmark_is_listed() -> None:
+    listed = (ROOT / "benchmarks/README.md").read_text()
+    assert [
+        script.name for script in (ROOT / "benchmarks").glob("*.py") if script.name != "common.py" and f"`{script.name}`" not in listed
+    ] == []

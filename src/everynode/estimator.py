@@ -44,8 +44,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
     cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
     (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
-    ``default``, ``paper``, ``tuned`` (both know some graphs only), or a file of ``everynode tune``; for it and the parameters that are
-    None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    ``default``, ``paper``, ``tuned``, ``authors`` (which know some graphs only), or a file of ``everynode tune``; for it and the parameters
+    that are None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out. ``n_estimators``: how many networks are trained, with seeds one
     after the other, and their probabilities averaged; five gained half a point to a point and a half on Cora and Citeseer
     (docs/accuracy.md), at five times the price.

@@ -18,7 +18,7 @@ TERMS = ("mi", "tv", "cvg", "preg")
 PRESETS = ("default", "paper", "tuned", "authors")
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
-#: Where a tuned preset has settings: split, graph, backbone, objective.
+#: Where a preset such as tuned has settings: split, graph, backbone, objective.
 Place = tuple[str, str, str, str]
 
 
@@ -228,7 +228,7 @@ def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> 
 
 
 def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
-    """What was found for a graph, a split, a backbone and an objective, without the study's record."""
+    """What a preset has for a graph, a split, a backbone and an objective, without the study's record."""
     rows = tuned_rows(name)
     row = rows.get((split, graph, backbone, objective))
     if row is None and split == "random":  # as close as it gets: there are too many random splits to tune for each
@@ -237,7 +237,9 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
         here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
         known = f"for that graph and split it has {', '.join(here)}" if here else f"it knows {_graphs(rows)}"
         what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
-        raise NoSettings(f"The preset {name} has no settings for {what}; {known}. Use --preset default, or `everynode tune`.")
+        raise NoSettings(
+            f"The preset {name} has no settings for {what}; {known}. Choose from these, --preset default, or `everynode tune`."
+        )
     found = {key: value for key, value in row.items() if key != "study"}
     defaults = dataclasses.asdict(Settings())
     for key, value in found.items():
@@ -249,7 +251,7 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
 
 
 def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
-    """Everything in a preset of ``everynode tune``: the packaged one, ``tuned``, or a file."""
+    """Everything in a preset that goes by objective: ``tuned``, ``authors``, or a file of ``everynode tune``."""
     table = read_preset(name) if name in PRESETS else read_file(name)
     try:
         return {

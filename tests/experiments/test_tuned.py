@@ -140,7 +140,10 @@ def test_what_a_preset_does_not_have_is_refused_with_what_it_has(tmp_path):
     with pytest.raises(NoSettings) as refused:
         Settings.preset(str(file), graph="cora", split="public", objective="tv")
     why = f"The preset {file} has no settings for gcn with objective tv on graph 'cora' with split 'public'; "
-    assert str(refused.value) == why + "for that graph and split it has gcn ce, gcn mi+tv. Use --preset default, or `everynode tune`."
+    assert (
+        str(refused.value)
+        == why + "for that graph and split it has gcn ce, gcn mi+tv. Choose from these, --preset default, or `everynode tune`."
+    )
     with pytest.raises(NoSettings, match=r"it knows cora \(public, geom-gcn\), texas \(geom-gcn\)\."):
         Settings.preset(str(file), graph="mine", split="public", objective="ce")
     assert Settings.preset(str(file), graph="cora", split="random", objective="ce") == Settings()
@@ -161,6 +164,25 @@ def test_the_packaged_rows_are_settings_of_known_graphs(tmp_path):
         # All settings, so that later defaults change nothing; TOML has no None, which class_weight is here.
         assert set(row) == {f.name for f in dataclasses.fields(Settings)} - {"backbone", "class_weight"} | {"study"}
         assert row["study"]["graph_digest"] == CATALOGUE[graph].digest(split, root)
+
+
+def test_the_settings_of_gcniis_authors_are_cross_entropys_on_known_graphs():
+    rows = tuned_rows("authors")
+    assert {backbone for _, _, backbone, _ in rows} == {"gcnii"}
+    assert {objective for *_, objective in rows} == {"ce"}
+    for split, graph, backbone, objective in rows:
+        settings = Settings.preset("authors", graph=graph, split=split, backbone=backbone, objective=objective)
+        assert settings == settings.for_objective("ce")
+        assert split in CATALOGUE[graph].splits
+        assert (settings.lr_gnn, settings.dropout, settings.select) == (0.01, settings.layer_dropout, "loss")
+    # As in semi.sh and full.sh: a guard against slips of the hand.
+    numbers = ("layers", "channels", "dropout", "gcnii_alpha", "gcnii_lambda")
+    assert [round(sum(row[name] for row in rows.values()), 6) for name in numbers] == [376, 1024, 5.3, 2.8, 8.0]
+    assert sum(row["wd_gnn"] for row in rows.values()) == pytest.approx(sum(WD_GNN))
+
+
+#: Of GCNII's layers, public split first.
+WD_GNN = (0.01, 0.01, 5e-4, 1e-4, 5e-6, 5e-6, 5e-4, 1e-3, 1e-4, 5e-4)
 
 
 def test_the_packaged_rows_had_equal_budgets():

@@ -28,7 +28,7 @@ def report(
     out
         The page.
     preset
-        Whose runs: those with the paper's settings, or with another preset: default, tuned, or a file of `everynode tune`.
+        Whose runs: those with the paper's settings, or with another preset: default, tuned, authors, or a file of `everynode tune`.
     data_dir
         Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """

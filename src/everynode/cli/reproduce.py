@@ -45,7 +45,8 @@ def reproduce(
     folds
         How many of the ten folds, where an experiment goes over folds.
     preset
-        The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), or those of a file of `everynode tune`.
+        The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), GCNII's authors' (authors), or those of a
+        file of `everynode tune`.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_run_minutes
@@ -80,8 +81,10 @@ def reproduce(
                 raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
         unknown = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
-        if unknown and len(unknown) == len(plan) and name != "all":
-            raise UsageError(f"The preset {preset} has settings for no cell of {experiment.id}: `everynode tune` finds some.")
+        if unknown and not any(plan.values()) and name != "all":
+            raise UsageError(
+                f"The preset {preset} has settings for no cell of {experiment.id}: take another, or a file of `everynode tune`."
+            )
         if unknown:
             say(f"{experiment.id}: left out {len(unknown)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
