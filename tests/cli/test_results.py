@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -99,6 +100,22 @@ def test_merge_looks_at_all_stores_before_it_writes(call):
     assert not Path("c.db").exists()
     assert Path("b.db").read_text() == "not a store"
     assert call("results", "merge", "--into", "c.db").returncode == 2
+
+
+def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
+    runs, store = planned(2), Store("a.db")
+    for run in runs:
+        record_ = record(run) | {"settings": dataclasses.asdict(run.settings), "versions": run.versions}
+        store.put(run.specification, record_, {"seconds": 1.5}, {})
+    call("results", "export", "a.csv", "--store", "a.db")
+    Path("b.csv").write_text("something,else\n")
+    done = call("results", "merge", "a.csv", "b.csv", "--into", "c.db")
+    assert (done.returncode, Path("c.db").exists()) == (3, False)
+    assert "b.csv is no export" in done.stderr
+    done = call("results", "merge", "a.csv", "--into", "c.db")
+    assert "a.csv: 12 new runs, 0 known ones." in done.stderr
+    call("results", "export", "c.csv", "--store", "c.db")
+    assert Path("c.csv").read_bytes() == Path("a.csv").read_bytes()
 
 
 def test_tables_come_from_the_runs_that_are_there(call):

@@ -111,25 +111,35 @@ def results_tables(
     return 0
 
 
-def results_merge(*sources: Path, into: Path = STORE, quiet: QuietFlag = False) -> int:
-    """Take the runs of other stores over; those that are known stay as they are.
+def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = None, quiet: QuietFlag = False) -> int:
+    """Take the runs of other stores, or of exports, over; those that are known stay as they are.
+
+    Runs of an export (.csv, .json) have no training curves, those of a .csv no confusion matrices. Each is checked against its key.
 
     Parameters
     ----------
     sources
-        Stores of runs.
+        Stores of runs, or files of `everynode results export`.
     into
         The store that gets them; made if it is not there.
+    data_dir
+        Only for runs on ogbn-arxiv, if its archive was unpacked there by hand.
     """
+    from everynode.data.files import Root
+    from everynode.experiments.exported import Export
     from everynode.experiments.store import Store
 
     if not sources:
         raise UsageError("Name at least one store to merge.")
-    opened = [Store(source, must_exist=True) for source in sources]  # all are looked at before anything is written
+    root = Root.find(data_dir)
+    # All of them are looked at before anything is written.
+    opened = [Export.read(source, root) if source.suffix in (".csv", ".json") else Store(source, must_exist=True) for source in sources]
     target = Store(into)
-    for source in opened:
-        added, known = target.merge(source)
-        say(f"{source.path}: {added} new runs, {known} known ones.", quiet)
+    for path, source in zip(sources, opened, strict=True):
+        added, known = source.merge_into(target) if isinstance(source, Export) else target.merge(source)
+        left_out = source.left_out if isinstance(source, Export) else 0
+        rest = f" {left_out} are not whole and are left out: `everynode reproduce` does them again." if left_out else ""
+        say(f"{path}: {added} new runs, {known} known ones.{rest}", quiet)
     return 0
 
 

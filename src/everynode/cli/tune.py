@@ -100,6 +100,9 @@ def tune(
         say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
     if start_from and journal.study.known != study.known:
         say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
+    if trials < len(journal.study.known):
+        untried = ", ".join(list(journal.study.known)[trials:])
+        say(f"{trials} trials are fewer than the {len(journal.study.known)} settings to start from: not tried are {untried}.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
             bar.advance(_note(journal), to=done)

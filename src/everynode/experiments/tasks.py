@@ -97,7 +97,6 @@ def train(
         "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*terms_of(run), "total")},
         "confusion": confusion(logits["test"], graph.labels[test]) if len(test) else None,
         "interrupted": fitted.interrupted,
-        "settings": dataclasses.asdict(run.settings),
         **({"batches": dataclasses.asdict(run.batches), "processes": run.processes} if run.batches else {}),
         **_provenance(run),
     }
@@ -148,7 +147,7 @@ def _time(run: Run, graph: Graph) -> Result:
 
     with reused_memory(layer_bytes(graph, run.settings)):
         cost = {"training_ms": _median_ms(step), "inference_ms": _median_ms(infer)}
-    return Result({**run.describe(), "settings": dataclasses.asdict(run.settings), **_provenance(run)}, cost)
+    return Result({**run.describe(), **_provenance(run)}, cost)
 
 
 def _median_ms(work: Callable[[], None]) -> float:
@@ -199,7 +198,9 @@ def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
 
 
 def _provenance(run: Run) -> dict[str, Any]:
-    return {"key": run.key, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
+    """With which settings and versions, in every record: from an export a run can be told again, and checked against its key."""
+    made = {"settings": dataclasses.asdict(run.settings), "key": run.key}
+    return {**made, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
 
 
 TASKS: dict[Task, Callable[[Run, Graph], Result]] = {

@@ -62,11 +62,15 @@ _LARGE = ("confusion", "positions", "labels")
 
 
 def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
-    """One line per run, in the order of the keys; what is nested has a dotted name. Confusion matrices and maps are left out."""
+    """One line per run, in the order of the keys; what is nested has a dotted name. Confusion matrices and maps are left out.
+
+    Columns are in the order of their names, and one that is empty throughout is left out: so the same runs give the same bytes
+    wherever they come from.
+    """
     flat = {key: _flatten({name: value for name, value in record.items() if name not in _LARGE}) for key, record in records.items()}
-    names = dict.fromkeys(name for row in flat.values() for name in row)
+    names = {name for row in flat.values() for name, value in row.items() if value is not None} - {"key"}
     out = io.StringIO()
-    writer = csv.DictWriter(out, ["key", *(name for name in names if name != "key")], lineterminator="\n")
+    writer = csv.DictWriter(out, ["key", *sorted(names)], lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(flat[key] for key in sorted(flat))
     return out.getvalue()
