@@ -105,6 +105,14 @@ def test_export_takes_every_study_of_a_folder(call):
     assert done.returncode == 0
     assert "The best settings of 2 studies are in all.toml." in done.stderr
     assert set(tuned_rows("all.toml")) == {("public", "citeseer", backbone, "ce") for backbone in ("gcn", "gcnii")}
+    assert "The 2 trials of 2 studies are in all.csv." in call("tune", "export", "runs", "all.csv").stderr
+    assert len(Path("all.csv").read_text().splitlines()) == 3
+
+
+def test_starts_for_which_there_are_too_few_trials_are_named(call):
+    done = call("tune", "citeseer", "--objective", "ce", "--trials", 1, *SHORT)
+    assert "1 trial cannot try all of the" in done.stderr
+    assert "left out are default light-ce" in done.stderr
 
 
 def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
@@ -120,7 +128,7 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
     Path("none.toml").write_text("")
     none = call("reproduce", "semi-supervised", "--preset", "none.toml", "--dry-run")
     assert none.returncode == 2
-    assert "The preset none.toml has settings for no cell of semi-supervised: `everynode tune` finds some." in none.stderr
+    assert "The preset none.toml has settings for no cell of semi-supervised: take another, or a file of `everynode tune`." in none.stderr
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,18 @@ def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_p
     assert {settings.lr_oc for settings in tried.values()} == {0.02}, "all else is cross-entropy's"
 
 
+def test_enc_starts_from_cross_entropys_settings_with_the_terms_that_were_found_for_enc(tmp_path):
+    file = tmp_path / "found.toml"
+    of_enc = "lr_oc = 0.03\nmi = 0.7\nmi_lambda = 0.1\ntv = 0.0\ntv_gate = 'none'\ncvg = 0.2\n"
+    file.write_text(f"[public.cora.gcn.ce]\nlr_oc = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n[public.cora.gcn.enc]\n{of_enc}")
+    space = search_space("gcn", "enc")
+    crossed = known_parameters(space, "cora", "public", "gcn", "enc", [file])["found.toml ce, terms of enc"]
+    found = make(objective="enc", space=space).settings(crossed)
+    assert found.lr_oc == 0.02
+    assert (found.mi, found.mi_lambda, found.tv, found.tv_gate, found.cvg) == (0.7, 0.1, 0.0, "none", 0.2)
+    assert len(known_parameters(search_space("gcn", "ce"), "cora", "public", "gcn", "ce", [file])) == 2
+
+
 @pytest.mark.parametrize(("split", "graph"), [(split, graph) for split, graph, *_ in tuned_rows("authors")])
 def test_gcnii_starts_from_what_its_authors_published(split, graph):
     space = search_space("gcnii", "enc")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import shutil
 import tomllib
@@ -16,7 +18,7 @@ from everynode.errors import DataError, UsageError
 from everynode.experiments.journal import Journal
 from everynode.experiments.study import FIRST_SEED, Study, search_space
 from everynode.experiments.tune import tune
-from everynode.experiments.tuned import command, merge, rows_of, studies
+from everynode.experiments.tuned import command, merge, rows_of, studies, trials_csv
 from everynode.settings import NoSettings, Settings, tuned_rows
 from everynode.training import fit
 
@@ -53,6 +55,21 @@ def test_the_preset_is_what_the_best_trial_was(folder, tmp_path, graph):
         assert (record["trials"], record["seeds"], record["graph_digest"]) == (3, 2, graph.digest)
         assert record["searched"] == list(search_space("gcn", objective))
     assert Settings.preset(str(tmp_path / "best.toml"), **PLACE, objective="tv+mi").mi > 0, "whichever way it is written"
+
+
+def test_all_trials_are_listed_with_what_they_got_and_which_was_chosen(folder):
+    text = trials_csv(studies(folder))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert text == trials_csv(studies(folder))
+    for journal in studies(folder):
+        listed = [row for row in rows if row["objective"] == journal.study.objective]
+        assert [int(row["trial"]) for row in listed] == [trial.number for trial in journal.ended()]
+        assert [int(row["trial"]) for row in listed if row["chosen"] == "True"] == [journal.best().number]
+        for row, trial in zip(listed, journal.ended(), strict=True):
+            assert json.loads(row["val_accuracies"]) == trial.user_attrs["accuracies"]
+            settings = journal.study.settings(trial.params)
+            assert (float(row["lr_oc"]), float(row["tv"])) == (settings.lr_oc, settings.tv)
+    assert len(rows) == 6
 
 
 def test_an_export_is_the_same_each_time(folder, tmp_path):

@@ -73,6 +73,7 @@ def tune(
     from everynode.experiments.tuned import merge, rows_of
     from everynode.progress import Bar
     from everynode.report.study import figure
+    from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
 
     if trials < 1 or seeds < 1 or (folds is not None and folds < 1):
@@ -102,7 +103,8 @@ def tune(
         say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
     if trials < len(journal.study.known):
         untried = ", ".join(list(journal.study.known)[trials:])
-        say(f"{trials} trials are fewer than the {len(journal.study.known)} settings to start from: not tried are {untried}.", quiet)
+        starts = f"the {len(journal.study.known)} settings to start from"
+        say(f"{count(trials, 'trial')} cannot try all of {starts}: left out are {untried}.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
             bar.advance(_note(journal), to=done)
@@ -132,18 +134,23 @@ def tune(
 
 
 def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
-    """Put the best settings of every study of a folder or a database into a preset, and leave what else the preset has as it is.
+    """Put the best settings of every study of a folder or a database into a preset, and leave what else it has; or list all trials.
 
     Parameters
     ----------
     place
         The --out of `everynode tune`, or its --storage.
     file
-        The preset (.toml), which --preset then takes; it need not be there yet.
+        The preset (.toml), which --preset then takes; it need not be there yet. Or a table (.csv) of every trial, which is made anew.
     """
-    from everynode.experiments.tuned import merge, rows_of, studies
+    from everynode.experiments.tuned import merge, rows_of, studies, trials_csv
     from everynode.training.checkpoint import write_atomically
 
+    if file.suffix == ".csv":
+        found = studies(place)
+        write_atomically(file, trials_csv(found).encode())
+        say(f"The {sum(len(study.ended()) for study in found)} trials of {len(found)} studies are in {file}.", quiet)
+        return 0
     _check_preset(file)
     rows = rows_of(studies(place))
     write_atomically(file, merge(file, rows).encode())

@@ -117,7 +117,8 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     """What is tried first: what the presets in ``files`` would choose; without files, what everynode's own would.
 
     Of tuned presets the settings of all objectives, which have most parameters in common. Terms that help are often not far from where
-    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone.
+    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, and with the terms that the
+    same preset has for ENC.
     """
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
@@ -127,19 +128,24 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
             found[f"default {entrant}"] = within(space, settings)
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
+    of_terms = entrants["ce"].objective_options()
+
+    def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in parameters.items() if key.removeprefix(switch("")) in of_terms}
+
     light: Known = {}
     for name in ("enc", "tv") if objective == "enc" else ():
-        weights = within(space, entrants["light-enc"].for_objective(name))
-        light[name] = {key: value for key, value in weights.items() if key.removeprefix("no_") in entrants["light-enc"].objective_options()}
+        light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
     for preset in map(str, files or ("tuned", "authors")):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and files:
             raise NoSettings(f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from.")
         for other in others:
             found[f"{Path(preset).name} {other}"] = within(space, Settings.preset(preset, objective=other, **place))
-        if "ce" in others:
-            for name, weights in light.items():
-                found[f"{Path(preset).name} ce, light {name}"] = found[f"{Path(preset).name} ce"] | weights
+        if "ce" in others and objective == "enc":
+            crossed = {"terms of enc": terms(found[f"{Path(preset).name} enc"])} if "enc" in others else {}
+            for name, weights in (light | crossed).items():
+                found[f"{Path(preset).name} ce, {name}"] = found[f"{Path(preset).name} ce"] | weights
     return {name: parameters for i, (name, parameters) in enumerate(found.items()) if parameters not in list(found.values())[:i]}
 
 

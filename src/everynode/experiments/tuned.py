@@ -1,8 +1,10 @@
-"""From studies to a preset: the best trial of each as TOML, with the record of the study it comes from."""
+"""From studies to files: the best trial of each as a preset (TOML), with the record of its study; and all trials as a table (CSV)."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import math
 import statistics
@@ -54,6 +56,34 @@ def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
     """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
     before = tuned_rows(str(file)) if file.exists() else {}
     return "\n".join([HEADER, *_lines(before | rows)])
+
+
+def trials_csv(journals: Sequence[Trials]) -> str:
+    """Every trial of every study, one line each: what was tried, where it came from, what it got on validation, and which was chosen.
+
+    How long a trial took is left out, so that the same studies give the same bytes.
+    """
+    rows: list[dict[str, Any]] = []
+    for journal in journals:
+        study, best = journal.study, journal.best()
+        place = {"split": study.split, "dataset": study.dataset, "backbone": study.backbone, "objective": study.objective}
+        for trial in journal.ended():
+            got = {
+                "trial": trial.number,
+                "from": trial.user_attrs.get("from"),
+                "given_up": trial.state == TrialState.PRUNED,
+                "chosen": best is not None and trial.number == best.number,
+                "val_accuracy": statistics.mean(trial.user_attrs["accuracies"]),
+                "val_accuracies": json.dumps(trial.user_attrs["accuracies"]),
+                "val_loss": statistics.mean(trial.user_attrs["losses"]),
+            }
+            values = {name: value for name, value in dataclasses.asdict(study.settings(trial.params)).items() if name != "backbone"}
+            rows.append({**place, study.over: study.count, **got, **values})
+    out = io.StringIO()
+    writer = csv.DictWriter(out, dict.fromkeys(name for row in rows for name in row), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def _row(journal: Trials) -> dict[str, Any]:
