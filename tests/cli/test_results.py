@@ -105,8 +105,9 @@ def test_merge_looks_at_all_stores_before_it_writes(call):
 def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
     runs, store = planned(2), Store("a.db")
     for run in runs:
-        record_ = record(run) | {"settings": dataclasses.asdict(run.settings), "versions": run.versions}
-        store.put(run.specification, record_, {"seconds": 1.5}, {})
+        of_run = {"settings": dataclasses.asdict(run.settings), "versions": run.versions, "python": "3", "system": "x", "version": "1"}
+        got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"test": 2}, "terms": {"ce": 1.0}}
+        store.put(run.specification, record(run) | of_run | got, {"seconds": 1.5}, {})
     call("results", "export", "a.csv", "--store", "a.db")
     Path("b.csv").write_text("something,else\n")
     done = call("results", "merge", "a.csv", "b.csv", "--into", "c.db")
@@ -114,6 +115,7 @@ def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
     assert "b.csv is no export" in done.stderr
     done = call("results", "merge", "a.csv", "--into", "c.db")
     assert "a.csv: 12 new runs, 0 known ones." in done.stderr
+    assert call("results", "merge", "a.csv", "--into", "x.csv").returncode == 2
     call("results", "export", "c.csv", "--store", "c.db")
     assert Path("c.csv").read_bytes() == Path("a.csv").read_bytes()
 

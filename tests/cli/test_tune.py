@@ -105,7 +105,7 @@ def test_export_takes_every_study_of_a_folder(call):
     assert done.returncode == 0
     assert "The best settings of 2 studies are in all.toml." in done.stderr
     assert set(tuned_rows("all.toml")) == {("public", "citeseer", backbone, "ce") for backbone in ("gcn", "gcnii")}
-    assert "The 2 trials of 2 studies are in all.csv." in call("tune", "export", "runs", "all.csv").stderr
+    assert "2 trials of 2 studies are in all.csv." in call("tune", "export", "runs", "all.csv").stderr
     assert len(Path("all.csv").read_text().splitlines()) == 3
 
 
@@ -113,6 +113,8 @@ def test_starts_for_which_there_are_too_few_trials_are_named(call):
     done = call("tune", "citeseer", "--objective", "ce", "--trials", 1, *SHORT)
     assert "1 trial cannot try all of the" in done.stderr
     assert "left out are default light-ce" in done.stderr
+    assert "cannot try all" not in call("tune", "citeseer", "--objective", "ce", "--trials", 9, *SHORT).stderr
+    assert "cannot try all" not in call("tune", "citeseer", "--objective", "ce", "--trials", 3, *SHORT).stderr, "all were tried before"
 
 
 def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
@@ -144,6 +146,7 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
         (["citeseer", "--space", "nowhere.toml"], 2, "There is no search space nowhere.toml."),
         (["citeseer", "--space", "bad.toml"], 3, "bad.toml is not a search space"),
         (["citeseer", "--start-from", "nowhere.toml"], 2, "There is no preset nowhere.toml."),
+        (["citeseer", "--start-from", "a/x.toml", "--start-from", "b/x.toml"], 2, "Two files to start from have the same name"),
         (["citeseer", "--objective", "tvv"], 2, "Unknown objective 'tvv'"),
         (["citeser"], 2, "Unknown graph 'citeser' (did you mean 'citeseer'?)"),
         (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 from pathlib import Path
 
@@ -22,81 +24,175 @@ ROOT = Root(Path("nowhere"), downloads=False)
 WRITERS = {"csv": runs_csv, "json": runs_json}
 
 
-def run(seed: int = 0, objective: str = "enc", *, split: str = "public", **changes: object) -> Run:
+def run(seed: int = 0, objective: str = "enc", *, split: str = "public", dataset: str = "citeseer", **changes: object) -> Run:
     settings = Settings(channels=4, epochs=2, **changes.pop("settings", {})).for_objective(objective)  # type: ignore[arg-type]
-    made = Run("citeseer", find("citeseer").digest(split, ROOT), split, 0, seed, "default", objective, settings)
+    made = Run(dataset, find(dataset).digest(split, ROOT), split, 0, seed, "default", objective, settings)
     return dataclasses.replace(made, **changes)
+
+
+RUNS = [
+    run(), run(1, "ce"), run(settings={"class_weight": "balanced"}), run(directed=True), run(batches=Batches(size=64, fan_out=(3, 2))),
+    run(split="random", per_class=5, split_seed=2), run(objective="ce", settings={"lr_oc": 1e30, "lr_gnn": 1e30}),
+    run(dataset="generated-60x200x8x3", split="stratified"), run(task="describe"), run(task="time"),
+    run(dataset="generated-60x200x8x3", split="stratified", task="tsne"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> Store:
-    """Real runs of every kind: trained, with a later setting, drawn splits, directed, in batches, diverged, timed, described, mapped."""
-    runs = [
-        run(), run(1, "ce"), run(settings={"class_weight": "balanced"}), run(directed=True), run(batches=Batches(size=64)),
-        run(split="random", per_class=5, split_seed=2), run(objective="ce", settings={"lr_oc": 1e30, "lr_gnn": 1e30}),
-        run(task="time"), run(task="describe"), run(task="tsne"),
-    ]  # fmt: skip
+    """Real runs of every kind."""
     store = Store(tmp_path_factory.mktemp("made") / "runs.db")
-    do_runs(runs, Graphs(), store, workers=1)
-    assert any("error" in record for record in store.records().values())
+    do_runs(RUNS, Graphs(), store, workers=1)
+    assert sum("error" in record for record in store.records().values()) == 1
     return store
 
 
-@pytest.mark.parametrize("ending", WRITERS)
-def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(store, tmp_path, ending):
+@pytest.mark.parametrize(("ending", "left_out"), [("csv", 2), ("json", 1)])  # times, and in a table the map
+def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(store, tmp_path, ending, left_out):
     write, file = WRITERS[ending], tmp_path / f"runs.{ending}"
     file.write_text(write(store.records()))
     export, other = Export.read(file, ROOT), Store(tmp_path / "other.db")
-    assert export.left_out == (1 if ending == "csv" else 0)  # the map
-    assert export.merge_into(other) == (10 - export.left_out, 0)
-    assert export.merge_into(other) == (0, 10 - export.left_out)
+    assert export.left_out == left_out
+    assert other.put_all(export.rows) == (len(RUNS) - left_out, 0)
     there = other.keys()
     kept = {key: record for key, record in store.records().items() if key in there}
     assert write(other.records()) == write(kept)
     assert {other.specification(key) for key in kept} == {store.specification(key) for key in kept}
     assert other.curve(next(iter(kept))) == {}
+    assert other.put_all(store.rows()) == (left_out, len(RUNS) - left_out)
+    assert other.curve(RUNS[0].key) == store.curve(RUNS[0].key), "a record of an export gives way to the whole one"
+    assert runs_csv(other.records()) == runs_csv(store.records())
+
+
+def test_records_that_do_not_say_their_graphs_digest_are_checked_too(store, tmp_path):
+    """As everynode 0.8 and before wrote them."""
+    records = json.loads(runs_json(store.records()))
+    for record in records:
+        del record["graph_digest"], record["directed"]
+    file = tmp_path / "runs.json"
+    file.write_text(json.dumps(records))
+    assert {row[:2] for row in Export.read(file, ROOT).rows} == {row[:2] for row in store.rows()} - {
+        (r.key, r.specification) for r in RUNS if r.task == "time"
+    }
+    next(record for record in records if record["task"] == "train")["seed"] = 5
+    file.write_text(json.dumps(records))
+    with pytest.raises(DataError, match="describes another run than its key names"):
+        Export.read(file, ROOT)
 
 
 def test_runs_that_come_back_are_not_done_again(store, tmp_path):
     file = tmp_path / "runs.csv"
-    file.write_text(runs_csv(store.records()))
+    file.write_text(runs_csv(store.records()), encoding="utf-8-sig")  # as a spreadsheet saves it
     other = Store(tmp_path / "other.db")
-    Export.read(file, ROOT).merge_into(other)
+    other.put_all(Export.read(file, ROOT).rows)
     fresh = []
-    do_runs([run(), run(1, "ce")], Graphs(), other, workers=1, on_record=lambda run, record, new: fresh.append(new))
+    do_runs(RUNS[:2], Graphs(), other, workers=1, on_record=lambda run, record, new: fresh.append(new))
     assert fresh == [False, False]
 
 
-@pytest.mark.parametrize("change", [{"seed": 7}, {"settings": {"tv": 0.25}}, {"versions": {"torch": "1.0"}}, {"dataset": "cora"}])
-def test_a_record_that_was_changed_is_refused_with_its_place(store, tmp_path, change):
-    records = json.loads(runs_json(store.records()))
-    for name, value in change.items():
-        records[3][name] = records[3][name] | value if isinstance(value, dict) else value
-    file = tmp_path / "runs.json"
-    file.write_text(json.dumps(records))
-    with pytest.raises(DataError, match=r"runs\.json, record 4: the record is not of the run that its key names"):
-        Export.read(file, ROOT)
+@pytest.fixture
+def change(store, tmp_path):
+    """Reads an export of one trained run after some of its values were changed; None takes a value away."""
+
+    def read(changes: dict[str, object]) -> Export:
+        record = json.loads(runs_json({RUNS[0].key: store.records()[RUNS[0].key]}))[0]
+        for name, value in changes.items():
+            outer, _, last = name.rpartition(".")
+            inner = record[outer] if outer else record
+            inner[last] = value
+            if value is None:
+                del inner[last]
+        file = tmp_path / "runs.json"
+        file.write_text(json.dumps([record]))
+        return Export.read(file, ROOT)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        *(({name: value}, "describes another run than its key names") for name, value in (
+            ("seed", 7), ("settings.tv", 0.25), ("versions.torch", "1.0"), ("dataset", "cora"), ("graph_digest", "0" * 64),
+            ("directed", True), ("objective", "mi"), ("task", "describe"), ("key", "0" * 64),
+        )),
+        ({"settings.layers": "many"}, "settings.layers must be a number. Got 'many'."),
+        ({"settings.colour": 1}, "settings.colour is no setting of this everynode"),
+        ({"settings.backbone": "gnc"}, "settings.backbone must be one of gcn, gat, gcnii"),
+        ({"settings": [1]}, "settings must be a table"),
+        ({"batches": {"fan_out": 3}}, "the batches are none of a run"),
+        ({"fold": "abc"}, "fold must be a whole number >= 0. Got 'abc'."),
+        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"task": "juggle"}, "task must be one of train, time"),
+        ({"objective": "bogus"}, "Unknown objective 'bogus'"),
+        ({"dataset": ["x"]}, "dataset must be text"),
+        ({"graph_digest": None, "dataset": "nowhere"}, "Unknown graph 'nowhere'"),
+        ({"versions": None}, "versions is missing"),
+        ({"python": None}, "python is missing"),
+        ({"test_accuracy": None}, "test_accuracy is missing"),
+        ({"test_accuracy": "hello"}, "test_accuracy must be a number from 0 to 1. Got 'hello'."),
+        ({"test_accuracy": 97.5}, "test_accuracy must be a number from 0 to 1. Got '97.5'."),
+        ({"val_accuracy": float("nan")}, "val_accuracy must be a number from 0 to 1. Got 'nan'."),
+        ({"seconds_per_epoch": "fast"}, "seconds_per_epoch must be a number >= 0"),
+        ({"seconds": float("inf")}, "seconds must be a number >= 0"),
+        ({"nodes": 5}, "nodes must be a table"),
+        ({"terms.ce": "x"}, "terms.ce must be a number"),
+        ({"epochs": None}, "epochs is missing"),
+        ({"confusion": "abc"}, "confusion must be a list of rows of numbers"),
+    ],
+)  # fmt: skip
+def test_what_no_run_can_be_or_get_is_refused_with_its_place(change, changes, why):
+    with pytest.raises(DataError, match=r"runs\.json, record 1: ") as refused:
+        change(changes)
+    assert why in str(refused.value)
+
+
+def test_what_the_key_says_counts_and_not_what_else_stands_in_the_record(change):
+    ((_, _, record, *_),) = change({"layers": "many", "backbone": "nope"}).rows
+    assert (json.loads(record)["layers"], json.loads(record)["backbone"]) == (2, "gcn")
+
+
+HEAD = "key,dataset,task,settings.layers"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
         ("a.csv", "node,label\n1,2\n", "no column 'key'"),
-        ("a.csv", "key,seed\nx\n", "row 2 has more or fewer cells"),
+        ("a.csv", f"{HEAD}\nx\n", "row 2 has more or fewer cells"),
+        ("a.csv", f"{HEAD},seed,seed\n", "two columns 'seed'"),
+        ("a.csv", f"{HEAD},settings\n", "'settings.layers' is none of a run"),
+        ("a.csv", f"{HEAD},{'a.' * 1200}\n", "is none of a run"),
+        ("a.csv", f"{HEAD}\n", "There is no run in"),
+        ("a.csv", f"{HEAD}\nx,cora,train,2\n", "row 2: split is missing"),
+        ("a.csv", f"{HEAD},nodes.x\nx,cora,train,2,{'[' * 100000}\n", "is no export of"),
         ("a.csv", "", "no column 'key'"),
-        ("a.json", "{}", "no list of records"),
-        ("a.json", "[1]", "no list of records"),
+        ("a.csv", "\0\0\0", "no column 'key'"),
+        ("a.json", "{}", "not a list of records"),
+        ("a.json", "[1]", "not a list of records"),
+        ("a.json", "[]", "There is no run in"),
+        ("a.json", "[{}]", "There is no run in"),
         ("a.json", "nonsense", "Expecting value"),
-        (
-            "a.json",
-            '[{"key": "x", "settings": {"colour": 1}, "dataset": "cora", "split": "public"}]',
-            "record 1: this does not describe a run",
-        ),
-        ("a.json", '[{"key": "x", "settings": {}, "dataset": "nowhere", "split": "public"}]', "record 1: this does not describe a run"),
+        ("a.json", "[" * 100000, "is no export of"),
+        ("a.json", '[{"key": "x", "settings": {}, "dataset": "cora"}]', "record 1: split is missing"),
     ],
 )
 def test_other_files_are_refused(tmp_path, name, text, why):
     file = tmp_path / name
     file.write_text(text)
-    with pytest.raises(DataError, match=why):
+    with pytest.raises(DataError) as refused:
         Export.read(file, ROOT)
+    assert why in str(refused.value)
+
+
+def test_a_run_that_stands_there_twice_is_refused(store, tmp_path):
+    file = tmp_path / "runs.csv"
+    lines = runs_csv({RUNS[0].key: store.records()[RUNS[0].key]}).splitlines()
+    file.write_text("\n".join([*lines, lines[1]]))
+    with pytest.raises(DataError, match=r"row 3: run [0-9a-f]{12} stands in the file twice"):
+        Export.read(file, ROOT)
+
+
+def test_lists_in_a_table_are_json(store):
+    rows = list(csv.DictReader(io.StringIO(runs_csv(store.records()))))
+    assert {row["batches.fan_out"] for row in rows} == {"", "[3, 2]"}

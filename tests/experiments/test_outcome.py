@@ -167,10 +167,10 @@ def test_p_values_are_corrected_over_the_whole_experiment():
 # ---------------------------------------------------------------------- verdicts
 
 
-def verdict(paper: float | None, values: list[float], *, task: str = "train", without: str = "", missing: int = 0) -> str:
+def verdict(paper: float | None, values: list[float], *, task: str = "train", without: str = "", missing: int = 0, diverged: int = 0) -> str:
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
-    return CellOutcome(cell, len(values) + missing, keys, tuple(values), 0, summary, None, None, None, without).verdict
+    return CellOutcome(cell, len(values) + missing, keys, tuple(values), diverged, summary, None, None, None, without).verdict
 
 
 #: Two runs whose mean has the 95% interval 80 to 82.
@@ -196,6 +196,7 @@ def test_the_papers_number_is_reproduced_if_it_lies_in_our_interval(paper, expec
 def test_one_run_is_no_verdict():
     assert verdict(80.0, [81.0]) == ""
     assert verdict(80.0, AROUND_81, missing=1) == "", "nor are some of the runs"
+    assert verdict(80.0, AROUND_81, diverged=1) == "", "nor those that did not diverge"
 
 
 def test_rounding_is_no_difference():

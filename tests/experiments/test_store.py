@@ -438,14 +438,24 @@ def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
     for specification in "bcdef":
         theirs.put(specification, {"whose": "theirs"}, COST, CURVE)
     before = rows_of(theirs.path)
-    assert ours.merge(theirs) == (3, 2)
-    assert ours.merge(theirs) == (0, 5)
-    assert ours.merge(ours) == (0, 6)
+    assert ours.put_all(theirs.rows()) == (3, 2)
+    assert ours.put_all(theirs.rows()) == (0, 5)
+    assert ours.put_all(ours.rows()) == (0, 6)
     whose = {specification: ours.get(key_of(specification))["whose"] for specification in "abcdef"}
     assert whose == dict.fromkeys("abc", "ours") | dict.fromkeys("def", "theirs")
     assert ours.curve(key_of("f")) == CURVE
     assert ours.specification(key_of("f")) == "f"
     assert rows_of(theirs.path) == before
+
+
+def test_a_record_without_a_curve_gives_way_to_one_that_has_it_and_no_other_does(tmp_path):
+    ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
+    for store, whose, curves in ((ours, "ours", ({}, CURVE, {}, CURVE)), (theirs, "theirs", (CURVE, {}, {}, CURVE))):
+        for specification, curve in zip("abcd", curves, strict=True):
+            store.put(specification, {"whose": whose}, COST, curve)
+    assert ours.put_all(theirs.rows()) == (0, 4)
+    assert [ours.get(key_of(specification))["whose"] for specification in "abcd"] == ["theirs", "ours", "ours", "ours"]
+    assert ours.curve(key_of("a")) == CURVE
 
 
 def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):
@@ -455,7 +465,7 @@ def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):
     with closing(sqlite3.connect(theirs.path)) as connection, connection:
         connection.execute("UPDATE runs SET specification = ? WHERE key = ?", ('{"seed": "c"}', key_of('{"seed": "b"}')))
     with pytest.raises(DataError, match="does not belong to its specification"):
-        ours.merge(theirs)
+        ours.put_all(theirs.rows())
     assert ours.keys() == set()
 
 

@@ -114,7 +114,8 @@ def results_tables(
 def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = None, quiet: QuietFlag = False) -> int:
     """Take the runs of other stores, or of exports, over; those that are known stay as they are.
 
-    Runs of an export (.csv, .json) have no training curves, those of a .csv no confusion matrices. Each is checked against its key.
+    Of an export (.csv, .json) it is checked that every record is of the run that its key names, not what that run got. Such runs have no
+    training curves, those of a .csv no confusion matrices, and times of run-times are left out, since they are of another machine.
 
     Parameters
     ----------
@@ -126,20 +127,22 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
         Only for runs on ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.exported import Export
+    from everynode.experiments.exported import Export, is_export
     from everynode.experiments.store import Store
+    from everynode.report.text import count
 
     if not sources:
-        raise UsageError("Name at least one store to merge.")
+        raise UsageError("Name at least one store, or export, to merge.")
+    if is_export(into):
+        raise UsageError(f"--into is a store of runs: {into} would be taken for an export. Name a file that ends in .db.")
     root = Root.find(data_dir)
-    # All of them are looked at before anything is written.
-    opened = [Export.read(source, root) if source.suffix in (".csv", ".json") else Store(source, must_exist=True) for source in sources]
+    # All of them are read before anything is written.
+    read = [Export.read(path, root) if is_export(path) else Export(Store(path, must_exist=True).rows(), 0) for path in sources]
     target = Store(into)
-    for path, source in zip(sources, opened, strict=True):
-        added, known = source.merge_into(target) if isinstance(source, Export) else target.merge(source)
-        left_out = source.left_out if isinstance(source, Export) else 0
-        rest = f" {left_out} are not whole and are left out: `everynode reproduce` does them again." if left_out else ""
-        say(f"{path}: {added} new runs, {known} known ones.{rest}", quiet)
+    for path, source in zip(sources, read, strict=True):
+        added, known = target.put_all(source.rows)
+        rest = f" Left out: {count(source.left_out, 'record')} (maps, times, or without settings)." if source.left_out else ""
+        say(f"{path}: {count(added, 'new run')}, {count(known, 'known one')}.{rest}", quiet)
     return 0
 
 

@@ -101,10 +101,10 @@ def tune(
         say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
     if start_from and journal.study.known != study.known:
         say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
-    if trials < len(journal.study.known):
-        untried = ", ".join(list(journal.study.known)[trials:])
+    tried = {trial.user_attrs.get("from") for trial in journal.ended()}
+    if left_out := [known for known in journal.study.known if known not in tried][max(0, trials - done) :]:
         starts = f"the {len(journal.study.known)} settings to start from"
-        say(f"{count(trials, 'trial')} cannot try all of {starts}: left out are {untried}.", quiet)
+        say(f"{count(trials, 'trial')} cannot try all of {starts}: left out are {', '.join(left_out)}.", quiet)
     try:
         with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
             bar.advance(_note(journal), to=done)
@@ -141,15 +141,17 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     place
         The --out of `everynode tune`, or its --storage.
     file
-        The preset (.toml), which --preset then takes; it need not be there yet. Or a table (.csv) of every trial, which is made anew.
+        The preset (.toml), which --preset then takes; it need not be there yet. Or a table (.csv) of all trials, which is made anew.
     """
     from everynode.experiments.tuned import merge, rows_of, studies, trials_csv
+    from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
 
     if file.suffix == ".csv":
         found = studies(place)
         write_atomically(file, trials_csv(found).encode())
-        say(f"The {sum(len(study.ended()) for study in found)} trials of {len(found)} studies are in {file}.", quiet)
+        trials = count(sum(len(study.ended()) for study in found), "trial")
+        say(f"{trials} of {len(found)} studies are in {file}.", quiet)
         return 0
     _check_preset(file)
     rows = rows_of(studies(place))

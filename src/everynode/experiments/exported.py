@@ -1,101 +1,202 @@
-"""Reading back what ``everynode results export`` wrote, so that runs that are kept as a table (in a repository, say) are not done again."""
+"""Reading back what ``everynode results export`` wrote, so that runs that are kept as a table (in a repository, say) are not done again.
+
+A record's key tells which run it is of, and is checked; what the run got cannot be: it is only looked at for whether it could be.
+"""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from everynode.data.entries import find
 from everynode.data.files import Root
-from everynode.errors import DataError, EverynodeError
-from everynode.experiments.run import Run
-from everynode.experiments.store import Store
-from everynode.settings import Batches, Settings
+from everynode.errors import DataError, UsageError
+from everynode.experiments.declare import BACKBONES
+from everynode.experiments.run import Run, Task
+from everynode.experiments.store import Row, row_of
+from everynode.settings import Batches, Settings, parse_objective
+
+T = TypeVar("T", Settings, Batches)
 
 #: What a run took; everything else in a record is what it got.
 COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms")
 #: Columns of a table that are text, whatever they look like; those below ``versions`` are too.
-TEXT = frozenset({"key", "dataset", "split", "preset", "objective", "backbone", "task", "version", "python", "system", "error"})
+TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
+COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")
+SHARES = (*(f"{part}_{metric}" for part in ("val", "test") for metric in ("accuracy", "macro_f1", "ece")), "test_oracle_accuracy")
+#: Without these nobody knows of which run a record is.
+NEEDED = (*TEXT, "fold", "seed", "settings", "versions")
 
 
 @dataclass(frozen=True)
 class Export:
-    """The runs of an exported table (.csv) or list (.json), each with its record."""
+    """The runs of an exported table (.csv) or list (.json), as rows of a store."""
 
-    runs: list[tuple[Run, dict[str, Any]]]
-    #: How many records are not whole: without their run's settings, or maps in a table, which has no room for them.
+    rows: list[Row]
+    #: How many records were left out: maps in a table, which has no room for them; times, which are of another machine; and records of
+    #: graphs that everynode 0.8 and before wrote without their settings.
     left_out: int
 
     @classmethod
     def read(cls, file: Path, root: Root) -> Export:
-        """Read a file. A record whose run has another key than it says is refused: it was changed, or its graph was another."""
-        runs, left_out = [], 0
-        for where, record in _records(file):
-            run = _run(record, root, f"{file}, {where}")
-            if run is None or (run.task in ("tsne", "tsne-input") and "positions" not in record):
-                left_out += 1
-            else:
-                runs.append((run, record))
-        return cls(runs, left_out)
-
-    def merge_into(self, store: Store) -> tuple[int, int]:
-        """Put what is new into a store; how many that were, and how many were there already.
+        """Read a file, all of it before anything is made of it. What is wrong in it is told with its place.
 
         An export has no curves, and a table no confusion matrices, so these runs have none.
         """
-        known = store.keys()
-        fresh = [(run, record) for run, record in self.runs if run.key not in known]
-        for run, record in fresh:
-            got = {name: value for name, value in {**run.describe(), **record}.items() if name not in COST}
-            store.put(run.specification, got, {name: record[name] for name in COST if name in record}, {})
-        return len(fresh), len(self.runs) - len(fresh)
+        rows: dict[str, Row] = {}
+        left_out, digests = 0, dict[tuple[str, str], str]()
+        for where, record in _records(file):
+            try:
+                if "settings" not in record or record.get("task") == "time" or _lost_its_map(record):
+                    left_out += 1
+                    continue
+                run = _run(record, root, digests)
+                if run.key in rows:
+                    raise DataError(f"run {run.key[:12]} stands in the file twice: take the file as it was exported.")
+                _look_at(record)
+                got = {**record, **run.describe()}
+                cost = {name: got.pop(name) for name in COST if name in got}
+                rows[run.key] = row_of(run.specification, got, cost, {})
+            except (DataError, UsageError) as error:
+                raise DataError(f"{file}, {where}: {error}") from error
+            except RecursionError:
+                raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
+        if not rows:
+            raise DataError(f"There is no run in {file} that could be taken over: is it what `everynode results export` wrote?")
+        return cls([*rows.values()], left_out)
+
+
+def is_export(file: Path) -> bool:
+    """Whether a file is to be read as an export: by its name."""
+    return file.suffix.lower() in (".csv", ".json")
+
+
+def _lost_its_map(record: Mapping[str, Any]) -> bool:
+    return str(record.get("task")).startswith("tsne") and "positions" not in record
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every record with its place in the file."""
+    no_export = f"{file} is no export of `everynode results export`"
     try:
-        if file.suffix == ".csv":
-            with file.open(newline="", encoding="utf-8") as lines:
+        if file.suffix.lower() == ".csv":
+            with file.open(newline="", encoding="utf-8-sig") as lines:
                 table = csv.DictReader(lines, strict=True)
-                if "key" not in (table.fieldnames or ()):
-                    raise ValueError("it has no column 'key'")
+                _check_columns(table.fieldnames or (), no_export)
                 for row in table:
                     if None in row or None in row.values():
-                        raise ValueError(f"row {table.line_num} has more or fewer cells than the header")
+                        raise DataError(f"{no_export}: row {table.line_num} has more or fewer cells than the header.")
                     yield f"row {table.line_num}", _unflatten(row)
             return
-        listed = json.loads(file.read_text(encoding="utf-8"))
+        listed = json.loads(file.read_text(encoding="utf-8-sig"))
         if not isinstance(listed, list) or not all(isinstance(record, dict) for record in listed):
-            raise ValueError("it is no list of records")
+            raise DataError(f"{no_export}: it is not a list of records.")
         yield from ((f"record {number}", record) for number, record in enumerate(listed, 1))
-    except (OSError, ValueError, csv.Error) as error:
-        raise DataError(f"{file} is no export of `everynode results export` ({error}): name another file.") from error
+    except FileNotFoundError:
+        raise DataError(f"There is no file {file}.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error, RecursionError) as error:
+        raise DataError(f"{no_export} ({error}): name another file.") from error
 
 
-def _run(record: Mapping[str, Any], root: Root, where: str) -> Run | None:
-    """The run that a record describes; None if the record does not say with which settings."""
-    if not isinstance(record.get("settings"), dict):
-        return None
-    try:
-        batches = Batches(**record["batches"]) if record.get("batches") else None
-        runs = [
-            Run(
-                record["dataset"], find(record["dataset"]).digest(record["split"], root), record["split"], record["fold"], record["seed"],
-                record["preset"], record["objective"], Settings(**record["settings"]), record.get("per_class"), record.get("split_seed"),
-                directed, record["task"], record["versions"], batches, record.get("processes") or 1,
-            )
-            for directed in (False, True)  # which no record says
-        ]  # fmt: skip
-    except (EverynodeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{where}: this does not describe a run ({error}): take the file as it was exported.") from error
-    for run in runs:
-        if run.key == record.get("key"):
+def _check_columns(names: Any, no_export: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{no_export}: it has two columns {name!r}.")
+        if name.count(".") > 1 or ("." in name and name.partition(".")[0] in names):
+            raise DataError(f"{no_export}: its column {name!r} is none of a run.")
+    missing = [name for name in ("key", "dataset", "task", "settings.layers") if name not in names]
+    if missing:
+        raise DataError(f"{no_export}: it has no column {missing[0]!r}.")
+
+
+def _run(record: Mapping[str, Any], root: Root, digests: dict[tuple[str, str], str]) -> Run:
+    """The run that a record describes, which has to have the record's key."""
+    missing = [name for name in NEEDED if record.get(name) is None]
+    if missing:
+        raise DataError(f"{missing[0]} is missing: take the file as it was exported.")
+    for name in (*TEXT, "settings", "versions", "batches"):
+        kind = dict if name in ("settings", "versions", "batches") else str
+        if record.get(name) is not None and not isinstance(record[name], kind):
+            raise _wrong(name, "a table" if kind is dict else "text", record[name])
+    for name in COUNTS:
+        if record.get(name) is not None and (type(record[name]) is not int or record[name] < 0):
+            raise _wrong(name, "a whole number >= 0", record[name])
+    if record["task"] not in get_args(Task):
+        raise _wrong("task", f"one of {', '.join(get_args(Task))}", record["task"])
+    parse_objective(record["objective"])
+    place = record["dataset"], record["split"]
+    if "graph_digest" not in record and place not in digests:  # everynode 0.8 and before did not write it down
+        digests[place] = find(record["dataset"]).digest(record["split"], root)
+    settings = _made(Settings, record["settings"], "settings")
+    batches = _made(Batches, record["batches"], "batches") if record.get("batches") else None
+    if settings.backbone not in BACKBONES:
+        raise _wrong("settings.backbone", f"one of {', '.join(BACKBONES)}", settings.backbone)
+    for directed in (record["directed"],) if "directed" in record else (False, True):
+        run = Run(
+            record["dataset"], record.get("graph_digest") or digests[place], record["split"], record["fold"], record["seed"],
+            record["preset"], record["objective"], settings, record.get("per_class"), record.get("split_seed"), bool(directed),
+            record["task"], record["versions"], batches, record.get("processes") or 1,
+        )  # fmt: skip
+        if run.key == record["key"]:
             return run
-    raise DataError(f"{where}: the record is not of the run that its key names: it was changed, or its graph was another.")
+    raise DataError(
+        "it describes another run than its key names (it was changed, or is of another graph): take the file as it was exported."
+    )
+
+
+def _made(kind: type[T], fields: Mapping[str, Any], where: str) -> T:
+    """Settings or batches of a record's values, each of the kind that the default has."""
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    for name, value in fields.items():
+        if name not in defaults:
+            raise DataError(f"{where}.{name} is no setting of this everynode: take another version, or the file as it was exported.")
+        if isinstance(defaults[name], int | float):
+            _number(f"{where}.{name}", value, math.inf, low=-math.inf)
+    try:
+        return kind(**fields)
+    except TypeError:
+        raise DataError(f"the {where} are none of a run: take the file as it was exported.") from None
+
+
+def _look_at(record: Mapping[str, Any]) -> None:
+    """Refuse what no run can have got, so that no table or page trips over it later."""
+    for name in (*SHARES, "val_nll", "test_nll", *COST):
+        _number(name, record.get(name), 1.0 if name in SHARES else math.inf)
+    for name in ("nodes", "terms", "statistics"):
+        inner = record.get(name)
+        if inner is not None and not isinstance(inner, dict):
+            raise _wrong(name, "a table", inner)
+        for key, value in (inner or {}).items():
+            _number(f"{name}.{key}", value, math.inf, low=-math.inf)
+    if "error" in record:
+        return
+    trained = record["task"] in ("train", "tsne")
+    parts = [part for part in ("val", "test") if trained and record.get("nodes", {}).get(part) != 0]
+    wanted = [*(f"{part}_accuracy" for part in parts), *(("nodes", "epochs", "best_epoch", "terms") if trained else ())]
+    for name in [*wanted, *(("statistics",) if record["task"] == "describe" else ())]:
+        if record.get(name) is None:
+            raise DataError(f"{name} is missing: take the file as it was exported.")
+    for name, matrix in (("confusion", record.get("confusion")), ("positions", record.get("positions"))):
+        rows = matrix if isinstance(matrix, list) else [matrix]
+        if matrix is not None and not all(isinstance(row, list) and all(isinstance(v, int | float) for v in row) for row in rows):
+            raise _wrong(name, "a list of rows of numbers", matrix)
+
+
+def _number(name: str, value: Any, high: float, *, low: float = 0.0) -> None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high or math.isinf(value)
+    ):
+        raise _wrong(name, "a number from 0 to 1" if high == 1 else "a number" if low else "a number >= 0", value)
+
+
+def _wrong(name: str, expected: str, given: object) -> DataError:
+    return DataError(f"{name} must be {expected}. Got {str(given)[:40]!r}.")
 
 
 def _unflatten(row: Mapping[str, str]) -> dict[str, Any]:
@@ -106,21 +207,22 @@ def _unflatten(row: Mapping[str, str]) -> dict[str, Any]:
     """
     record: dict[str, Any] = {}
     for name, text in row.items():
-        if text == "":
-            continue
-        *path, last = name.split(".")
-        inner = record
-        for part in path:
-            inner = inner.setdefault(part, {})
-        inner[last] = text if name in TEXT or path == ["versions"] else _value(text)
+        outer, _, last = name.rpartition(".")
+        if text != "":
+            inner = record.setdefault(outer, {}) if outer else record
+            inner[last] = text if name in TEXT or outer == "versions" else _value(text)
     return record
 
 
 def _value(text: str) -> Any:
+    """A cell's number, truth value or list; else its text."""
     if text in ("True", "False"):
         return text == "True"
     if text.startswith("["):
-        return json.loads(text)
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return text
     for kind in (int, float):
         try:
             return kind(text)

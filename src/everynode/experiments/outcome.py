@@ -46,7 +46,8 @@ class CellOutcome:
         """Beside the paper's number: ``reproduced`` (it lies in our interval), ``better by x``, ``short by x``; for counts, ``same``.
 
         The paper's mean is of the same folds, so the interval is not widened for what other folds would have given. Empty where there is
-        nothing to compare: one run alone, a cell that is not complete, or an objective without a term, whose runs are cross-entropy's.
+        nothing to compare: one run alone, a cell that is not complete or of which a run diverged, or an objective without a term, whose
+        runs are cross-entropy's.
         """
         paper, found = self.cell.published, self.summary
         if paper is None or found is None or self.cell.task == "time" or self.without == "no term":
@@ -55,7 +56,7 @@ class CellOutcome:
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
             digits = 0 if float(paper).is_integer() else 2
             return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+,.{digits}f}"
-        if found.count < 2 or not self.complete:
+        if found.count < 2 or not self.complete or self.diverged:
             return ""
         found = summarise(self.values)
         if found.low > paper + ROUNDING:

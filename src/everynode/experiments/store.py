@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from everynode.experiments.owner import Owner, lives
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
 #: Seconds to wait for another process that is writing.
 TIMEOUT = 60.0
+#: A run as it is kept: the columns of the table ``runs``.
+Row = tuple[str, str, str, str, bytes]
 
 _TABLES = """
 CREATE TABLE runs (
@@ -93,12 +95,25 @@ class Store:
 
     def put(self, specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> None:
         """Keep what a run got; the first record of a run stays."""
-        key = hashlib.sha256(specification.encode()).hexdigest()
-        packed = zlib.compress(_json(curve).encode(), 6)
-        row = (key, specification, _json(record), _json(cost), packed)
+        row = row_of(specification, record, cost, curve)
         with self._connect() as connection:
             connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", row)
-            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
+            connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
+
+    def put_all(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Keep the rows of several runs, all of them or none; how many were new, and how many were here already (these stay).
+
+        But a record without a curve, which came from an export, gives way to one that has it.
+        """
+        with self._connect() as connection:
+            before = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+            connection.executemany(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record, cost = excluded.cost, "
+                f"curve = excluded.curve WHERE runs.curve = x'{NO_CURVE.hex()}' AND excluded.curve != x'{NO_CURVE.hex()}'",
+                rows,
+            )
+            added = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - before
+        return added, len(rows) - added
 
     def forget(self, key: str) -> None:
         """Drop a record, so that its run is done again."""
@@ -134,18 +149,14 @@ class Store:
             row = connection.execute("SELECT specification FROM runs WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def merge(self, other: Store) -> tuple[int, int]:
-        """Take over the runs of another store; how many were new, and how many were here already (this store's stay)."""
-        with other._connect() as source:
-            rows = source.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
+    def rows(self) -> list[Row]:
+        """All runs as they are kept, for another store's :meth:`put_all`."""
+        with self._connect() as connection:
+            rows: list[Row] = connection.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
         for key, specification, *_ in rows:
             if hashlib.sha256(specification.encode()).hexdigest() != key:
-                raise DataError(f"Run {key[:12]} in {other.path} does not belong to its specification: the file was changed by hand.")
-        with self._connect() as connection:
-            before = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
-            connection.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", rows)
-            added = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - before
-        return added, len(rows) - added
+                raise DataError(f"Run {key[:12]} in {self.path} does not belong to its specification: the file was changed by hand.")
+        return rows
 
     # ------------------------------------------------------------------ claims
 
@@ -171,6 +182,12 @@ class Store:
             self._owner = None
 
 
+def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:
+    """A run as the store keeps it."""
+    packed = zlib.compress(_json(curve).encode(), 6)
+    return hashlib.sha256(specification.encode()).hexdigest(), specification, _json(record), _json(cost), packed
+
+
 def _keep_a_log(connection: sqlite3.Connection) -> None:
     """Switch to write-ahead logging: for this SQLite does not wait for another process that is making the store, but refuses at once."""
     end = time.monotonic() + TIMEOUT
@@ -186,3 +203,7 @@ def _keep_a_log(connection: sqlite3.Connection) -> None:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+#: The curve of a run that has none.
+NO_CURVE = zlib.compress(_json({}).encode(), 6)

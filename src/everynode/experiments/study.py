@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from everynode import __version__
-from everynode.errors import DataError
+from everynode.errors import DataError, UsageError
 from everynode.experiments.run import versions
 from everynode.settings import TERMS, NoSettings, Settings, named_terms, parse_objective, read_file, read_preset, tuned_rows
 
@@ -136,6 +136,8 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     light: Known = {}
     for name in ("enc", "tv") if objective == "enc" else ():
         light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
+    if len({file.name for file in files}) < len(files):
+        raise UsageError("Two files to start from have the same name, by which a study tells them apart: rename one.")
     for preset in map(str, files or ("tuned", "authors")):
         others = [other for s, g, b, other in tuned_rows(preset) if (s, g, b) == (split, dataset, backbone)]
         if not others and files:

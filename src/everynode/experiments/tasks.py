@@ -198,8 +198,8 @@ def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
 
 
 def _provenance(run: Run) -> dict[str, Any]:
-    """With which settings and versions, in every record: from an export a run can be told again, and checked against its key."""
-    made = {"settings": dataclasses.asdict(run.settings), "key": run.key}
+    """With which graph, settings and versions, in every record: from an export a run can be told again, and checked against its key."""
+    made = {"graph_digest": run.graph_digest, "directed": run.directed, "settings": dataclasses.asdict(run.settings), "key": run.key}
     return {**made, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
 
 

@@ -59,14 +59,14 @@ def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:
-    """Every trial of every study, one line each: what was tried, where it came from, what it got on validation, and which was chosen.
+    """The trials of these studies, one line each: what was tried, where it came from, what it got on validation, and which was chosen.
 
     How long a trial took is left out, so that the same studies give the same bytes.
     """
     rows: list[dict[str, Any]] = []
     for journal in journals:
         study, best = journal.study, journal.best()
-        place = {"split": study.split, "dataset": study.dataset, "backbone": study.backbone, "objective": study.objective}
+        place = {"study": study.name, "split": study.split, "dataset": study.dataset, "objective": study.objective}
         for trial in journal.ended():
             got = {
                 "trial": trial.number,
@@ -77,8 +77,7 @@ def trials_csv(journals: Sequence[Trials]) -> str:
                 "val_accuracies": json.dumps(trial.user_attrs["accuracies"]),
                 "val_loss": statistics.mean(trial.user_attrs["losses"]),
             }
-            values = {name: value for name, value in dataclasses.asdict(study.settings(trial.params)).items() if name != "backbone"}
-            rows.append({**place, study.over: study.count, **got, **values})
+            rows.append({**place, **got, **dataclasses.asdict(study.settings(trial.params))})
     out = io.StringIO()
     writer = csv.DictWriter(out, dict.fromkeys(name for row in rows for name in row), lineterminator="\n")
     writer.writeheader()

@@ -70,9 +70,9 @@ def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
     flat = {key: _flatten({name: value for name, value in record.items() if name not in _LARGE}) for key, record in records.items()}
     names = {name for row in flat.values() for name, value in row.items() if value is not None} - {"key"}
     out = io.StringIO()
-    writer = csv.DictWriter(out, ["key", *sorted(names)], lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(out, ["key", *sorted(names)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat[key] for key in sorted(flat))
+    writer.writerows({name: value for name, value in flat[key].items() if value is not None} for key in sorted(flat))
     return out.getvalue()
 
 
@@ -88,5 +88,5 @@ def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{prefix}{name}.")
         else:
-            flat[f"{prefix}{name}"] = value
+            flat[f"{prefix}{name}"] = json.dumps(value) if isinstance(value, list) else value
     return flat
