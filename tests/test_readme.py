@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from everynode import __version__
+from everynode.experiments.declare import experiments
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -63,6 +64,18 @@ def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: 
     shortened = {key[: len(next(iter(cited)))] for key in there}
     assert cited
     assert cited - shortened == set()
+
+
+@pytest.mark.parametrize("preset", ["paper", "tuned", "authors"])
+def test_the_tables_have_the_cells_of_the_experiments(preset: str) -> None:
+    names = ("panel", "row", "column", "dataset", "split", "backbone", "objective", "metric", "published")
+    found = json.loads((ROOT / f"results/tables-{preset}.json").read_text())
+    there = {table["id"]: [tuple(cell[name] for name in names) for cell in table["cells"]] for table in found}
+    declared = {
+        experiment.id: [tuple(getattr(cell, name) for name in names) for cell in experiment.cells()]
+        for experiment in experiments().values()
+    }
+    assert there == declared, f"make it anew: everynode results tables results/tables-{preset}.json --preset {preset}"
 
 
 def test_the_version_is_that_of_the_citation() -> None:

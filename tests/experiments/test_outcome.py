@@ -167,7 +167,9 @@ def test_p_values_are_corrected_over_the_whole_experiment():
 # ---------------------------------------------------------------------- verdicts
 
 
-def verdict(paper: float | None, values: list[float], *, task: str = "train", without: str = "", missing: int = 0, diverged: int = 0) -> str:
+def verdict(
+    paper: float | None, values: list[float], *, task: str = "train", without: str = "", missing: int = 0, diverged: int = 0
+) -> str:
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
     return CellOutcome(cell, len(values) + missing, keys, tuple(values), diverged, summary, None, None, None, without).verdict
