@@ -20,6 +20,7 @@ import everynode as en
 from everynode import Graph, NodeClassifier, Split
 from everynode.calibration import temperature
 from everynode.errors import DataError, UsageError
+from everynode.training import fit
 
 QUICK = {"epochs": 15, "channels": 8, "verbose": False}
 
@@ -249,7 +250,9 @@ def test_held_out_nodes_are_a_stratified_part_of_the_training_nodes(graph):
     none = torch.zeros(0, dtype=torch.int64)
     own = graph.splits[0]
     bare = graph.with_splits([Split(torch.cat([own.train, own.val]).sort().values, none, own.test)])
-    (split,) = NodeClassifier(validation_fraction=0.25, **QUICK)._with_validation(bare, 0).splits
+    made, folds = NodeClassifier(validation_fraction=0.25, cv=1, **QUICK)._with_validation(bare, 0)
+    (split,) = made.splits
+    assert list(folds) == [0]
     assert sorted([*split.train.tolist(), *split.val.tolist()]) == bare.splits[0].train.tolist()
     assert torch.equal(split.test, own.test)
     assert not set(split.val.tolist()) & set(split.train.tolist())
@@ -267,6 +270,65 @@ def test_test_nodes_stay_out_of_training_when_validation_is_held_out(graph):
     a, b = (NodeClassifier(**QUICK).fit(g) for g in (bare, turned))
     assert (a.predict_proba(graph) == b.predict_proba(graph)).all()
     assert a.score(bare, "test") != b.score(turned, "test")
+
+
+@pytest.mark.parametrize("cv", ["auto", 2, 5])
+def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label_by_one_that_did_not_learn_it(graph, cv):
+    bare, seen = graph.with_splits([]), set(range(90))
+    model = NodeClassifier(**QUICK, objective="tv", cv=cv, random_state=4).fit(bare)
+    count = 3 if cv == "auto" else cv
+    assert len(model.networks_) == count
+    assert sorted(model.held_out_.nodes.tolist()) == list(range(90)), "every label judges once"
+    folded, folds = model._with_validation(bare, 0)
+    alone, told = [], {}
+    for number, fold in enumerate(folds):
+        split = folded.splits[fold]
+        assert set(split.train.tolist()) | set(split.val.tolist()) == seen
+        assert not set(split.train.tolist()) & set(split.val.tolist())
+        network = fit(folded, model.fitted_.settings, fold=fold, seed=4 + number).network
+        with torch.no_grad():
+            alone.append(torch.softmax(network(graph).double(), dim=1))
+        told |= {node: alone[-1][node] for node in split.val.tolist()}
+    assert np.allclose(model.predict_proba(graph), torch.stack(alone).mean(0).numpy(), atol=1e-6)
+    found = model.held_out_.log_probabilities.exp()
+    assert all(torch.allclose(row, told[node], atol=1e-6) for node, row in zip(model.held_out_.nodes.tolist(), found, strict=True))
+
+
+def test_an_ensemble_of_folds_has_so_many_networks_of_each_and_is_saved(graph, tmp_path):
+    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2, calibrate=True).fit(graph.with_splits([]))
+    assert [fitted.fold for fitted in (model.fitted_, *model._more)] == [0, 1, 0, 1]
+    assert len({fitted.seed for fitted in (model.fitted_, *model._more)}) == 4
+    truth = graph.labels[model.held_out_.nodes]
+    assert model.temperature_ == temperature(model.held_out_.log_probabilities, truth) != 1.0
+    model.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model")
+    assert (again.predict_proba(graph) == model.predict_proba(graph)).all()
+    assert again.cv == 2
+
+
+def test_where_there_are_validation_nodes_or_many_labels_nothing_is_folded(graph):
+    assert len(NodeClassifier(**QUICK, objective="ce", cv=3).fit(graph).networks_) == 1
+    X, y, edges = arrays(180)
+    assert len(NodeClassifier(**QUICK, objective="ce").fit(X, y, edge_index=edges).networks_) == 1
+    few = np.where(np.arange(180) < 99, y, -1)
+    assert len(NodeClassifier(**QUICK, objective="ce").fit(X, few, edge_index=edges).networks_) == 3
+
+
+def test_interrupted_cross_validation_goes_on_to_the_same_end(graph, tmp_path):
+    bare = graph.with_splits([])
+    whole = NodeClassifier(**QUICK, cv=2).fit(bare)
+    NodeClassifier(**QUICK | {"epochs": 15}, cv=2).fit(bare, checkpoint=tmp_path)
+    for state in list(tmp_path.iterdir())[::2]:
+        state.unlink()  # as if killed before these were begun
+    again = NodeClassifier(**QUICK, cv=2).fit(bare, checkpoint=tmp_path)
+    assert (again.predict_proba(graph) == whole.predict_proba(graph)).all()
+    assert again.standings_ == whole.standings_
+
+
+@pytest.mark.parametrize("cv", [0, 1.5, "three", None])
+def test_a_wrong_number_of_folds_is_refused(graph, cv):
+    with pytest.raises(UsageError, match="'cv' of NodeClassifier must be 'auto' or a whole number >= 1"):
+        NodeClassifier(**QUICK, cv=cv).fit(graph)
 
 
 def test_a_graph_without_splits_is_held_out_of_its_labelled_nodes(graph):
@@ -482,7 +544,7 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
     def interrupted(*args, **options):
         fitted, standings = plain(*args, **options)
-        return dataclasses.replace(fitted, interrupted=True), standings
+        return [dataclasses.replace(one, interrupted=True) for one in fitted], standings
 
     monkeypatch.setattr(estimator, "race", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
@@ -491,7 +553,7 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
 def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
     X, y, edges = arrays()
-    model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges)
+    model = NodeClassifier(**QUICK, cv=1).fit(X, y, edge_index=edges)
     model.save(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     model.verbose = object()

@@ -6,8 +6,9 @@ import dataclasses
 import math
 import numbers
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 from everynode.backbones import Network
 from everynode.backbones.portable import Portable
 from everynode.calibration import temperature
-from everynode.data import hold_out
+from everynode.data.splits import cross_validation, folds_for, hold_out
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
@@ -28,6 +29,13 @@ from everynode.settings import Settings
 from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
+
+
+class HeldOut(NamedTuple):
+    """Validation nodes, and what networks that had not learned from them say: the logarithm of each class's probability, uncalibrated."""
+
+    nodes: Tensor
+    log_probabilities: Tensor
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,16 +46,18 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         NodeClassifier().fit(graph).predict(graph)
         NodeClassifier().fit(X, y, edge_index=edges).predict(X, edge_index=edges)
 
-    In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, a stratified
-    ``validation_fraction`` of the labelled nodes is held out to choose the epoch.
+    In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, some labelled ones are held out to
+    choose the epoch by. ``cv=1``: a stratified ``validation_fraction`` of them, once. ``cv=3``: a third, three times, so that every label
+    teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged. ``auto``: 3
+    with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
     cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
     (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
     ``default``, ``paper``, ``tuned``, ``authors`` (which know some graphs only), or a file of ``everynode tune``; for it and the parameters
     that are None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
-    ``random_state``: the seed of weights, dropout, halves and hold-out. ``n_estimators``: how many networks are trained, with seeds one
-    after the other, and their probabilities averaged; five gained half a point to a point and a half on Cora and Citeseer
+    ``random_state``: the seed of weights, dropout, halves and hold-out. ``n_estimators``: how many networks are trained (of each fold),
+    with seeds one after the other, and their probabilities averaged; five gained half a point to a point and a half on Cora and Citeseer
     (docs/accuracy.md), at five times the price.
 
     ``select``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
@@ -56,8 +66,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class is predicted does not change.
 
     After ``fit``: ``classes_``, ``n_features_in_``, ``network_`` (``networks_``: all of them), ``history_`` (per epoch), ``best_epoch_``,
-    ``n_iter_``, ``objective_`` (the one that won), ``standings_`` (how each came off), ``temperature_`` (1 without ``calibrate``) and
-    ``recipe_`` (how columns became features, if the graph was read from files).
+    ``n_iter_``, ``objective_`` (the one that won), ``standings_`` (how each came off), ``held_out_`` (what networks that had not learned
+    from them say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and ``recipe_`` (how columns became features, if the
+    graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -98,6 +109,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         select: str | None = None,
         calibrate: bool = False,
         validation_fraction: float = 0.2,
+        cv: int | Literal["auto"] = "auto",
         n_estimators: int = 1,
         random_state: int = 0,
         verbose: bool | None = None,
@@ -131,13 +143,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.select = select
         self.calibrate = calibrate
         self.validation_fraction = validation_fraction
+        self.cv = cv
         self.n_estimators = n_estimators
         self.random_state = random_state
         self.verbose = verbose
 
     def _entrants(self, graph: Graph) -> dict[str, Settings]:
         """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
-        own = ("objective", "preset", "calibrate", "validation_fraction", "n_estimators", "random_state", "verbose")
+        own = ("objective", "preset", "calibrate", "validation_fraction", "cv", "n_estimators", "random_state", "verbose")
         choice = {name: value for name, value in self.get_params().items() if name not in own}
         # The paper's settings go by the split's name, of which a graph knows only how many folds it has.
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
@@ -164,74 +177,80 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
                 raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
-            graph = self._with_validation(X, fold)
+            graph, folds = self._with_validation(X, fold)
             self.n_features_in_ = graph.num_features
             self._fold = fold
         else:
             if y is None:
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
-            graph = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
+            graph, folds = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
             self._fold = 0
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         entrants = self._entrants(graph)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
-            fold = self._fold if len(graph.splits) > 1 else 0
             self.fitted_: Fitted
-            self.fitted_, self.standings_ = race(
+            (self.fitted_, *self._more), self.standings_ = race(
                 graph,
                 entrants,
-                fold=fold,
+                folds=folds,
                 seed=self._seed(),
                 report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
                 checkpoint=None if checkpoint is None else Path(checkpoint),
             )
-            self._more = self._train_more(graph, fold, checkpoint, bar)
+            self.fitted_ = dataclasses.replace(self.fitted_, seconds=self.fitted_.seconds + sum(other.seconds for other in self._more))
+            self._train_more(graph, folds, checkpoint, bar)
         if self.fitted_.interrupted:
-            done = f"in network {len(self._more) + 1} of {self.n_estimators}" if self._more else f"after {self.fitted_.epochs} epochs"
+            networks = self.n_estimators * len(folds)
+            done = f"in network {len(self._more) + 1} of {networks}" if self._more else f"after {self.fitted_.epochs} epochs"
             warnings.warn(f"Training was interrupted {done}: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
         self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
-        self.temperature_ = self._temperature(graph, fold) if self.calibrate else 1.0
+        self.held_out_ = self._hold_up(graph)
+        self.temperature_ = temperature(self.held_out_.log_probabilities, graph.labels[self.held_out_.nodes]) if self.calibrate else 1.0
         return self
 
-    def _train_more(self, graph: Graph, fold: int, checkpoint: Path | str | None, bar: Bar) -> list[Fitted]:
-        """The other networks of an ensemble, with what won the race."""
-        more: list[Fitted] = []
-        while len(more) + 1 < self.n_estimators and not self.fitted_.interrupted:
-            number = len(more) + 2
+    def _train_more(self, graph: Graph, folds: Sequence[int], checkpoint: Path | str | None, bar: Bar) -> None:
+        """The other networks of an ensemble, with what won the race: one of every fold, then the next one."""
+        whole = self.n_estimators * len(folds)
+        while len(self._more) + 1 < whole and not self.fitted_.interrupted:
+            number = len(self._more) + 2
+            fold = folds[(number - 1) % len(folds)]
             state = None if checkpoint is None else Path(checkpoint) / f"network-{number}.safetensors"
 
             def report(epoch: int, row: dict[str, float], number: int = number) -> None:
-                bar.advance(f"network {number} of {self.n_estimators} {describe(row)}", to=epoch + 1)
+                bar.advance(f"network {number} of {whole} {describe(row)}", to=epoch + 1)
 
             try:
                 made = fit(graph, self.fitted_.settings, fold=fold, seed=self.fitted_.seed + number - 1, report=report, checkpoint=state)
             except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
                 self.fitted_ = dataclasses.replace(self.fitted_, interrupted=True)
             else:
-                more.append(made)
+                self._more.append(made)
                 seconds = self.fitted_.seconds + made.seconds
                 self.fitted_ = dataclasses.replace(self.fitted_, seconds=seconds, interrupted=made.interrupted)
-        return more
 
-    def _temperature(self, graph: Graph, fold: int) -> float:
-        val = graph.nodes("val", fold)
-        return temperature(self.log_probabilities(graph, val), graph.labels[val])
+    def _hold_up(self, graph: Graph) -> HeldOut:
+        """Every fold's validation nodes, and what the networks of that fold say of them."""
+        by_fold: dict[int, list[Network]] = {}
+        for fitted in (self.fitted_, *self._more):
+            by_fold.setdefault(fitted.fold, []).append(fitted.network)
+        nodes = [graph.nodes("val", fold) for fold in by_fold]
+        said = [_mean_log_probabilities(networks, graph, val) for networks, val in zip(by_fold.values(), nodes, strict=True)]
+        return HeldOut(torch.cat(nodes), torch.cat(said))
 
-    @torch.no_grad()
     def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Before the temperature: the logarithm of each class's probability (n x k, float64), for all nodes or some."""
-        each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in self.networks_]
-        return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+        return _mean_log_probabilities(self.networks_, graph, nodes)
 
     def _read_off(self) -> None:
         self.network_ = self.fitted_.network
         self.networks_ = [self.network_, *(other.network for other in self._more)]
         self.history_ = self.fitted_.history
         self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
+        self.best_epochs_ = [fitted.best_epoch for fitted in (self.fitted_, *self._more)]
         self.objective_ = next((name for name, standing in self.standings_.items() if standing.outcome == "won"), self.objective)
 
     def _seed(self) -> int:
@@ -269,17 +288,23 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows of X, {len(codes)} labels.")
         return Graph.from_arrays(X, edges, codes, classes=classes, edge_weight=edge_weight)
 
-    def _with_validation(self, graph: Graph, fold: int) -> Graph:
-        """The graph with validation nodes in the fold: its own, or held out of the training nodes."""
+    def _with_validation(self, graph: Graph, fold: int) -> tuple[Graph, Sequence[int]]:
+        """The graph with validation nodes, and in which folds they are: its own, or held out of the training nodes."""
+        whole = self.cv == "auto" or (isinstance(self.cv, numbers.Integral) and self.cv >= 1)
+        require(whole, "cv", "NodeClassifier", "'auto' or a whole number >= 1", self.cv)
         if graph.splits and len(graph.nodes("val", fold)):
-            return graph
+            return graph, (fold,)
         empty = torch.zeros(0, dtype=torch.int64)
         train = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0].cpu()
         test = graph.splits[fold].test if graph.splits else empty
         if graph.num_classes < 2:
             raise DataError(f"NodeClassifier can't train with {graph.num_classes} class: label nodes of at least two classes.")
-        train, val = hold_out(train, graph.labels, self.validation_fraction, self._seed())
-        return graph.with_splits([Split(train, val, test)])
+        require(0 < self.validation_fraction < 1, "validation_fraction", "NodeClassifier", "between 0 and 1", self.validation_fraction)
+        folds = folds_for(len(train)) if self.cv == "auto" else int(self.cv)
+        parts = cross_validation(train, graph.labels, folds, self._seed()) if folds > 1 else []
+        if len(parts) < 2:
+            parts = [hold_out(train, graph.labels, self.validation_fraction, self._seed())]
+        return graph.with_splits([Split(*part, test) for part in parts]), range(len(parts))
 
     def predict_proba(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
         """The n x k class probabilities of every node, columns as in ``classes_``."""
@@ -364,6 +389,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@torch.no_grad()
+def _mean_log_probabilities(networks: Sequence[Network], graph: Graph, nodes: Tensor | None) -> Tensor:
+    each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
+    return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
 
 def _fitted(network: Network, card: dict[str, Any]) -> Fitted:

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 #: Enough for files that are easy.
-SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0")
+SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0", "--cv", "1")
 QUICK = (*SETTINGS, "--quiet")
 
 
@@ -71,7 +71,14 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
     nodes, edges = own_files()
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run")
     assert done.returncode == 0
-    for text in ("height: number", "city: category", "team: label", "120:", "labels are put aside for the test", "to choose the epoch by"):
+    for text in (
+        "height: number",
+        "city: category",
+        "team: label",
+        "120:",
+        "labels are put aside for the test",
+        "held out once, in 3 folds",
+    ):
         assert text in done.stdout, text
     assert not Path("runs").exists()
     plain = json.loads(call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run", "--json").stdout)
@@ -206,6 +213,23 @@ def test_an_ensemble_predicts_what_its_model_says(call, own_files):
     assert "ensemble" in refused.stderr
 
 
+def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, own_files):
+    nodes, edges = own_files()
+    files = ("--nodes", nodes, "--edges", edges)
+    done = call("fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--channels", "8")
+    assert done.returncode == 0, done.stderr
+    assert "held out once, in 3 folds" in done.stdout
+    summary, found = json.loads(Path("out/fit.json").read_text()), rows(Path("out/predictions.csv"))
+    assert summary["networks"] == 3
+    assert {row["part"] for row in found} == {"train", "test", ""}
+    assert summary["quality"]["validation"]["nodes"] == sum(row["part"] == "train" for row in found) > 40
+    inside = [row for row in found if row["part"] == "test"]
+    assert summary["quality"]["test"]["accuracy"][0] == pytest.approx(np.mean([row["predicted"] == row["label"] for row in inside]))
+    assert call("predict", "out", *files, "--out", "again.csv").returncode == 0
+    for one, two in zip(found, rows(Path("again.csv")), strict=True):
+        assert one | {"part": ""} == two | {"part": ""}
+
+
 def test_a_split_column_is_followed(call, own_files):
     nodes, edges = own_files(known=1.0)
     lines = nodes.read_text().splitlines()
@@ -237,6 +261,7 @@ WRONG = {
     "fit --nodes people.csv --edges links.csv --label team --test-share 1.5": ("test_share", 2),
     "fit --nodes people.csv --edges links.csv --label team --out people.csv": ("is a file", 2),
     "fit --nodes people.csv --edges links.csv --label team --threads 0": ("threads", 2),
+    "fit --nodes people.csv --edges links.csv --label team --cv 0": ("'cv' of fit must be >= 1", 2),
     "predict nowhere --nodes people.csv --edges links.csv": ("not a model folder", 3),
     "predict . --nodes people.csv --edges links.csv": ("not a model folder", 3),
 }
@@ -315,7 +340,7 @@ def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_p
 # ---------------------------------------------------------------------- interrupted
 
 
-LONG = ("--label", "team", "--objective", "mi+tv", "--epochs", "500", "--patience", "500", "--channels", "16", "--quiet")
+LONG = ("--label", "team", "--cv", "1", "--objective", "mi+tv", "--epochs", "500", "--patience", "500", "--channels", "16", "--quiet")
 
 
 def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_files, monkeypatch):

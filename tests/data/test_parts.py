@@ -24,7 +24,7 @@ def counts(made: Graph) -> dict[str, list[int]]:
 
 
 def test_a_fifth_for_the_test_and_a_fifth_of_the_rest_for_validation():
-    made, said = share_out(graph(LABELS))
+    made, said = share_out(graph(LABELS), cv=1)
     assert counts(made) == {"train": [38, 13], "val": [10, 3], "test": [12, 4]}
     everyone = torch.cat(list(made.splits[0]))
     assert sorted(everyone.tolist()) == list(range(80))
@@ -58,7 +58,7 @@ def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_s
 
 
 def test_no_test_if_asked():
-    made, said = share_out(graph(LABELS), test_share=0)
+    made, said = share_out(graph(LABELS), test_share=0, cv=1)
     assert counts(made) == {"train": [48, 16], "val": [12, 4], "test": [0, 0]}
     assert "as asked" in said[0]
 
@@ -74,9 +74,17 @@ def test_parts_that_are_given_stay():
 
 def test_validation_is_held_out_of_the_given_training_nodes():
     nodes = torch.arange(120)
-    made, said = share_out(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]))
+    made, said = share_out(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]), cv=1)
     assert counts(made) == {"train": [48, 8], "val": [12, 2], "test": [0, 10]}
     assert said == ["14 of the 70 training labels are held out to choose the epoch by (validation)."]
+
+
+def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
+    made, said = share_out(graph(LABELS))
+    assert counts(made) == {"train": [48, 16], "val": [0, 0], "test": [12, 4]}
+    assert said[1].startswith("Each of the 64 training labels is held out once, in 3 folds, to choose settings and epoch by (validation)")
+    assert "in 2 folds" in share_out(graph([0, 0, 1, -1]), cv=5)[1][1], "one label of a class is never held out"
+    assert counts(share_out(graph([0] * 60 + [1] * 80))[0]) == {"train": [39, 51], "val": [9, 13], "test": [12, 16]}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +92,7 @@ def test_validation_is_held_out_of_the_given_training_nodes():
     [
         (lambda: graph(LABELS), {"test_share": 1.0}, UsageError, "'test_share' of fit must be in"),
         (lambda: graph(LABELS), {"val_share": 0.0}, UsageError, "'val_share' of fit must be between 0 and 1"),
+        (lambda: graph(LABELS), {"cv": 0}, UsageError, "'cv' of fit must be >= 1"),
         (lambda: graph([0, 0, -1], classes=1), {}, DataError, "of 1 class"),
         (lambda: graph([0, 1, -1]), {}, DataError, "No node can be held out"),
         (lambda: graph(LABELS, [Split(*(torch.arange(80, 120), torch.arange(5), torch.arange(0)))]), {}, DataError, "in the training part"),

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everynode.data import hold_out, random_split, stratified_split
+from everynode.data import cross_validation, hold_out, random_split, stratified_split
 from everynode.errors import DataError, UsageError
 
 LABELS = st.lists(st.integers(-1, 4), min_size=1, max_size=120).filter(lambda v: max(v) >= 0).map(torch.tensor)
@@ -52,6 +52,28 @@ def test_stratified_split(labels, train, val_share, seed):
     assert len(split.train) == max(round(train * n), int((total > 0).sum()))
     assert len(split.val) == min(round(val * n), n - len(split.train))
     assert bool(((counts(labels, split.train) - train * total).abs() <= 5).all())
+
+
+@given(LABELS, st.integers(2, 6), SEEDS)
+def test_cross_validation(labels, folds, seed):
+    given_nodes = torch.arange(len(labels)).flip(0)[: max(1, len(labels) // 2 + 1)]
+    total = counts(labels, given_nodes)
+    if not bool((total > 1).any()):
+        with pytest.raises(DataError):
+            cross_validation(given_nodes, labels, folds, seed)
+        return
+    made = cross_validation(given_nodes, labels, folds, seed)
+    held = torch.cat([val for _, val in made])
+    assert len(held.unique()) == len(held), "each is held out once"
+    assert counts(labels, held).tolist() == [0 if count == 1 else count for count in total.tolist()], "but the only one of its class never"
+    assert 1 <= len(made) <= folds
+    for train, val in made:
+        known = given_nodes[labels[given_nodes] >= 0]
+        assert sorted([*train.tolist(), *val.tolist()]) == sorted(known.tolist())
+        assert bool((counts(labels, train)[total > 0] >= 1).all()), "every class is learned in every fold"
+        assert abs(len(val) - len(held) / len(made)) < 1
+        share = counts(labels, val) - torch.where(total > 1, total, 0) / folds
+        assert len(made) < folds or bool((share.abs() < 1).all())
 
 
 @given(LABELS, st.floats(0.01, 0.99), SEEDS)

@@ -94,6 +94,17 @@ def test_without_a_temperature_and_without_a_test_it_says_so(fit):
     assert list(made.reliability()) == [""]
 
 
+def test_with_few_labels_validation_is_what_networks_say_that_did_not_learn_them(fit):
+    shared, said = share_out(graph_of(90), test_share=0)
+    model = NodeClassifier(**QUICK).fit(shared)
+    made = Fit.of(model, shared, said, "everynode fit")
+    truth = shared.labels[model.held_out_.nodes]
+    right = (model.held_out_.log_probabilities.argmax(1) == truth).double().mean().item()
+    assert made.quality["validation"]["accuracy"].value == pytest.approx(right)
+    assert len(made.parts["validation"].nodes) == len(shared.nodes("train"))
+    assert "held out once, in 3 folds" in page(made)
+
+
 def test_a_graph_from_anywhere_has_a_page(tmp_path):
     """No files, no ids, integer classes, one hidden value everywhere: nothing to draw a map of."""
     graph = Graph.from_arrays(np.ones((12, 2)), [[0, 1], [1, 2]], [0, 1] * 6)

@@ -12,6 +12,7 @@ import everynode.training.race as racing
 from everynode import NodeClassifier
 from everynode.data import generate
 from everynode.errors import EverynodeError, UsageError
+from everynode.graph import Split
 from everynode.settings import Settings
 from everynode.training import fit
 from everynode.training.loop import Training
@@ -44,7 +45,7 @@ def same(a, b):
 
 
 def test_a_race_of_one_is_a_training(graph):
-    fitted, standings = race(graph, {"enc": QUICK}, seed=3)
+    (fitted,), standings = race(graph, {"enc": QUICK}, seed=3)
     same(fitted, fit(graph, QUICK, seed=3))
     assert standings["enc"].outcome == "won"
 
@@ -58,7 +59,7 @@ def test_pauses_change_nothing(graph):
 
 
 def test_every_entrant_is_as_if_alone_and_the_best_on_validation_wins(graph):
-    fitted, standings = race(graph, ENTRANTS, seed=0)
+    (fitted,), standings = race(graph, ENTRANTS, seed=0)
     alone = {name: fit(graph, settings, seed=0) for name, settings in ENTRANTS.items()}
     # Who is ahead after the heat, counted by hand.
     heat = {n: max(zip(f.history["val_accuracy"][:8], (-x for x in f.history["val_loss"]), strict=False)) for n, f in alone.items()}
@@ -73,6 +74,22 @@ def test_every_entrant_is_as_if_alone_and_the_best_on_validation_wins(graph):
     assert standings[winner].val_accuracy == alone[winner].metrics["val_accuracy"]
 
 
+def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
+    nodes = torch.randperm(len(graph.labels), generator=torch.Generator().manual_seed(0))
+    folds = graph.with_splits([Split(nodes[:60].sort().values, nodes[60:90].sort().values, nodes[90:90]),
+                               Split(nodes[40:100].sort().values, nodes[100:110].sort().values, nodes[90:90])])  # fmt: skip
+    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), seed=3)
+    alone = {name: [fit(folds, settings, fold=i, seed=3 + i) for i in (0, 1)] for name, settings in ENTRANTS.items()}
+    mean = {name: (30 * a.metrics["val_accuracy"] + 10 * b.metrics["val_accuracy"]) / 40 for name, (a, b) in alone.items()}
+    finalists = [name for name, standing in standings.items() if standing.outcome in ("won", "lost")]
+    (winner,) = (name for name, standing in standings.items() if standing.outcome == "won")
+    assert len(finalists) == 2
+    assert mean[winner] == max(mean[name] for name in finalists)
+    assert standings[winner].val_accuracy == pytest.approx(mean[winner])
+    for one, other in zip(fitted, alone[winner], strict=True):
+        same(one, other)
+
+
 def test_on_a_tie_the_first_one_wins(graph):
     for names in (("a", "b", "c"), ("c", "a", "b")):
         _, standings = race(graph, dict.fromkeys(names, QUICK))
@@ -81,7 +98,7 @@ def test_on_a_tie_the_first_one_wins(graph):
 
 def test_who_diverges_is_out(graph):
     wild = dataclasses.replace(QUICK, lr_oc=1e30, lr_gnn=1e30)
-    fitted, standings = race(graph, {"wild": wild, "ce": ENTRANTS["ce"]})
+    (fitted,), standings = race(graph, {"wild": wild, "ce": ENTRANTS["ce"]})
     same(fitted, fit(graph, ENTRANTS["ce"]))
     assert "lower the learning rates" in standings["wild"].outcome
     with pytest.raises(EverynodeError, match="lower the learning rates"):
@@ -90,7 +107,7 @@ def test_who_diverges_is_out(graph):
 
 @pytest.mark.parametrize("after", [3, 11, 25, 45])
 def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after):
-    undisturbed, standings = race(graph, ENTRANTS)
+    (undisturbed,), standings = race(graph, ENTRANTS)
     seen = 0
 
     def stop(name, epoch, row):
@@ -101,7 +118,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after)
 
     with pytest.raises(KeyboardInterrupt):
         race(graph, ENTRANTS, checkpoint=tmp_path / "training", report=stop)
-    fitted, again = race(graph, ENTRANTS, checkpoint=tmp_path / "training")
+    (fitted,), again = race(graph, ENTRANTS, checkpoint=tmp_path / "training")
     same(fitted, undisturbed)
     assert again == standings
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from everynode.data.entries import CATALOGUE, Entry, is_present
     from everynode.data.reading import read, read_csv
     from everynode.data.recipe import Recipe
-    from everynode.data.splits import hold_out, random_split, stratified_split
+    from everynode.data.splits import cross_validation, hold_out, random_split, stratified_split
     from everynode.data.synthetic import generate
     from everynode.data.understood import Understood
 
@@ -23,6 +23,7 @@ _HOME = {
     "Understood": "understood",
     "check": "defects",
     "check_named": "catalogue",
+    "cross_validation": "splits",
     "generate": "synthetic",
     "hold_out": "splits",
     "is_present": "entries",
@@ -42,6 +43,7 @@ __all__ = [
     "Understood",
     "check",
     "check_named",
+    "cross_validation",
     "generate",
     "hold_out",
     "is_present",

@@ -12,6 +12,9 @@ from everynode.graph import Split
 
 Ints = npt.NDArray[np.int64]
 
+#: With fewer labels than this to learn from, which also choose, each is held out once in so many folds: a fifth of them chooses by chance.
+FEW, FOLDS = 100, 3
+
 
 def random_split(labels: Tensor, per_class: int, num_val: int = 500, num_test: int = 1000, *, seed: int = 0) -> Split:
     """``per_class`` training nodes of each class, then validation and test nodes from the rest; unlabelled nodes are in no part.
@@ -69,6 +72,38 @@ def hold_out(train_nodes: Tensor, labels: Tensor, fraction: float, seed: int = 0
     val = np.concatenate([nodes[:k] for nodes, k in zip(groups, held, strict=True)])
     train = np.concatenate([nodes[k:] for nodes, k in zip(groups, held, strict=True)])
     return train_nodes[torch.from_numpy(train)].sort().values, train_nodes[torch.from_numpy(val)].sort().values
+
+
+def folds_for(labels: int) -> int:
+    """In how many folds so many labels are held out unless told otherwise.
+
+    >>> folds_for(99), folds_for(100)
+    (3, 1)
+    """
+    return FOLDS if labels < FEW else 1
+
+
+def cross_validation(train_nodes: Tensor, labels: Tensor, folds: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """Training and validation nodes out of the training nodes, ``folds`` times: each is held out once, the classes spread evenly.
+
+    Every class keeps a node in training: one that has no other is never held out. There are fewer folds if fewer nodes can be held out.
+
+    >>> [(len(train), len(val)) for train, val in cross_validation(torch.arange(10), torch.tensor([0] * 5 + [1] * 5), 3)]
+    [(6, 4), (7, 3), (7, 3)]
+    """
+    require(folds >= 2, "folds", "cross_validation", ">= 2", folds)
+    train_nodes = train_nodes.cpu()
+    groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
+    several = [nodes for nodes in groups if len(nodes) > 1]
+    if not several:
+        raise DataError("No node can be held out for validation: every class has only one training node. Give validation nodes.")
+    dealt = np.concatenate(several)  # like cards: the nodes of a class go to different folds
+    made = []
+    for fold in range(min(folds, len(dealt))):
+        val = np.sort(dealt[fold::folds])
+        train = np.setdiff1d(np.concatenate(groups), val)
+        made.append((train_nodes[torch.from_numpy(train)].sort().values, train_nodes[torch.from_numpy(val)].sort().values))
+    return made
 
 
 def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:

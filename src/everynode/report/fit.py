@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 from everynode.calibration import Bin, reliability
 from everynode.estimator import NodeClassifier
@@ -19,14 +21,39 @@ from everynode.metrics import expected_calibration_error
 from everynode.predictions import Predictions, predictions
 from everynode.quality import Score, quality
 
-#: How parts are called for people, the most telling first.
-PARTS = {"test": "test", "val": "validation"}
 #: Bins of the reliability diagram: half as many where there are fewer nodes than this.
 BINS, FEW = 10, 200
 #: Nodes on the map: of more, so many are drawn.
 MAP_NODES = 2000
 #: Steps of t-SNE.
 MAP_STEPS = 500
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Nodes whose labels the model is judged by, and what networks that had not learned from them say of them."""
+
+    #: ``test`` or ``validation``.
+    name: str
+    nodes: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    log_probabilities: Tensor
+    temperature: float
+
+    @cached_property
+    def probabilities(self) -> npt.NDArray[np.float64]:
+        """n x k, as they are given out."""
+        return torch.softmax(self.log_probabilities / self.temperature, dim=1).cpu().numpy()
+
+    @cached_property
+    def uncalibrated(self) -> npt.NDArray[np.float64]:
+        """Without the temperature."""
+        return self.log_probabilities.exp().cpu().numpy()
+
+    @property
+    def ece_before(self) -> float:
+        """The calibration error without the temperature."""
+        return expected_calibration_error(torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels))
 
 
 @dataclass(frozen=True)
@@ -39,45 +66,44 @@ class Fit:
     said: Sequence[str]
     command: str
     predictions: Predictions
-    #: The probabilities without the temperature.
-    uncalibrated: npt.NDArray[np.float64]
-    #: By part (validation, test; those that have nodes): each score.
+    #: The parts by which the model is judged, the most telling first: test (if there is one), validation.
+    parts: dict[str, Judged]
+    #: By part: each score.
     quality: dict[str, dict[str, Score]]
-    #: By part: the calibration error without the temperature.
-    ece_before: dict[str, float]
 
     @classmethod
     def of(cls, model: NodeClassifier, graph: Graph, said: Sequence[str], command: str) -> Fit:
         """Predict and measure."""
         found = predictions(model, graph)
-        uncalibrated = model.log_probabilities(graph).exp().cpu().numpy()
-        scores, before = {}, {}
-        for part, name in PARTS.items():
-            nodes = found.nodes(part)
-            if len(nodes):
-                scores[name] = quality(found.probabilities[nodes], found.labels[nodes])
-                before[name] = expected_calibration_error(torch.from_numpy(uncalibrated[nodes]), torch.from_numpy(found.labels[nodes]))
-        return cls(model, graph, said, command, found, uncalibrated, scores, before)
+        test, val = graph.nodes("test"), model.held_out_
+        told = {"test": (test, model.log_probabilities(graph, test)), "validation": (val.nodes, val.log_probabilities)}
+        parts = {
+            name: Judged(name, nodes.cpu().numpy(), graph.labels[nodes].cpu().numpy(), said_of_them, model.temperature_)
+            for name, (nodes, said_of_them) in told.items()
+            if len(nodes)
+        }
+        scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
+        return cls(model, graph, said, command, found, parts, scores)
 
     @property
-    def judged(self) -> str:
-        """The part that tells best how good the model is: val or test."""
-        return "test" if "test" in self.quality else "val"
+    def judged(self) -> Judged:
+        """The part that tells best how good the model is."""
+        return next(iter(self.parts.values()))
 
     @property
     def caution(self) -> str:
         """What the scores are worth, in a sentence."""
-        if self.judged == "test":
+        if "test" in self.parts:
             return "No choice has seen the test nodes: expect this of new nodes that are like them."
         chosen = "epoch and the temperature were" if self.model.calibrate else "epoch was"
         return f"The {chosen} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
 
     def reliability(self) -> dict[str, list[Bin]]:
         """The bins of the reliability diagram on the judged nodes, without and with the temperature."""
-        nodes = self.predictions.nodes(self.judged)
-        labels = torch.from_numpy(self.predictions.labels[nodes])
-        both = {"before": self.uncalibrated, "after": self.predictions.probabilities} if self.model.calibrate else {"": self.uncalibrated}
-        return {name: reliability(torch.from_numpy(p[nodes]), labels, BINS if len(nodes) >= FEW else BINS // 2) for name, p in both.items()}
+        part = self.judged
+        both = {"before": part.uncalibrated, "after": part.probabilities} if self.model.calibrate else {"": part.uncalibrated}
+        bins, labels = BINS if len(part.nodes) >= FEW else BINS // 2, torch.from_numpy(part.labels)
+        return {name: reliability(torch.from_numpy(p), labels, bins) for name, p in both.items()}
 
     def uncertain(self, at_most: int) -> npt.NDArray[np.int64]:
         """The nodes that the model is least sure of; unlabelled ones, if there are any."""
@@ -116,10 +142,9 @@ class Fit:
         """Plain values only, for JSON: NaN becomes None."""
         fitted, model = self.model.fitted_, self.model
         scores: dict[str, Any] = {}
-        for part, name in PARTS.items():
-            if name in self.quality:
-                made = {metric: [None if math.isnan(x) else x for x in score] for metric, score in self.quality[name].items()}
-                scores[name] = {"nodes": len(self.predictions.nodes(part)), **made, "ece_before": self.ece_before[name]}
+        for name, part in self.parts.items():
+            made = {metric: [None if math.isnan(x) else x for x in score] for metric, score in self.quality[name].items()}
+            scores[name] = {"nodes": len(part.nodes), **made, "ece_before": part.ece_before}
         return {
             "graph": self.graph.name,
             "backbone": fitted.settings.backbone,
@@ -129,6 +154,7 @@ class Fit:
             "networks": len(model.networks_),
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
+            "best_epochs": model.best_epochs_,
             "select": fitted.settings.select,
             "seconds": round(fitted.seconds, 3),
             "interrupted": fitted.interrupted,

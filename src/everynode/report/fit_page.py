@@ -15,7 +15,7 @@ from everynode.quality import Score, wilson
 from everynode.report import svg
 from everynode.report.cell import TERMS, confusion_table, curve_plots
 from everynode.report.figures import legend
-from everynode.report.fit import MAP_NODES, PARTS, Fit
+from everynode.report.fit import MAP_NODES, Fit
 from everynode.report.html import Html, bar, document, h, join, listed, prose
 from everynode.report.text import DASH, count, interval, number, significant
 
@@ -51,6 +51,10 @@ def page(fit: Fit, *, model: str = "model") -> str:
     return document(f"everynode: {fit.graph.name}", bar("fit"), h("div", contents, h("main", _head(fit), made, id="top"), class_="layout"))
 
 
+#: What the parts of predictions.csv are called here.
+PARTS = {"train": "training", "val": "validation", "test": "test", "": "no part"}
+
+
 def _names(fit: Fit) -> list[str]:
     return [str(name) for name in fit.predictions.classes]
 
@@ -58,9 +62,9 @@ def _names(fit: Fit) -> list[str]:
 def _head(fit: Fit) -> Html:
     graph, found = fit.graph, fit.predictions
     labelled = sum(name is not None for name in found.given)
-    name = PARTS[fit.judged]
+    name = fit.judged.name
     score = fit.quality[name]["accuracy"]
-    right = f"Of {count(len(found.nodes(fit.judged)), f'{name} node')}, {_percent(score.value)}% are right (95% interval {_range(score)})."
+    right = f"Of {count(len(fit.judged.nodes), f'{name} node')}, {_percent(score.value)}% are right (95% interval {_range(score)})."
     facts = {
         "nodes": f"{graph.num_nodes:,}",
         "edges": f"{graph.num_edges:,}",
@@ -87,7 +91,7 @@ def _quality(fit: Fit) -> Html:
     for key, (name, what, factor, digits) in SCORES.items():
         cells = [_score(scores[key], factor, digits) for scores in fit.quality.values()]
         rows.append([h("th", name, scope="row"), *cells, h("td", what, class_="what")])
-    sizes = [f"{name} ({count(len(fit.predictions.nodes(part)), 'node')})" for part, name in PARTS.items() if name in fit.quality]
+    sizes = [f"{name} ({count(len(part.nodes), 'node')})" for name, part in fit.parts.items()]
     chosen = fit.model.fitted_.settings.select
     best = f"lowest validation `{chosen}`" if chosen == "loss" else f"best validation `{chosen}`"
     note = (
@@ -105,10 +109,9 @@ def _score(score: Score, factor: float, digits: int) -> Html:
 
 
 def _classes(fit: Fit) -> Html:
-    found, names = fit.predictions, _names(fit)
-    nodes = found.nodes(fit.judged)
+    found, names, judged = fit.predictions, _names(fit), fit.judged
     k = len(names)
-    table = np.bincount(found.labels[nodes] * k + found.predicted[nodes], minlength=k * k).reshape(k, k).tolist()
+    table = np.bincount(judged.labels * k + judged.probabilities.argmax(1), minlength=k * k).reshape(k, k).tolist()
     train = np.bincount(found.labels[found.nodes("train")], minlength=k)
     everywhere = np.bincount(found.predicted, minlength=k)
     rows = []
@@ -116,7 +119,7 @@ def _classes(fit: Fit) -> Html:
         true, called, right = sum(table[c]), sum(row[c] for row in table), table[c][c]
         shares = [_share(right, true), _share(right, called)]
         rows.append([h("th", name, scope="row"), h("td", str(train[c])), h("td", str(true)), *shares, h("td", f"{everywhere[c]:,}")])
-    part = PARTS[fit.judged]
+    part = judged.name
     heads = ["class", "training nodes", f"{part} nodes", "found (recall)", "right when said (precision)", "predicted in all"]
     note = f"Rows are given labels of the {part} nodes, columns predictions; shades are shares of a row."
     return join(
@@ -135,7 +138,7 @@ def _share(part: int, whole: int) -> Html:
 
 
 def _probabilities(fit: Fit) -> Html:
-    part = PARTS[fit.judged]
+    part = fit.judged.name
     series, names = {}, {"before": "as trained", "after": f"with temperature {number(fit.model.temperature_, 2)}", "": "as trained"}
     for name, bins in fit.reliability().items():
         points = []
@@ -147,7 +150,7 @@ def _probabilities(fit: Fit) -> Html:
     plot = svg.reliability(
         series, label=f"Reliability on the {part} nodes", x_label="how sure the model is, %", y_label="how many are right, %"
     )
-    after, before = fit.quality[part]["ece"].value, fit.ece_before[part]
+    after, before = fit.quality[part]["ece"].value, fit.judged.ece_before
     if fit.model.calibrate:
         text = (
             f"All logits are divided by one temperature, {number(fit.model.temperature_, 2)}, chosen on the validation nodes; it changes "
@@ -192,7 +195,7 @@ def _disagreements(fit: Fit) -> Html:
         return h("p", "Nowhere: every given label is the predicted one.")
     rows = []
     for i in nodes[:DISAGREEMENTS].tolist():
-        where = PARTS.get(found.part[i], "training" if found.part[i] else "no part")
+        where = PARTS[found.part[i]]
         given = (h("td", str(found.given[i])), _sure(found.probabilities[i][found.labels[i]]))
         said = (h("td", names[found.predicted[i]]), _sure(found.probability[i]))
         rows.append([h("th", str(found.ids[i]), scope="row"), *given, *said, h("td", where)])

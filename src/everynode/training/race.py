@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -39,25 +39,35 @@ def race(
     graph: Graph,
     entrants: Mapping[str, Settings],
     *,
-    fold: int = 0,
+    folds: Sequence[int] = (0,),
     seed: int = 0,
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
-) -> tuple[Fitted, dict[str, Standing]]:
+) -> tuple[list[Fitted], dict[str, Standing]]:
     """The best of several settings by validation, at the price of about two trainings, and how each of them came off.
 
     All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
     test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
 
-    With ``checkpoint``, a folder, every entrant keeps its state in a file of its own there, and the race goes on where it stopped.
+    With several ``folds`` an entrant trains on each of them, the seeds one after the other, and its mean over all validation nodes counts:
+    this is cross-validation. The result is the winner's network of every fold.
+
+    With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
     """
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
-    trainings: dict[str, Training] = {}
+    trainings: dict[str, list[Training]] = {name: [] for name in entrants}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
-        state = checkpoint / f"{name}.safetensors" if checkpoint else None
-        trainings[name] = Training(graph, settings, fold=fold, seed=seed, checkpoint=state)
+        for number, fold in enumerate(folds):
+            file = f"{name}.safetensors" if len(folds) == 1 else f"{name}-fold-{number + 1}.safetensors"
+            state = checkpoint / file if checkpoint else None
+            trainings[name].append(Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state))
+    shares = [float(len(graph.nodes("val", fold))) for fold in folds]
+
+    def mean(keys: Iterable[tuple[float, float]]) -> tuple[float, ...]:
+        """Over the validation nodes of all folds: what is selected by, then the loss."""
+        return tuple(sum(share * key for share, key in zip(shares, part, strict=True)) / sum(shares) for part in zip(*keys, strict=True))
 
     with deferred_interrupt() as interrupt:
 
@@ -65,25 +75,30 @@ def race(
             for name in names:
                 hear = None if report is None else (lambda epoch, row, name=name: report(name, epoch, row))
                 try:
-                    trainings[name].advance(interrupt, until, report=hear)
+                    for training in trainings[name]:
+                        training.advance(interrupt, until, report=hear)
                 except EverynodeError as error:
                     failed[name] = str(error)
 
         run(list(trainings), HEAT)
         running = [name for name in trainings if name not in failed]
         # By the epochs of the heat alone, also when the race was interrupted in the final and goes on.
-        finalists = sorted(running, key=lambda name: trainings[name].best_within(HEAT), reverse=True)[:FINALISTS]
+        heat = {name: mean(training.best_within(HEAT) for training in trainings[name]) for name in running}
+        finalists = sorted(running, key=lambda name: heat[name], reverse=True)[:FINALISTS]
         run(finalists, None)
 
-    alive = [name for name in trainings if name not in failed and trainings[name].best]
+    begun = {name: [training for training in trainings[name] if training.best] for name in trainings if name not in failed}
+    alive = [name for name in begun if begun[name]]
     if not alive:
         if failed:
             raise EverynodeError(next(iter(failed.values())))
         raise KeyboardInterrupt
-    winner = max((name for name in finalists if name in alive), key=lambda name: trainings[name].best_key, default=alive[0])
+    best = {name: mean(training.best_key for training in trainings[name]) for name in alive}
+    winner = max((name for name in finalists if name in alive), key=lambda name: best[name], default=alive[0])
     standings = {}
-    for name, training in trainings.items():
+    for name, of_folds in trainings.items():
         outcome = failed.get(name) or ("won" if name == winner else "lost" if name in finalists else "stopped")
-        best = {metric: training.history.get(metric, [float("nan")])[training.best_epoch] for metric in ("val_accuracy", "val_loss")}
-        standings[name] = Standing(**best, epochs=training.epoch, outcome=outcome)
-    return trainings[winner].result(interrupted=interrupt.is_set()), standings
+        rows = [{metric: t.history.get(metric, [float("nan")])[t.best_epoch] for metric in ("val_accuracy", "val_loss")} for t in of_folds]
+        found = dict(zip(("val_accuracy", "val_loss"), mean((row["val_accuracy"], row["val_loss"]) for row in rows), strict=True))
+        standings[name] = Standing(**found, epochs=max(training.epoch for training in of_folds), outcome=outcome)
+    return [training.result(interrupted=interrupt.is_set()) for training in begun[winner]], standings
