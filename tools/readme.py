@@ -383,8 +383,8 @@ def held_out_table() -> str:
     times = statistics.median(sum(r["ways"]["cv=3"]["seconds"]) / sum(r["ways"]["cross-entropy, cv=1"]["seconds"]) for r in rows)
     lines += [
         "",
-        f"Calibration error on test nodes, mean of all: {mean['cv=1']['ece']:.3f} with cv=1, {mean['cv=3']['ece']:.3f} with cv=3. cv=3 takes "
-        f"{times:.0f} times as long as one cross-entropy run (median): {mean['cv=3']['seconds']:.0f} s on average here.",
+        f"Calibration error on test nodes, mean of all: {mean['cv=1']['ece']:.3f} with cv=1, {mean['cv=3']['ece']:.3f} with cv=3, which "
+        f"takes {times:.0f} times as long as one cross-entropy run (median): {mean['cv=3']['seconds']:.0f} s on average here.",
     ]
     return "\n".join(lines)
 
