@@ -556,7 +556,6 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "last-point": last_point_table,
         "safe": safe_table,
         "prior": prior_table,
-        "last-round": partial(paper_table, "semi-supervised", "last-round"),
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
         "choices": choices_table,
         "authors": partial(paper_table, "semi-supervised", "authors"),
