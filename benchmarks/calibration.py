@@ -50,7 +50,7 @@ def main() -> None:
         read = en.read(ROOT / "examples" / nodes, ROOT / "examples" / edges, **roles)
         found: dict[str, dict[str, list[float]]] = {what: {way: [] for way in ("none", "platt", "now")} for what in ("temperature", "ece")}
         for seed in range(SEEDS):
-            graph, _ = share_out(read, test_share=0.2, val_share=0.2, seed=seed)
+            graph, _ = share_out(read, test_share=0.2, val_share=0.2, seed=seed)  # held out once
             model = en.NodeClassifier(random_state=seed).fit(graph)
             val, test, y = graph.nodes("val"), graph.nodes("test"), graph.labels
             logits = torch.as_tensor(model.predict_proba(graph)).double().clamp_min(1e-30).log()

@@ -325,7 +325,32 @@ def test_interrupted_cross_validation_goes_on_to_the_same_end(graph, tmp_path):
     assert again.standings_ == whole.standings_
 
 
-@pytest.mark.parametrize("cv", [0, 1.5, "three", None])
+@pytest.mark.parametrize("preset", ["tuned", "paper"])
+def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(preset):
+    graph = en.load("citeseer")
+    own = graph.splits[0]
+    few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
+    once, folded = (NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4, cv=cv).fit(few).fitted_.settings for cv in (1, 3))
+    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few)["enc"]
+
+
+def test_a_loaded_model_scores_on_the_fold_that_it_was_fitted_on(graph, tmp_path):
+    none = torch.zeros(0, dtype=torch.int64)
+    two = graph.with_splits([split._replace(val=none) for split in folds(90, 2, seed=3)])
+    model = NodeClassifier(**QUICK, objective="ce").fit(two, fold=1)
+    model.save(tmp_path / "model")
+    assert NodeClassifier.load(tmp_path / "model").score(two) == model.score(two) == model.score(two, fold=1)
+
+
+def test_auc_needs_two_classes_in_every_fold(graph):
+    labels = torch.full((90,), -1)
+    labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
+    few = Graph.from_arrays(graph.features, graph.edge_index, labels, classes=graph.classes)
+    with pytest.raises(DataError, match=r"of a single class, of which there is no AUC: give cv=1"):
+        NodeClassifier(**QUICK, select="auc").fit(few)
+
+
+@pytest.mark.parametrize("cv", [0, 1.5, "three", None, True])
 def test_a_wrong_number_of_folds_is_refused(graph, cv):
     with pytest.raises(UsageError, match="'cv' of NodeClassifier must be 'auto' or a whole number >= 1"):
         NodeClassifier(**QUICK, cv=cv).fit(graph)

@@ -21,7 +21,7 @@ from torch import Tensor
 from everynode.backbones import Network
 from everynode.backbones.portable import Portable
 from everynode.calibration import temperature
-from everynode.data.splits import cross_validation, folds_for, hold_out
+from everynode.data.splits import validation_parts
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
@@ -65,10 +65,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     chosen on the validation nodes, so that probabilities mean what they say (see :func:`everynode.calibration.temperature`); which
     class is predicted does not change.
 
-    After ``fit``: ``classes_``, ``n_features_in_``, ``network_`` (``networks_``: all of them), ``history_`` (per epoch), ``best_epoch_``,
-    ``n_iter_``, ``objective_`` (the one that won), ``standings_`` (how each came off), ``held_out_`` (what networks that had not learned
-    from them say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and ``recipe_`` (how columns became features, if the
-    graph was read from files).
+    After ``fit``: ``classes_``, ``n_features_in_``; of the first network ``network_``, ``history_`` (per epoch), ``best_epoch_`` and
+    ``n_iter_``, of all ``networks_`` and ``best_epochs_``; ``objective_`` (the one that won), ``standings_`` (how each came off),
+    ``held_out_`` (what networks that had not learned from them say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and
+    ``recipe_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -177,17 +177,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
                 raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
-            graph, folds = self._with_validation(X, fold)
-            self.n_features_in_ = graph.num_features
-            self._fold = fold
+            given, self._fold = X, fold
+            self.n_features_in_ = X.num_features
         else:
             if y is None:
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
-            graph, folds = self._with_validation(self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), fold=0)
-            self._fold = 0
+            given, self._fold = self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), 0
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
-        entrants = self._entrants(graph)
+        graph, folds = self._with_validation(given, self._fold)
+        entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
             self.fitted_: Fitted
@@ -203,7 +202,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._train_more(graph, folds, checkpoint, bar)
         if self.fitted_.interrupted:
             networks = self.n_estimators * len(folds)
-            done = f"in network {len(self._more) + 1} of {networks}" if self._more else f"after {self.fitted_.epochs} epochs"
+            later = len(self._more) >= len(folds)  # those of the race come first
+            done = f"in network {len(self._more) + 1} of {networks}" if later else f"after {self.fitted_.epochs} epochs"
             warnings.warn(f"Training was interrupted {done}: the best so far is kept.", stacklevel=2)
         self.classes_ = np.asarray(graph.classes)
         self.recipe_, self.directed_ = graph.recipe, graph.directed
@@ -290,7 +290,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _with_validation(self, graph: Graph, fold: int) -> tuple[Graph, Sequence[int]]:
         """The graph with validation nodes, and in which folds they are: its own, or held out of the training nodes."""
-        whole = self.cv == "auto" or (isinstance(self.cv, numbers.Integral) and self.cv >= 1)
+        whole = self.cv == "auto" or (isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool) and self.cv >= 1)
         require(whole, "cv", "NodeClassifier", "'auto' or a whole number >= 1", self.cv)
         if graph.splits and len(graph.nodes("val", fold)):
             return graph, (fold,)
@@ -300,10 +300,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph.num_classes < 2:
             raise DataError(f"NodeClassifier can't train with {graph.num_classes} class: label nodes of at least two classes.")
         require(0 < self.validation_fraction < 1, "validation_fraction", "NodeClassifier", "between 0 and 1", self.validation_fraction)
-        folds = folds_for(len(train)) if self.cv == "auto" else int(self.cv)
-        parts = cross_validation(train, graph.labels, folds, self._seed()) if folds > 1 else []
-        if len(parts) < 2:
-            parts = [hold_out(train, graph.labels, self.validation_fraction, self._seed())]
+        cv = None if self.cv == "auto" else int(self.cv)
+        parts = validation_parts(train, graph.labels, cv=cv, fraction=self.validation_fraction, seed=self._seed())
+        if self.select == "auc" and len(parts) > 1 and any(len(graph.labels[val].unique()) < 2 for _, val in parts):
+            raise DataError(
+                f"In {len(parts)} folds the held-out labels of one are of a single class, of which there is no AUC: give cv=1 (--cv 1), or "
+                "select by another metric."
+            )
         return graph.with_splits([Split(*part, test) for part in parts]), range(len(parts))
 
     def predict_proba(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
@@ -344,6 +347,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "race": {name: standing.to_dict() for name, standing in self.standings_.items()},
             "temperature": self.temperature_,
             "networks": len(self.networks_),
+            "fold_of_graph": self._fold,
         }
         if self.recipe_ is not None:
             extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
@@ -377,11 +381,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.fitted_ = _fitted(network, card)
         model._more = [_fitted(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
         model.classes_ = np.asarray(card["classes"])
-        model.n_features_in_, model._fold = card["num_features"], card["fold"]
+        model.n_features_in_, model._fold = card["num_features"], card.get("fold_of_graph", card["fold"])
         model.temperature_ = float(card.get("temperature", 1.0))
         model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
         model.directed_ = bool(card.get("directed", False))
-        model.standings_ = {name: Standing(**standing) for name, standing in card.get("race", {}).items()}
+        model.standings_ = {name: Standing.from_dict(standing) for name, standing in card.get("race", {}).items()}
         model._read_off()
         return model
 

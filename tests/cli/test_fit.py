@@ -143,7 +143,7 @@ def test_a_training_that_gains_nothing_is_said(call, own_files):
     nodes, edges = own_files()
     still = ("--objective", "ce", "--lr-gnn", "1e-12", "--lr-oc", "1e-12", "--epochs", "5", "--quiet")
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *still)
-    assert "best 0\n" in done.stdout
+    assert "best epochs 0, 0, 0\n" in done.stdout
     assert "No later epoch was better than the first" in done.stdout
     assert "Without --objective, others race with it." in done.stdout
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:])

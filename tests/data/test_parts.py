@@ -83,6 +83,10 @@ def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
     made, said = share_out(graph(LABELS))
     assert counts(made) == {"train": [48, 16], "val": [0, 0], "test": [12, 4]}
     assert said[1].startswith("Each of the 64 training labels is held out once, in 3 folds, to choose settings and epoch by (validation)")
+    assert counts(share_out(graph(LABELS), val_share=0.5)[0])["val"] == [24, 8], "a share that is given is held out once"
+    nodes = torch.arange(120)
+    given = Split(nodes[:30], nodes[30:70], nodes[70:80])
+    assert "--cv is not used: the split has validation nodes." in share_out(graph(LABELS, [given]), cv=3)[1]
     assert "in 2 folds" in share_out(graph([0, 0, 1, -1]), cv=5)[1][1], "one label of a class is never held out"
     assert counts(share_out(graph([0] * 60 + [1] * 80))[0]) == {"train": [39, 51], "val": [9, 13], "test": [12, 16]}
 

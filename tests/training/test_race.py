@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 
 import pytest
@@ -88,6 +89,27 @@ def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
     assert standings[winner].val_accuracy == pytest.approx(mean[winner])
     for one, other in zip(fitted, alone[winner], strict=True):
         same(one, other)
+
+
+def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph, monkeypatch):
+    two = graph.with_splits([graph.splits[0], graph.splits[0]])
+    plain = Training.advance
+
+    def advance(self, interrupt, until=None, **options):
+        if self.settings.tv and self.fold == 1:
+            raise EverynodeError("lost")
+        plain(self, interrupt, until, **options)
+
+    monkeypatch.setattr(Training, "advance", advance)
+    fitted, standings = race(two, {name: ENTRANTS[name] for name in ("tv", "ce")}, folds=(0, 1))
+    assert [one.settings for one in fitted] == [ENTRANTS["ce"]] * 2
+    assert standings["tv"].outcome == "lost"
+    assert standings["tv"].val_accuracy == standings["tv"].val_accuracy
+    never = racing.Standing(float("nan"), float("nan"), 0, "not begun")
+    assert json.loads(json.dumps(never.to_dict(), allow_nan=False))["val_accuracy"] is None
+    assert racing.Standing.from_dict(never.to_dict()).outcome == "not begun"
+    with pytest.raises(UsageError, match="at least one fold"):
+        race(graph, ENTRANTS, folds=())
 
 
 def test_on_a_tie_the_first_one_wins(graph):

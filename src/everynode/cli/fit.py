@@ -39,7 +39,7 @@ def fit(
     calibrate: bool = True,
     ensemble: int = 1,
     test_share: float | None = None,
-    val_share: float = 0.2,
+    val_share: float | None = None,
     cv: int | None = None,
     seed: int = 0,
     out: Path | None = None,
@@ -70,10 +70,11 @@ def fit(
     test_share
         The share of the labels that is put aside for the test; default: 0.2 with 50 labels or more, else none. 0 trains on all.
     val_share
-        The share of the training labels by which the epoch is chosen, where the split column has no val and labels are held out once.
+        Hold this share of the training labels out once, to choose settings and epoch by, where the split column has no val; default: 0.2
+        with 100 training labels or more.
     cv
         Hold each training label out once, in so many folds, and average the networks; 1 holds out --val-share once. Default: 3 with fewer
-        than 100 training labels, else 1.
+        than 100 training labels and no --val-share, else 1.
     seed
         Decides the held-out labels, weights, dropout and halves.
     out
@@ -209,7 +210,11 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     seconds = f"{summary['seconds']:.1f} s"
     chosen = f"{summary['objective']} of {', '.join(summary['race'])}" if len(summary["race"]) > 1 else summary["objective"]
     print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
-    print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
+    if summary["networks"] == 1:
+        print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
+    else:
+        best = ", ".join(map(str, summary["best_epochs"]))
+        print(f"  networks     {summary['networks']} ({seconds}), best epochs {best}")
     for part, scores in summary["quality"].items():
         print(f"  {part:12} {_score(scores['accuracy'], ' % right')} ({counted(scores['nodes'], 'node')})")
         if summary["select"] not in ("accuracy", "loss"):

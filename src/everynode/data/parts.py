@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import torch
 
-from everynode.data.splits import cross_validation, folds_for, hold_out
+from everynode.data.splits import hold_out, validation_parts
 from everynode.errors import DataError, require
 from everynode.graph import Graph, Split
 
 #: The share of the labels that is put aside for a test unless told otherwise; of fewer labels than this none are: they would be
 #: missed in training, and test little.
 TEST_SHARE, ENOUGH_TO_TEST = 0.2, 50
+#: The share of the training labels that is held out once, where that is done.
+VAL_SHARE = 0.2
 
 
 def share_out(
-    graph: Graph, *, test_share: float | None = None, val_share: float = 0.2, cv: int | None = None, seed: int = 0
+    graph: Graph, *, test_share: float | None = None, val_share: float | None = None, cv: int | None = None, seed: int = 0
 ) -> tuple[Graph, list[str]]:
     """The graph with one split, and how its labels were shared out, in sentences.
 
     Parts that the graph brings stay. Without any, ``test_share`` of the labels of every class is put aside for the test (0: none; None:
-    a fifth, if there are enough labels), and ``val_share`` of what then remains to choose the epoch by; each class keeps at least one
-    node in training. With ``cv`` folds (None: three, if there are few labels) nothing is held out here: the classifier does it in turn.
+    a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose the epoch by; each class keeps at least
+    one node in training. With ``cv`` folds (None: three, if there are few labels and no ``val_share`` is given) nothing is held out here:
+    the classifier does it in turn.
 
     >>> from everynode.data import generate
     >>> graph, said = share_out(generate(200, 600, 8, 4).with_splits([]))
@@ -28,7 +31,7 @@ def share_out(
     [128, 32, 40]
     """
     require(test_share is None or 0 <= test_share < 1, "test_share", "fit", "in [0, 1)", test_share)
-    require(0 < val_share < 1, "val_share", "fit", "between 0 and 1", val_share)
+    require(val_share is None or 0 < val_share < 1, "val_share", "fit", "between 0 and 1", val_share)
     require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
     if graph.num_classes < 2:
         raise DataError(f"The labels of {graph.name!r} are of {graph.num_classes} class(es): nothing to tell apart; label two at least.")
@@ -54,16 +57,19 @@ def share_out(
         else:
             train, test = hold_out(train, graph.labels, TEST_SHARE if test_share is None else test_share, seed)
             said.append(f"{len(test)} of the {whole} labels are put aside for the test (--test-share 0 trains on them instead).")
+    if len(val) and cv:
+        said.append("--cv is not used: the split has validation nodes.")
     if not len(val):
         whole = len(train)
-        folds = len(cross_validation(train, graph.labels, cv or folds_for(whole), seed)) if (cv or folds_for(whole)) > 1 else 1
-        if folds > 1:
+        once = cv or (None if val_share is None else 1)
+        parts = validation_parts(train, graph.labels, cv=once, fraction=val_share or VAL_SHARE, seed=seed)
+        if len(parts) > 1:
             said.append(
-                f"Each of the {whole} training labels is held out once, in {folds} folds, to choose settings and epoch by (validation); "
-                f"the {folds} networks are averaged (--cv 1 holds out some labels, once)."
+                f"Each of the {whole} training labels is held out once, in {len(parts)} folds, to choose settings and epoch by "
+                "(validation); the folds' networks are averaged (--cv 1 holds out some labels, once)."
             )
         else:
-            train, val = hold_out(train, graph.labels, val_share, seed)
+            ((train, val),) = parts
             said.append(f"{len(val)} of the {whole} training labels are held out to choose the epoch by (validation).")
     learned = graph.labels[train].unique()
     unseen = [str(name) for code, name in enumerate(graph.classes) if code not in learned and code in graph.labels]

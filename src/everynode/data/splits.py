@@ -74,15 +74,6 @@ def hold_out(train_nodes: Tensor, labels: Tensor, fraction: float, seed: int = 0
     return train_nodes[torch.from_numpy(train)].sort().values, train_nodes[torch.from_numpy(val)].sort().values
 
 
-def folds_for(labels: int) -> int:
-    """In how many folds so many labels are held out unless told otherwise.
-
-    >>> folds_for(99), folds_for(100)
-    (3, 1)
-    """
-    return FOLDS if labels < FEW else 1
-
-
 def cross_validation(train_nodes: Tensor, labels: Tensor, folds: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
     """Training and validation nodes out of the training nodes, ``folds`` times: each is held out once, the classes spread evenly.
 
@@ -104,6 +95,18 @@ def cross_validation(train_nodes: Tensor, labels: Tensor, folds: int, seed: int 
         train = np.setdiff1d(np.concatenate(groups), val)
         made.append((train_nodes[torch.from_numpy(train)].sort().values, train_nodes[torch.from_numpy(val)].sort().values))
     return made
+
+
+def validation_parts(train_nodes: Tensor, labels: Tensor, *, cv: int | None, fraction: float, seed: int) -> list[tuple[Tensor, Tensor]]:
+    """Training and validation nodes out of the training nodes: in ``cv`` folds, or for ``cv=1`` a ``fraction`` once.
+
+    None: three folds for fewer than 100 nodes, else once.
+
+    >>> [len(validation_parts(torch.arange(n), torch.arange(n) % 2, cv=None, fraction=0.2, seed=0)) for n in (99, 100)]
+    [3, 1]
+    """
+    folds = cv or (FOLDS if len(train_nodes) < FEW else 1)
+    return cross_validation(train_nodes, labels, folds, seed) if folds > 1 else [hold_out(train_nodes, labels, fraction, seed)]
 
 
 def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:

@@ -86,6 +86,11 @@ class Fit:
         return cls(model, graph, said, command, found, parts, scores)
 
     @property
+    def folds(self) -> int:
+        """In how many folds labels were held out: 1 is once."""
+        return len({fitted.fold for fitted in (self.model.fitted_, *self.model._more)})
+
+    @property
     def judged(self) -> Judged:
         """The part that tells best how good the model is."""
         return next(iter(self.parts.values()))
@@ -95,6 +100,12 @@ class Fit:
         """What the scores are worth, in a sentence."""
         if "test" in self.parts:
             return "No choice has seen the test nodes: expect this of new nodes that are like them."
+        if self.folds > 1:
+            return (
+                f"Settings, epochs{' and temperature' * self.model.calibrate} were chosen on these labels, so the numbers are too good for "
+                "new nodes; but each label is judged by networks that learned from a part of the others only, so they may be too bad as "
+                "well. There is no test part."
+            )
         chosen = "epoch and the temperature were" if self.model.calibrate else "epoch was"
         return f"The {chosen} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
 
@@ -152,6 +163,7 @@ class Fit:
             "race": {name: standing.to_dict() for name, standing in model.standings_.items()},
             "seed": fitted.seed,
             "networks": len(model.networks_),
+            "folds": self.folds,
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
             "best_epochs": model.best_epochs_,

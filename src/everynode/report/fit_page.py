@@ -94,9 +94,15 @@ def _quality(fit: Fit) -> Html:
     sizes = [f"{name} ({count(len(part.nodes), 'node')})" for name, part in fit.parts.items()]
     chosen = fit.model.fitted_.settings.select
     best = f"lowest validation `{chosen}`" if chosen == "loss" else f"best validation `{chosen}`"
+    of_folds = (
+        "Validation: what the networks say of the labels that they did not learn. Each had a part of the labels only; what is given out is "
+        "their average. "
+        if fit.folds > 1
+        else ""
+    )
     note = (
-        f"The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; balanced "
-        "accuracy, F1 and AUC: bootstrap; log-likelihood: normal). Neighbours are not independent, so they are rather too narrow."
+        f"{of_folds}The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; "
+        "balanced accuracy, F1 and AUC: bootstrap; log-likelihood: normal). Neighbours are not independent, so they are rather too narrow."
     )
     said = h("ul", [h("li", text) for text in fit.said]) if fit.said else None
     return join(said, listed(["", *sizes, "what it is"], rows, "Scores"), h("p", prose(note), class_="small"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,15 +25,22 @@ RaceReport = Callable[[str, int, dict[str, float]], None]
 class Standing:
     """How far one setting came."""
 
+    #: Over the folds that it began; NaN if there is none.
     val_accuracy: float
     val_loss: float
     epochs: int
-    #: ``won``, ``lost`` the final, ``stopped`` after the heat, or the error that ended it.
+    #: ``won``, ``lost`` the final, ``stopped`` after the heat, ``not begun``, or the error that ended it.
     outcome: str
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
+        """For JSON, in which NaN is None."""
+        return {name: None if value != value else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Standing:
+        """From JSON."""
+        known: dict[str, Any] = {name: math.nan if value is None else value for name, value in plain.items()}
+        return cls(**known)
 
 
 def race(
@@ -44,18 +52,19 @@ def race(
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, at the price of about two trainings, and how each of them came off.
+    """The best of several settings by validation, at the price of about two trainings (on each fold), and how each of them came off.
 
     All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
     test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
 
-    With several ``folds`` an entrant trains on each of them, the seeds one after the other, and its mean over all validation nodes counts:
-    this is cross-validation. The result is the winner's network of every fold.
+    With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
+    their validation nodes: this is cross-validation. The result is the winner's network of every fold.
 
     With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
     """
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
+    require(len(folds) > 0, "folds", "race", "at least one fold", len(folds))
     trainings: dict[str, list[Training]] = {name: [] for name in entrants}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
@@ -94,11 +103,18 @@ def race(
             raise EverynodeError(next(iter(failed.values())))
         raise KeyboardInterrupt
     best = {name: mean(training.best_key for training in trainings[name]) for name in alive}
-    winner = max((name for name in finalists if name in alive), key=lambda name: best[name], default=alive[0])
+    winner = max(
+        (name for name in finalists if name in alive), key=lambda name: best[name], default=max(alive, key=lambda name: best[name])
+    )
     standings = {}
     for name, of_folds in trainings.items():
-        outcome = failed.get(name) or ("won" if name == winner else "lost" if name in finalists else "stopped")
-        rows = [{metric: t.history.get(metric, [float("nan")])[t.best_epoch] for metric in ("val_accuracy", "val_loss")} for t in of_folds]
-        found = dict(zip(("val_accuracy", "val_loss"), mean((row["val_accuracy"], row["val_loss"]) for row in rows), strict=True))
-        standings[name] = Standing(**found, epochs=max(training.epoch for training in of_folds), outcome=outcome)
+        epochs = max(training.epoch for training in of_folds)
+        place = "won" if name == winner else "lost" if name in finalists else "stopped"
+        outcome = failed.get(name) or (place if epochs else "not begun")
+        there = [(share, training) for share, training in zip(shares, of_folds, strict=True) if training.best]
+        accuracy, loss = (
+            sum(share * t.history[metric][t.best_epoch] for share, t in there) / sum(share for share, _ in there) if there else math.nan
+            for metric in ("val_accuracy", "val_loss")
+        )
+        standings[name] = Standing(accuracy, loss, epochs, outcome)
     return [training.result(interrupted=interrupt.is_set()) for training in begun[winner]], standings
