@@ -151,10 +151,11 @@ def test_enc_starts_from_cross_entropys_settings_with_the_terms_that_were_found_
 def test_gcnii_starts_from_what_its_authors_published(split, graph):
     space = search_space("gcnii", "enc")
     known = known_parameters(space, graph, split, "gcnii", "enc", [])
-    assert {"authors ce, light enc", "authors ce, light tv"} <= set(known)
     authors = Settings.preset("authors", graph=graph, split=split, backbone="gcnii", objective="ce")
+    (name,) = (name for name, parameters in known.items() if parameters == within(space, authors))  # tuning may have chosen them too
+    assert {f"{name}, light enc", f"{name}, light tv"} <= set(known)
     study = Study(graph, "digest", split, "gcnii", "enc", "seeds", 2, Settings(backbone="gcnii"), space)
-    start = dataclasses.asdict(study.settings(known["authors ce"]))
+    start = dataclasses.asdict(study.settings(known[name]))
     other = {name for name, value in dataclasses.asdict(authors).items() if start[name] != value}
     assert other <= {"select", "channels"}, "which are not searched; nothing was moved into the ranges"
 

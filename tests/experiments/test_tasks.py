@@ -43,6 +43,8 @@ def test_a_record_is_complete_and_true(graph, make_run):
         "terms": {name: fitted.history[name][fitted.best_epoch] for name in ("ce", "mi", "tv", "cvg", "total")},
         "confusion": confusion(logits[test], graph.labels[test]),
         "interrupted": False,
+        "graph_digest": run.graph_digest,
+        "directed": False,
         "settings": dataclasses.asdict(run.settings),
         "key": run.key,
         "versions": run.versions,

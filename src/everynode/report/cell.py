@@ -16,7 +16,7 @@ from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, as_printed, count, interval, number, p_value
 
 #: Points of a training curve that are drawn.
-CURVE_POINTS = 100
+CURVE_POINTS = 90
 #: Digits of a run key that are shown; `everynode results show` takes them.
 KEY_DIGITS = 12
 #: How the terms are called in the paper.
