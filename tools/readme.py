@@ -289,7 +289,7 @@ def paper_cell(cell: dict[str, Any]) -> str:
     gain = cell["gain"]
     if gain and gain["p_holm"] is not None:
         text += f"<br>gain {gain['mean']:+.1f}{' *' if gain['p_holm'] < 0.05 else ''}"
-    text += f" ({cell['without']})" if cell.get("without") else ""
+    text += f" ({cell['remark']})" if cell.get("remark") else ""
     notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
     notes += [f"{cell['diverged']} diverged"] if cell["diverged"] else []
     return text + (f"<br>{', '.join(notes)}" if notes else "")
@@ -304,7 +304,7 @@ def tuned_counts() -> str:
     lines.append("|---|---|---|---|---|---|---|---|")
     for name, ids in {"public split": ["semi-supervised"], "ten folds": ["homophilic", "heterophilic"]}.items():
         cells = [c for table in ids for c in tables[table] if c["objective"] == "enc" and c["planned"] and len(c["runs"]) == c["planned"]]
-        gains = [cell["gain"] for cell in cells if cell["without"] != "no term"]
+        gains = [cell["gain"] for cell in cells if cell["remark"] != "no term"]
         sure = [gain["mean"] for gain in gains if gain["p_holm"] < 0.05]
         counts = [len(cells), len(cells) - len(gains), sum(g["mean"] > 0 for g in gains), sum(g["mean"] < 0 for g in gains)]
         counts += [sum(g["low"] > 0 for g in gains), sum(mean > 0 for mean in sure), sum(mean < 0 for mean in sure)]

@@ -98,6 +98,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cvg: float | None = None,
         halves: str | None = None,
         cvg_every: int | None = None,
+        con: float | None = None,
+        con_temperature: float | None = None,
         preg: float | None = None,
         lr_gnn: float | None = None,
         lr_oc: float | None = None,
@@ -132,6 +134,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cvg = cvg
         self.halves = halves
         self.cvg_every = cvg_every
+        self.con = con
+        self.con_temperature = con_temperature
         self.preg = preg
         self.lr_gnn = lr_gnn
         self.lr_oc = lr_oc

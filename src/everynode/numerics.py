@@ -6,10 +6,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+
+
+@contextmanager
+def subnormals_flushed() -> Iterator[None]:
+    """Within this block, numbers below the smallest normal one (1e-38 in float32) are 0 in this thread's arithmetic.
+
+    A CPU takes up to a hundred times as long for them, and deep networks are full of them: through 64 layers of GCNII that keep half of
+    what they are given, gradients come to 1e-20, and Adam squares them. Nothing that counts in a sum with other numbers is lost.
+    """
+    before = subnormals_are_flushed()  # somebody's own choice
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
+
+
+def subnormals_are_flushed() -> bool:
+    """Whether this thread's arithmetic takes numbers below the smallest normal one for 0.
+
+    >>> with subnormals_flushed():
+    ...     subnormals_are_flushed()
+    True
+    """
+    return torch.tensor(torch.finfo(torch.float32).tiny).mul(0.5).item() == 0.0
 
 
 def log_softmax_by_class(logits: Tensor) -> Tensor:

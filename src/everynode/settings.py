@@ -14,7 +14,9 @@ from typing import Any, Literal
 from everynode.data.entries import is_generated
 from everynode.errors import DataError, UsageError, require, unknown
 
-TERMS = ("mi", "tv", "cvg", "preg")
+TERMS = ("mi", "tv", "cvg", "con", "preg")
+#: Those of the objective ``enc``: the paper's, and consistency, which only everynode's own presets give a weight.
+ENC_TERMS = ("mi", "tv", "cvg", "con")
 PRESETS = ("default", "paper", "tuned", "authors")
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
@@ -48,6 +50,8 @@ class Settings:
     cvg: float = 0.05
     halves: Literal["random", "stratified", "fixed"] = "stratified"
     cvg_every: int = 1  # take CVG at every so many steps only
+    con: float = 0.0  # consistency of two passes, which the paper does not have
+    con_temperature: float = 0.5
     preg: float = 0.0
     class_weight: Literal["balanced"] | None = None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
@@ -72,7 +76,8 @@ class Settings:
             require(getattr(self, name) >= 1, name, "Settings", ">= 1", getattr(self, name))
         for name in ("dropout", "layer_dropout"):
             require(0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name))
-        require(self.tv_sigma > 0, "tv_sigma", "Settings", "> 0", self.tv_sigma)
+        for name in ("tv_sigma", "con_temperature"):
+            require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
         require(self.mi_lambda >= 0, "mi_lambda", "Settings", ">= 0", self.mi_lambda)
         if self.select not in SELECTIONS:
             unknown("selection", self.select, SELECTIONS)
@@ -104,7 +109,7 @@ class Settings:
         return cls(**{"backbone": backbone} | fields | {key: value for key, value in changes.items() if value is not None})
 
     def for_objective(self, objective: str) -> Settings:
-        """The same settings with only the named terms on: ``ce`` alone, ``enc`` = ``mi+tv+cvg``, or any sum such as ``mi+tv``.
+        """The same settings with only the named terms on: ``ce`` alone, ``enc`` (all that has a weight), or any sum such as ``mi+tv``.
 
         >>> s = Settings().for_objective("tv")
         >>> s.mi, s.tv, s.cvg
@@ -117,15 +122,20 @@ class Settings:
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, **off)
 
-    def without(self, objective: str) -> str:
-        """Which terms of an objective have no weight here, in words; empty if all have one.
+    def remark(self, objective: str) -> str:
+        """What an objective's name does not say: which of the paper's terms have no weight here, and whether consistency has one.
 
-        >>> Settings(cvg=0.0).without("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).without("enc"), Settings().without("ce")
+        >>> Settings(cvg=0.0).remark("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).remark("enc"), Settings().remark("ce")
         ('without CVG', 'no term', '')
+        >>> Settings(con=1.0, mi=0.0).remark("enc")
+        'without MI, with consistency'
         """
         terms = parse_objective(objective)
-        none = [term.upper() for term in terms if not getattr(self, term)]
-        return "no term" if none and len(none) == len(terms) else f"without {', '.join(none)}" if none else ""
+        if terms and not any(getattr(self, term) for term in terms):
+            return "no term"
+        none = [term.upper() for term in terms if not getattr(self, term) and term != "con"]
+        more = ["with consistency"] if "con" in terms and "con" not in named_terms(objective) and self.con else []
+        return ", ".join([*([f"without {', '.join(none)}"] if none else []), *more])
 
     @classmethod
     def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
@@ -147,8 +157,8 @@ class Settings:
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        names = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "preg", "class_weight")
-        return {name: getattr(self, name) for name in names}
+        of_terms = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "con", "con_temperature", "preg")
+        return {name: getattr(self, name) for name in (*of_terms, "class_weight")}
 
 
 @dataclass(frozen=True)
@@ -187,33 +197,33 @@ def parse_objective(objective: str) -> tuple[str, ...]:
     """The terms that an objective's name stands for, cross-entropy being always there.
 
     >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
-    (('mi', 'tv', 'cvg'), (), ('mi', 'tv'))
+    (('mi', 'tv', 'cvg', 'con'), (), ('mi', 'tv'))
     """
     named = objective.lower().split("+")
     for part in named:
         if part not in ("ce", "enc", *TERMS):
             unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
-    terms = {"mi", "tv", "cvg"} if "enc" in named else set()
-    return tuple(term for term in TERMS if term in terms | set(named))
+    terms = {*named, *(ENC_TERMS if "enc" in named else ())}
+    return tuple(term for term in TERMS if term in terms)
 
 
 def named_terms(objective: str) -> tuple[str, ...]:
-    """The terms that an objective names one by one, which therefore are there: ``enc``, however it is written, names none.
+    """The terms that an objective names one by one, which therefore are there: ``enc`` names none.
 
-    >>> named_terms("mi+tv"), named_terms("enc"), named_terms("mi+tv+cvg")
-    (('mi', 'tv'), (), ())
+    >>> named_terms("mi+tv"), named_terms("enc"), named_terms("enc+preg")
+    (('mi', 'tv'), (), ('preg',))
     """
-    return () if objective_name(objective) == "enc" else tuple(term for term in TERMS if term in objective.lower().split("+"))
+    return tuple(term for term in TERMS if term in objective.lower().split("+"))
 
 
 def objective_name(objective: str) -> str:
     """The one name of an objective, whichever way it was written.
 
-    >>> objective_name("tv+mi"), objective_name("mi+tv+cvg"), objective_name("CE"), objective_name("enc+preg")
-    ('mi+tv', 'enc', 'ce', 'mi+tv+cvg+preg')
+    >>> objective_name("tv+mi"), objective_name("CE"), objective_name("preg+ENC")
+    ('mi+tv', 'ce', 'enc+preg')
     """
-    terms = parse_objective(objective)
-    return "enc" if terms == ("mi", "tv", "cvg") else "+".join(terms) or "ce"
+    named = ("enc",) if "enc" in objective.lower().split("+") else ()
+    return "+".join([*named, *(term for term in parse_objective(objective) if not named or term not in ENC_TERMS)]) or "ce"
 
 
 def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> dict[str, Any]:

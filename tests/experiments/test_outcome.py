@@ -143,9 +143,9 @@ def test_terms_without_a_weight_are_named(zero, said):
     cell = Cell("ENC-GCN", "c", "citeseer", "public", objective="enc", changes=tuple((term, 0.0) for term in zero))
     made = Experiment("e", "E", "tab:e", "", "seeds", "table", lambda: [cell])
     found = outcome(made, {("ENC-GCN", "c"): [0.5, 0.6]})["ENC-GCN", "c"]
-    assert found.without == said
+    assert found.remark == said
     table = to_json(conclude(made, "default", made.plan("default", 2, ROOT)[0], {}))
-    assert table["cells"][0]["without"] == said
+    assert table["cells"][0]["remark"] == said
 
 
 def test_p_values_are_corrected_over_the_whole_experiment():

@@ -36,7 +36,7 @@ def test_every_objective_may_choose_what_cross_entropy_may_choose_and_else_only_
     assert {name: whole[name] for name in common} == common
     of_terms = {name: term for term in TERMS for name in read_preset("search")["term"][term]}
     assert {of_terms[name] for name in whole if name not in common} == set(
-        objective_name(objective).replace("enc", "mi+tv+cvg").split("+")
+        objective_name(objective).replace("enc", "mi+tv+cvg+con").split("+")
     ) - {"ce"}
 
 
@@ -44,7 +44,7 @@ def test_every_objective_may_choose_what_cross_entropy_may_choose_and_else_only_
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_the_ends_of_every_range_are_legal_settings(backbone, end):
     space = search_space(backbone, "enc+preg")
-    study = Study("cora", "", "public", backbone, "mi+tv+cvg+preg", "seeds", 3, Settings.preset(backbone=backbone), space)
+    study = Study("cora", "", "public", backbone, "enc+preg", "seeds", 3, Settings.preset(backbone=backbone), space)
     chosen = {name: choice[end] if end in choice else choice["choices"][0 if end == "low" else -1] for name, choice in space.items()}
     settings = study.settings(chosen)
     assert {name: getattr(settings, name) for name in space} == chosen
@@ -125,12 +125,13 @@ def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_p
     known = known_parameters(space, "cora", "public", "gcn", "enc", [file])
     study = make(objective="enc", space=space)
     tried = {name: study.settings(parameters) for name, parameters in known.items()}
-    weights = {name: (settings.mi, settings.tv, settings.cvg) for name, settings in tried.items()}
+    weights = {name: (settings.mi, settings.tv, settings.cvg, settings.con) for name, settings in tried.items()}
     light = Settings.entrants()["light-enc"]
     assert weights == {
-        "found.toml ce": (0.0, 0.0, 0.0),
-        "found.toml ce, light enc": (light.mi, light.tv, light.cvg),
-        "found.toml ce, light tv": (0.0, light.tv, 0.0),
+        "found.toml ce": (0.0, 0.0, 0.0, 0.0),
+        "found.toml ce, consistency": (0.0, 0.0, 0.0, 1.0),
+        "found.toml ce, light enc": (light.mi, light.tv, light.cvg, 0.0),
+        "found.toml ce, light tv": (0.0, light.tv, 0.0, 0.0),
     }
     assert {settings.lr_oc for settings in tried.values()} == {0.02}, "all else is cross-entropy's"
 
@@ -155,7 +156,7 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
     study = Study(graph, "digest", split, "gcnii", "enc", "seeds", 2, Settings(backbone="gcnii"), space)
     # By what they are: where tuning has chosen the same, a start has the name of that.
     own = within(space, authors)
-    terms = {"mi", "mi_lambda", "tv", "tv_gate", "tv_sigma", "cvg", "no_mi", "no_tv", "no_cvg"}
+    terms = {"mi", "mi_lambda", "tv", "tv_gate", "tv_sigma", "cvg", "con", "con_temperature", "no_mi", "no_tv", "no_cvg", "no_con"}
     like = [p for p in known.values() if {k: v for k, v in p.items() if k not in terms} == {k: v for k, v in own.items() if k not in terms}]
     light = Settings.entrants()["light-enc"]
     weights = {(s.mi, s.tv, s.cvg) for s in map(study.settings, like)}
@@ -166,7 +167,7 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
 
 
 def test_only_a_term_that_is_not_named_may_be_off():
-    assert all(search_space("gcn", "enc")[term]["off"] for term in ("mi", "tv", "cvg"))
+    assert all(search_space("gcn", "enc")[term]["off"] for term in ("mi", "tv", "cvg", "con"))
     assert not any("off" in choice for choice in search_space("gcn", "mi+tv").values())
 
 

@@ -15,13 +15,14 @@ import torch
 from everynode.errors import DataError, EverynodeError
 from everynode.graph import Graph, Split
 from everynode.metrics import METRICS
+from everynode.numerics import subnormals_are_flushed
 from everynode.objectives import cross_entropy
 from everynode.settings import Settings
 from everynode.training import Fitted, evaluate, fit
 from everynode.training.whole import build
 
 QUICK = Settings(channels=8, epochs=12, patience=12)
-TERMS = ("mi", "tv", "cvg", "preg")
+TERMS = ("mi", "tv", "cvg", "con", "preg")
 
 
 def small_graph(seed: int = 0, n: int = 90, noise: float = 1.5) -> Graph:
@@ -162,10 +163,10 @@ def test_a_longer_run_begins_as_the_shorter_one(graph):
 
 
 @pytest.mark.parametrize(
-    ("objective", "terms"), [("ce", ()), ("mi", ("mi",)), ("mi+tv", ("mi", "tv")), ("enc", ("mi", "tv", "cvg")), ("enc+preg", TERMS)]
+    ("objective", "terms"), [("ce", ()), ("mi", ("mi",)), ("mi+tv", ("mi", "tv")), ("enc", ("mi", "tv", "cvg", "con")), ("enc+preg", TERMS)]
 )
 def test_history_has_each_term_total_and_validation(graph, objective, terms):
-    settings = dataclasses.replace(QUICK, preg=0.1, epochs=3).for_objective(objective)
+    settings = dataclasses.replace(QUICK, con=0.5, preg=0.1, epochs=3).for_objective(objective)
     reported = []
     fitted = fit(graph, settings, report=lambda epoch, row: reported.append((epoch, row)))
     assert set(fitted.history) == {"ce", *terms, "total", "val_loss", "val_accuracy"}
@@ -200,7 +201,7 @@ def test_test_nodes_do_not_influence_training(graph):
     test = graph.nodes("test")
     labels = graph.labels.clone()
     labels[test] = (labels[test] + 1) % 3
-    settings = dataclasses.replace(QUICK, preg=0.1)
+    settings = dataclasses.replace(QUICK, con=0.5, preg=0.1)
     a, b = fit(graph, settings), fit(dataclasses.replace(graph, labels=labels), settings)
     assert same_weights(a, b)
     assert a.history == b.history
@@ -216,7 +217,7 @@ def test_validation_nodes_choose_but_do_not_train(graph):
     assert a.history["val_accuracy"] != b.history["val_accuracy"]
 
 
-@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("term", [term for term in TERMS if term != "con"])  # which takes a second pass
 def test_switching_a_term_on_changes_nothing_else(graph, term):
     plain = QUICK.for_objective("ce")
     on = fit(graph, dataclasses.replace(plain, **{term: 0.7}))
@@ -228,6 +229,19 @@ def test_switching_a_term_on_changes_nothing_else(graph, term):
     assert term in silent.history
     assert silent.history["ce"] == pytest.approx(without.history["ce"], rel=1e-4)
     assert on.history["ce"] != pytest.approx(without.history["ce"], rel=1e-4)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_subnormal_numbers_are_flushed_in_training_and_as_they_were_afterwards(graph, before):
+    seen = []
+    torch.set_flush_denormal(before)
+    try:
+        fit(graph, QUICK, report=lambda epoch, row: seen.append(subnormals_are_flushed()))
+        assert seen
+        assert all(seen)
+        assert subnormals_are_flushed() == before
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def test_ctrl_c_keeps_the_best_so_far(graph):

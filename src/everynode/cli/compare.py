@@ -117,9 +117,9 @@ def compare(
     for objective, test in result.test.items():
         seconds = [r["seconds"] for r in records if r["objective"] == objective]
         interval = f"{short(test.low)} to {short(test.high)}"
-        without = next(run.settings for run in runs if run.objective == objective).without(objective)
+        remark = next(run.settings for run in runs if run.objective == objective).remark(objective)
         table.add_row(
-            "cross-entropy" if objective == BASELINE else f"{objective}{f' ({without})' if without else ''}",
+            "cross-entropy" if objective == BASELINE else f"{objective}{f' ({remark})' if remark else ''}",
             short(test.mean), short(test.std), interval, short(result.val[objective].mean), f"{sum(seconds) / len(seconds):.1f}",
         )  # fmt: skip
     Console().print(table)

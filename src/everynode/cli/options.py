@@ -86,7 +86,7 @@ class ModelOptions:
     backbone: BackboneName = "gcn"
     "The layers between the opening and the closing layer."
     objective: str = "enc"
-    "enc (= mi+tv+cvg), ce, mi, tv, cvg, preg, or a sum such as mi+tv."
+    "enc (every term that has a weight in the preset), ce, mi, tv, cvg, con, preg, or a sum such as mi+tv."
     preset: str = "default"
     """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
     `everynode tune`."""
@@ -120,6 +120,10 @@ class ModelOptions:
     "How CVG halves the labelled nodes."
     cvg_every: int | None = None
     "Take CVG at every so many steps only, which costs less."
+    con: float | None = None
+    "The weight of consistency: two passes of different dropout should agree (not of the paper)."
+    con_temperature: float | None = None
+    "How sure consistency wants a node to be: the lower, the surer."
     preg: float | None = None
     "The weight of P-reg."
     lr_gnn: float | None = None

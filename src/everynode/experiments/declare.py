@@ -61,8 +61,8 @@ class Cell:
             preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
         )
         chosen, objective = settings.for_objective(self.objective), self.objective
-        if chosen.without(objective) == "no term":  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
-            chosen, objective = replace(chosen, cvg_every=1), "ce"
+        if chosen.remark(objective) == "no term":  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
+            chosen, objective = replace(chosen, cvg_every=1, con_temperature=0.5), "ce"
         made = []
         for i in range(1 if over == "once" else count):
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)

@@ -45,6 +45,9 @@ def seconds_per_epoch(run: Run) -> float:
     forward = 2.0 * (nonzeros * c + layers * product + n * c * k)
     sweeps = 4.0  # forward, twice as much back, and the evaluation
     operations = 60 + 25 * layers
+    if s.con:  # a second pass
+        sweeps += 3.0
+        operations += 25 * layers
     if s.cvg:
         few = run.split in ("public", "random")  # then only the labelled nodes' neighbourhood takes part, unless the network is deep
         share = min(1.0, 0.1 * 2**layers) if few else 1.0

@@ -34,7 +34,7 @@ class CellOutcome:
     #: The gain's p-value after Holm's correction over the whole experiment.
     p_holm: float | None
     #: Which terms of its objective have no weight, in words.
-    without: str = ""
+    remark: str = ""
 
     @property
     def complete(self) -> bool:
@@ -50,7 +50,7 @@ class CellOutcome:
         runs are cross-entropy's.
         """
         paper, found = self.cell.published, self.summary
-        if paper is None or found is None or self.cell.task == "time" or self.without == "no term":
+        if paper is None or found is None or self.cell.task == "time" or self.remark == "no term":
             return ""
         if self.cell.task == "describe":
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
@@ -104,14 +104,14 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
     there = [records[run.key] for run in runs if run.key in records]
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
-    without = runs[0].settings.without(cell.objective) if runs else ""
+    remark = runs[0].settings.remark(cell.objective) if runs else ""
     if cell.metric == "positions":  # a picture
-        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, without)
+        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, remark)
     values = tuple(value(record, cell.metric) for record in fine)
     summary = summarise(values, test_share=_test_share(over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, without)
+    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, remark)
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:

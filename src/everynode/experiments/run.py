@@ -18,7 +18,7 @@ from everynode.settings import Batches, Settings
 PROTOCOL = 1
 #: Settings that are younger than the first records, and the value at which they do nothing. At this value they are no part of a run's
 #: specification, so that older records are still of the same run.
-LATER = {"class_weight": None}
+LATER = {"class_weight": None, "con": 0.0, "con_temperature": 0.5}
 #: The same for what a run has besides its settings.
 LATER_FIELDS = {"batches": None, "processes": 1}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]

@@ -117,8 +117,8 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     """What is tried first: what the presets in ``files`` would choose; without files, what everynode's own would.
 
     Of tuned presets the settings of all objectives, which have most parameters in common. Terms that help are often not far from where
-    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, and with the terms that the
-    same preset has for ENC.
+    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, with consistency alone, and
+    with the terms that the same preset has for ENC.
     """
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
@@ -133,7 +133,7 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in parameters.items() if key.removeprefix(switch("")) in of_terms}
 
-    light: Known = {}
+    light: Known = {"consistency": terms(within(space, dataclasses.replace(entrants["ce"], con=1.0)))} if objective == "enc" else {}
     for name in ("enc", "tv") if objective == "enc" else ():
         light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
     if len({file.name for file in files}) < len(files):

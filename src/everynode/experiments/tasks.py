@@ -22,6 +22,8 @@ from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.experiments.run import Run, Task
 from everynode.graph import Graph
 from everynode.metrics import confusion, scores
+from everynode.numerics import subnormals_flushed
+from everynode.settings import TERMS
 from everynode.training import Fitted, fit
 from everynode.training.batches.inference import infer
 from everynode.training.batches.ranks import Ranks
@@ -119,7 +121,7 @@ def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor
 
 def terms_of(run: Run) -> tuple[str, ...]:
     """The terms of a run's objective, cross-entropy first."""
-    return ("ce", *(term for term in ("mi", "tv", "cvg", "preg") if getattr(run.settings, term)))
+    return ("ce", *(term for term in TERMS if getattr(run.settings, term)))
 
 
 def _train(run: Run, graph: Graph) -> Result:
@@ -145,7 +147,7 @@ def _time(run: Run, graph: Graph) -> Result:
         with torch.no_grad():
             network(graph)
 
-    with reused_memory(layer_bytes(graph, run.settings)):
+    with reused_memory(layer_bytes(graph, run.settings)), subnormals_flushed():
         cost = {"training_ms": _median_ms(step), "inference_ms": _median_ms(infer)}
     return Result({**run.describe(), **_provenance(run)}, cost)
 

@@ -1,5 +1,6 @@
 """The terms of the objective: one file each, a pure function and a thin module, with no knowledge of any network."""
 
+from everynode.objectives.consistency import Consistency, consistency
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, cross_validating_gradients
 from everynode.objectives.enc import ENC
@@ -9,11 +10,13 @@ from everynode.objectives.total_variation import TotalVariation, dirichlet_energ
 
 __all__ = [
     "ENC",
+    "Consistency",
     "CrossEntropy",
     "CrossValidatingGradients",
     "MutualInformation",
     "PReg",
     "TotalVariation",
+    "consistency",
     "cross_entropy",
     "cross_validating_gradients",
     "dirichlet_energy",

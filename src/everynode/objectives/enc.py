@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import torch
 from torch import Tensor, nn
 
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.objectives.at_once import Terms, at_once
+from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
 from everynode.objectives.mutual_information import MutualInformation
@@ -25,6 +27,9 @@ class ENC(nn.Module):
     :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``cvg_every``, ``seed``:
     :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons. ``class_weight``: ``balanced`` lets
     every class weigh the same in cross-entropy and in CVG's halves, however many of its nodes are labelled.
+
+    ``con``: the weight of :func:`consistency`, a term that the paper does not have, and ``con_temperature``. It compares two passes of
+    different dropout, so the objective is then given the logits of both: ``objective((model(x), model(x)), model)``.
 
     The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 
@@ -52,6 +57,8 @@ class ENC(nn.Module):
         tv_gate: Gate = "raw",
         halves: Halves = "stratified",
         cvg_every: int = 1,
+        con: float = 0.0,
+        con_temperature: float = 0.5,
         preg: float = 0.0,
         class_weight: ClassWeight | None = None,
         fold: int = 0,
@@ -61,7 +68,7 @@ class ENC(nn.Module):
         if not isinstance(graph, Graph):
             raise UsageError(f"ENC takes an everynode Graph, not a {type(graph).__name__}: for PyG's Data, ENC(Graph.from_pyg(data)).")
         self.shape = (graph.num_nodes, graph.num_classes)
-        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "preg": preg}
+        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con, "preg": preg}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
         ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
@@ -73,31 +80,51 @@ class ENC(nn.Module):
             self.terms["cvg"] = CrossValidatingGradients(
                 graph, fold=fold, halves=halves, every=cvg_every, seed=seed, class_weight=class_weight
             )
+        if con:
+            self.terms["con"] = Consistency(temperature=con_temperature)
         if preg:
             self.terms["preg"] = PReg(graph)
 
-    def breakdown(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> dict[str, Tensor]:
-        """Each term's value before weighting, under its name, and their weighted sum as ``total``."""
-        if logits.shape != self.shape:
-            raise UsageError(
-                f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, logits.shape))}."
-            )
-        values: dict[str, Tensor] = {}
-        if self._of_predictions.mi or self._of_predictions.tv:
-            found = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
-            values = {name: value for name, value in found._asdict().items() if name in self.terms}
-            total = found.total
-        else:
-            values["ce"] = total = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
+    def breakdown(self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None) -> dict[str, Tensor]:
+        """Each term's value before weighting, under its name, and their weighted sum as ``total``.
+
+        Of several passes: consistency between them, CVG of the last one, which is the one that ``model`` remembers, and the mean of the
+        other terms over all.
+        """
+        views = [logits] if isinstance(logits, Tensor) else list(logits)
+        if not views:
+            raise UsageError("ENC needs the logits of at least one pass. Got none.")
+        for view in views:
+            if view.shape != self.shape:
+                raise UsageError(
+                    f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, view.shape))}."
+                )
+        each = [self._of_one_pass(view) for view in views]
+        values = each[0] if len(each) == 1 else {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
+        total = values.pop("total")
         if "cvg" in self.terms:
-            weighted = self.terms["cvg"](logits, model, self.weights["cvg"])  # who weighs it later pays for a pass over every layer
+            weighted = self.terms["cvg"](views[-1], model, self.weights["cvg"])  # who weighs it later pays for a pass over every layer
             values["cvg"] = weighted / self.weights["cvg"]
             total = total + weighted
+        if "con" in self.terms:
+            values["con"] = self.terms["con"](views)
+            total = total + self.weights["con"] * values["con"]
         if "preg" in self.terms:
-            values["preg"] = self.terms["preg"](logits)
+            values["preg"] = torch.stack([self.terms["preg"](view) for view in views]).mean()
             total = total + self.weights["preg"] * values["preg"]
         return {**values, "total": total}
 
-    def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor] | None = None) -> Tensor:
-        """The total, for the n x k ``logits`` that ``model`` gave in this step (CVG needs the model, the other terms do not)."""
+    def _of_one_pass(self, logits: Tensor) -> dict[str, Tensor]:
+        """Cross-entropy, MI and TV, and their weighted sum as ``total``."""
+        if not (self._of_predictions.mi or self._of_predictions.tv):
+            ce: Tensor = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
+            return {"ce": ce, "total": ce}
+        found = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
+        return {name: value for name, value in found._asdict().items() if name in self.terms or name == "total"}
+
+    def forward(self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None) -> Tensor:
+        """The total, for the n x k ``logits`` that ``model`` gave in this step (CVG needs the model, the other terms do not).
+
+        Or for those of several passes, which consistency needs.
+        """
         return self.breakdown(logits, model)["total"]

@@ -20,7 +20,7 @@ CURVE_POINTS = 90
 #: Digits of a run key that are shown; `everynode results show` takes them.
 KEY_DIGITS = 12
 #: How the terms are called in the paper.
-TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", "preg": "P-reg", "total": "total"}
+TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", "con": "consistency", "preg": "P-reg", "total": "total"}
 #: What the runs of a cell differ in: its name, and the entry of their records.
 DIFFER: dict[Over, tuple[str, str]] = {
     "seeds": ("seed", "seed"),
@@ -115,8 +115,8 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
         rows.append((f"gain over {cell.cell.against}, paired", number(gain.mean, digits, sign=True)))
         rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
         rows.append(("significance after Holm", p_value(cell.p_holm)))
-    if cell.without:
-        rows.append(("objective", cell.without))
+    if cell.remark:
+        rows.append(("objective", cell.remark))
     rows.append(("runs", f"{len(cell.keys)} of {cell.planned}"))
     if cell.diverged:
         rows.append(("diverged, without a value", str(cell.diverged)))

@@ -52,7 +52,7 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "test_oracle": outcome.oracle,
         "gain": None if outcome.gain is None else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
         "verdict": outcome.verdict,
-        "without": outcome.without,
+        "remark": outcome.remark,
         "runs": [key[:12] for key in outcome.keys],
     }
 

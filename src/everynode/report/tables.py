@@ -67,8 +67,8 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
     if gain is not None and gain.count > 1:
         star = "*" if cell.p_holm is not None and cell.p_holm < SIGNIFICANT else ""
         lines.append(h("span", f"gain {number(gain.mean, digits, sign=True)}{star}", class_="gain"))
-    if cell.without:
-        lines.append(h("span", cell.without, class_="flag"))
+    if cell.remark:
+        lines.append(h("span", cell.remark, class_="flag"))
     if not cell.complete:
         lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
     if cell.diverged:

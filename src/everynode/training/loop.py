@@ -22,6 +22,7 @@ from everynode.disk import DiskGraph
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.graph import Graph
 from everynode.metrics import accuracy
+from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.work import Batched
@@ -182,7 +183,7 @@ class Training:
         self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
     ) -> None:
         """Train until so many epochs are done, or to the end; or until it is interrupted."""
-        with torch.random.fork_rng(devices=[]), reused_memory(self.work.layer_bytes):
+        with torch.random.fork_rng(devices=[]), reused_memory(self.work.layer_bytes), subnormals_flushed():
             torch.set_rng_state(self._random)
             before, start = self.seconds, time.perf_counter()
             saved = start

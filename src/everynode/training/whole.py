@@ -25,17 +25,22 @@ class WholeGraph:
         self.select, self.labels = settings.select, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
-        self.layer_bytes = layer_bytes(graph, settings)
+        self.passes, self.layer_bytes = passes(settings), layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
         """The one step."""
-        self.sums = step(self.network, self.objective, self.optimiser, self.graph)
+        self.sums = step(self.network, self.objective, self.optimiser, self.graph, self.passes)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
         """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy`` where there are test nodes to watch."""
         return validate(self.network, self.graph, self.looked_at, self.labels, self.watch, self.select)
+
+
+def passes(settings: Settings) -> int:
+    """How many passes a step takes: consistency compares two, of different dropout; four were no better (docs/accuracy.md)."""
+    return 2 if settings.con else 1
 
 
 def layer_bytes(graph: Graph, settings: Settings) -> int:
@@ -79,10 +84,10 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, select: str) -> Tensor
     return val
 
 
-def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
-    """One training step; each term before weighting, and ``total``."""
+def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph, passes: int = 1) -> dict[str, float]:
+    """One training step of so many passes; each term before weighting, and ``total``."""
     network.train()
-    terms = objective.breakdown(network(graph), network)
+    terms = objective.breakdown([network(graph) for _ in range(passes)], network)
     optimiser.zero_grad()
     terms["total"].backward()
     optimiser.step()

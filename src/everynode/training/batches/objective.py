@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from everynode.disk import ROWS, DiskGraph
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
+from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
 from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, trainable
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
@@ -39,6 +40,7 @@ class BatchENC(nn.Module):
       would be wrong: it is estimated by a running mean :math:`m` over steps, and the term is linear in the step's own
       :math:`\tilde y^b` around it, :math:`\lambda \sum_s (\tilde y^b_s (\log m_s + 1) - m_s)`. With :math:`m = \tilde y` its
       gradient is, over an epoch, that of the whole graph. A step that has all nodes takes its own.
+    * :math:`\mathcal{L}_{CON}`: likewise over the step's nodes, between two passes over the same part of the graph.
     * :math:`\mathcal{L}_{CVG}`: of two halves of the step's training nodes. It is not linear, and so that of the graph only if the step
       has all training nodes; the two gradients are, each, estimates of those of the graph.
 
@@ -61,6 +63,8 @@ class BatchENC(nn.Module):
         tv_gate: Gate = "raw",
         halves: Halves = "stratified",
         cvg_every: int = 1,
+        con: float = 0.0,
+        con_temperature: float = 0.5,
         preg: float = 0.0,
         class_weight: ClassWeight | None = None,
         fold: int = 0,
@@ -75,10 +79,11 @@ class BatchENC(nn.Module):
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
         require(tv_sigma > 0, "tv_sigma", "BatchENC", "> 0", tv_sigma)
-        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg}
+        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con}
         self.terms = tuple(name for name, weight in self.weights.items() if weight)
         self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
         self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
+        self.consistency = Consistency(temperature=con_temperature)
         self.ranks = ranks or Ranks()
         if graph.labels.device.type != "cpu":
             raise UsageError("Batches are drawn on the CPU: give the graph there, and only the batches to another device.")
@@ -92,21 +97,38 @@ class BatchENC(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, logits: Tensor, batch: Data, model: nn.Module) -> Tensor:
-        """The total for a batch of a :class:`NeighborLoader`, of whose nodes ``model`` gave these ``logits`` (n x k), or of its first."""
-        part: Part = batch.part
-        if len(logits) < len(part.roots):
-            raise UsageError(f"BatchENC needs the logits of the batch's first {len(part.roots)} nodes. Got {len(logits)}.")
-        return self.breakdown(logits[: len(part.roots)], part, batch.x, model)["total"]
+    def forward(self, logits: Tensor | Sequence[Tensor], batch: Data, model: nn.Module) -> Tensor:
+        """The total for a batch of a :class:`NeighborLoader`, of whose nodes ``model`` gave these ``logits`` (n x k), or of its first.
 
-    def breakdown(self, logits: Tensor, part: Part, x: SparseMatrix | Tensor, model: nn.Module) -> dict[str, Tensor]:
+        Or those of several passes over the batch, which consistency needs.
+        """
+        part: Part = batch.part
+        views = [logits] if isinstance(logits, Tensor) else list(logits)
+        for view in views:
+            if len(view) < len(part.roots):
+                raise UsageError(f"BatchENC needs the logits of the batch's first {len(part.roots)} nodes. Got {len(view)}.")
+        return self.breakdown([view[: len(part.roots)] for view in views], part, batch.x, model)["total"]
+
+    def breakdown(self, logits: Tensor | Sequence[Tensor], part: Part, x: SparseMatrix | Tensor, model: nn.Module) -> dict[str, Tensor]:
         """Each term's part before weighting, and as ``total`` what is to be differentiated.
 
-        ``logits`` of the part's roots; ``x``: features of some nodes, the roots first.
+        ``logits`` of the part's roots, or those of each of several passes; ``x``: features of some nodes, the roots first.
         The values of ``ce``, ``mi`` and ``tv`` add up over the processes; ``cvg`` is the same in all of them.
         """
+        views = [logits] if isinstance(logits, Tensor) else list(logits)
+        labels = part.labels.to(views[0].device)
+        each = [self._of_one_pass(view, part, x, labels) for view in views]
+        values = {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
+        if self.weights["cvg"]:
+            values["cvg"] = self._cross_validating(views[-1], part, labels, model)
+        if self.weights["con"]:
+            values["con"] = self.consistency.weighted(views, part.share)
+        total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
+        return {**values, "total": total}
+
+    def _of_one_pass(self, logits: Tensor, part: Part, x: SparseMatrix | Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Cross-entropy, MI and TV."""
         weight = None if self.class_weight is None else self.class_weight.to(logits)
-        labels = part.labels.to(logits.device)
         ce = nn.functional.cross_entropy(logits[: len(labels)], labels, weight, reduction="sum")
         values = {"ce": ce * part.of_label}
         if self.weights["mi"] or self.weights["tv"]:
@@ -115,10 +137,7 @@ class BatchENC(nn.Module):
                 values["mi"] = self._mutual_information(log_y, part)
             if self.weights["tv"]:
                 values["tv"] = variation(log_y, self._operator(part, x, log_y))
-        if self.weights["cvg"]:
-            values["cvg"] = self._cross_validating(logits, part, labels, model)
-        total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
-        return {**values, "total": total}
+        return values
 
     def _mutual_information(self, log_y: Tensor, part: Part) -> Tensor:
         share = part.share.to(log_y)

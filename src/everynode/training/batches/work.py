@@ -14,7 +14,7 @@ from everynode.training.batches.part import Part, draw_part
 from everynode.training.batches.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
-from everynode.training.whole import build_network, judge, validation_nodes
+from everynode.training.whole import build_network, judge, passes, validation_nodes
 
 
 class Batched:
@@ -32,8 +32,9 @@ class Batched:
         self.fan_out = batches.for_layers(settings.layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
         self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options()).to(self.device)
+        self.passes = passes(settings)
         self.sampler = Sampler(graph)
-        size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv)
+        size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv or settings.con)
         self.plan = plan_for(graph, size, fold=fold, clusters=batches.clusters, with_others=with_others, seed=seed)
         self.layer_bytes = 0  # a batch's values are small
         self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
@@ -50,7 +51,9 @@ class Batched:
         """One step of the optimiser."""
         self.network.train()
         part, batch = self.part(epoch, self.step)
-        terms = self.objective.breakdown(self.network(batch.to(self.device)), part, batch.features, self.network)
+        there = batch.to(self.device)
+        views = [self.network(there) for _ in range(self.passes)]
+        terms = self.objective.breakdown(views, part, batch.features, self.network)
         self.optimiser.zero_grad()
         terms.pop("total").backward()
         values = {name: value.item() / (self.ranks.size if name == "cvg" else 1) for name, value in terms.items()}
