@@ -126,6 +126,8 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     if not files:
         for entrant, settings in entrants.items():  # what the default race has, cross-entropy's too: ENC may have little need
             found[f"default {entrant}"] = within(space, settings)
+        if objective == "enc":
+            found["default ce, consistency"] = within(space, dataclasses.replace(entrants["ce"], con=1.0))
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
     of_terms = entrants["ce"].objective_options()
