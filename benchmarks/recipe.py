@@ -1,18 +1,20 @@
 """What each term and option needs in order to help: the default settings with one thing changed at a time, over several graphs.
 
-    python benchmarks/recipe.py STORE [GRAPHS [BACKBONES [COUNT]]]
+    python benchmarks/recipe.py STORE [GRAPHS [BACKBONES [COUNT [TERM]]]]
 
 does what the store does not have yet, and writes results/recipe.json: for every graph, backbone and variant the validation and test
-accuracy of each seed (public split) or fold, selected on validation. Interrupted, it goes on.
+accuracy of each seed (public split) or fold, selected on validation. Interrupted, it goes on. With TERM, only the variants in which this
+term has a weight are done, and the file's other rows stay.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from common import write
+from common import ROOT, write
 from everynode.data import load
 from everynode.data.entries import CATALOGUE
 from everynode.data.files import Root
@@ -47,6 +49,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, random halves": ("enc", {"halves": "random"}),
     "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
     "enc, row-normalised input": ("enc", {"input": "row"}),
+    "con 0.5": ("con", {"con": 0.5}),
+    "con 1": ("con", {"con": 1.0}),
+    "con 1, temperature 0.3": ("con", {"con": 1.0, "con_temperature": 0.3}),
+    "con 1 + tv 1": ("tv+con", {"con": 1.0, "tv": 1.0}),
+    "enc and con 1": ("enc", {"con": 1.0}),
 }
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
@@ -59,7 +66,7 @@ def median_difference(graph: str) -> float:
 
 
 def main() -> None:
-    path, graphs, backbones, count = [*sys.argv[1:], *["", GRAPHS, "gcn", "5"][len(sys.argv[1:]) :]]
+    path, graphs, backbones, count, term = [*sys.argv[1:], *["", GRAPHS, "gcn", "5", ""][len(sys.argv[1:]) :]]
     plan: dict[tuple[str, str, str, str], list[Run]] = {}
     root = Root.find(None)
     sigma = {graph: median_difference(graph) for graph in graphs.split(",")}
@@ -71,18 +78,22 @@ def main() -> None:
             for name, (objective, changes) in VARIANTS.items():
                 changes = changes | ({"tv_sigma": sigma[graph]} if changes.get("tv_sigma") == MEDIAN else {})
                 settings = Settings.preset("default", graph=graph, split=split, backbone=backbone, **changes).for_objective(objective)
+                if term and not getattr(settings, term):
+                    continue
                 plan[graph, split, backbone, name] = [
                     Run(graph, digest, split, i if folds else 0, 0 if folds else i, "default", objective, settings)
                     for i in range(int(count))
                 ]
     runs = [run for group in plan.values() for run in group]
     done = iter(do_runs(runs, Graphs(), Store(Path(path)), workers=1))
-    rows = []
+    asked = {(graph, backbone, name) for graph, _, backbone, name in plan}
+    before = json.loads((ROOT / "results" / "recipe.json").read_text()) if term else {"rows": []}
+    rows = [row for row in before["rows"] if (row["graph"], row["backbone"], row["variant"]) not in asked]
     for (graph, split, backbone, name), group in plan.items():
         records = [next(done) for _ in group]
         scores = {metric: [record.get(metric) for record in records] for metric in ("val_accuracy", "test_accuracy")}
         rows.append({"graph": graph, "split": split, "backbone": backbone, "variant": name, **scores})
-    write("recipe", {"rows": rows})
+    write("recipe", {"other_rows_by": before.get("command"), "rows": rows})
 
 
 if __name__ == "__main__":
