@@ -93,7 +93,7 @@ def main() -> None:
         records = [next(done) for _ in group]
         scores = {metric: [record.get(metric) for record in records] for metric in ("val_accuracy", "test_accuracy")}
         rows.append({"graph": graph, "split": split, "backbone": backbone, "variant": name, **scores})
-    write("recipe", {"other_rows_by": before.get("command"), "rows": rows})
+    write("recipe", {"before": [*before.get("before", []), *([before["command"]] if term else [])], "rows": rows})
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from everynode.backbones import BACKBONES, Network
 from everynode.errors import UsageError
 from everynode.objectives import ENC
-from everynode.settings import PRESETS, TERMS, Settings, parse_objective, read_preset
+from everynode.settings import LATER, PRESETS, TERMS, Settings, named_terms, objective_name, parse_objective, read_preset
 
 NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg", "class_weight"}
 PAPER = read_preset("paper")
@@ -155,6 +156,30 @@ def test_only_the_named_terms_are_on(objective: str, on: set[str]) -> None:
     for term in TERMS:
         assert getattr(s, term) == (getattr(whole, term) if term in on else 0.0)
     assert dataclasses.replace(s, **{term: getattr(whole, term) for term in TERMS}) == whole, "nothing else was touched"
+
+
+@pytest.mark.parametrize("objective", ["ce", "enc", "ENC+con", "con+enc+preg", "tv+mi", "mi+tv+cvg", "mi+tv+cvg+con"])
+def test_an_objectives_name_means_what_it_said(objective: str) -> None:
+    name = objective_name(objective)
+    assert objective_name(name) == name
+    assert named_terms(name) == named_terms(objective)
+    assert parse_objective(name) == parse_objective(objective)
+
+
+def test_a_temperature_of_a_term_that_is_off_makes_no_other_settings() -> None:
+    assert Settings(con=1.0, con_temperature=0.3).for_objective("ce") == Settings().for_objective("ce")
+    assert Settings(con_temperature=0.3).for_objective("enc") == Settings()
+    assert Settings(con=1.0, con_temperature=0.3).for_objective("con").con_temperature == 0.3
+
+
+def test_presets_that_do_not_know_a_setting_mean_that_it_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the default is one day."""
+    file = tmp_path / "old.toml"
+    file.write_text("[public.cora.gcn.enc]\ntv = 2.0\n")
+    monkeypatch.setitem(LATER, "con_temperature", 0.7)
+    for preset in (str(file), "paper"):
+        found = Settings.preset(preset, graph="cora", split="public", objective="enc")
+        assert (found.con, found.con_temperature, found.class_weight) == (0.0, 0.7, None)
 
 
 def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> None:

@@ -289,7 +289,7 @@ def paper_cell(cell: dict[str, Any]) -> str:
     gain = cell["gain"]
     if gain and gain["p_holm"] is not None:
         text += f"<br>gain {gain['mean']:+.1f}{' *' if gain['p_holm'] < 0.05 else ''}"
-    text += f" ({cell['remark']})" if cell.get("remark") else ""
+    text += f" ({cell['remark']})" if cell["remark"] else ""
     notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
     notes += [f"{cell['diverged']} diverged"] if cell["diverged"] else []
     return text + (f"<br>{', '.join(notes)}" if notes else "")

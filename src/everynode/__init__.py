@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from everynode.errors import DataError, EverynodeError, UsageError
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph, Split
-    from everynode.objectives import ENC, Consistency, CrossValidatingGradients, MutualInformation, PReg, TotalVariation
+    from everynode.objectives import ENC, CrossValidatingGradients, MutualInformation, PReg, TotalVariation
     from everynode.settings import Settings
     from everynode.training import fit
     from everynode.training.batches.loader import NeighborLoader
@@ -24,7 +24,6 @@ __version__ = "0.10.0"
 _HOME = {
     "BatchENC": "training.batches.objective",
     "ENC": "objectives",
-    "Consistency": "objectives",
     "CrossValidatingGradients": "objectives",
     "DataError": "errors",
     "EverynodeError": "errors",
@@ -47,7 +46,6 @@ _HOME = {
 __all__ = [
     "ENC",
     "BatchENC",
-    "Consistency",
     "CrossValidatingGradients",
     "DataError",
     "EverynodeError",

@@ -51,7 +51,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged. ``auto``: 3
     with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1.
 
-    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (all terms), ``ce``, or a sum such as ``mi+tv``; ``auto`` starts plain
+    ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (every term that has a weight in the preset), ``ce``, or a sum such as
+    ``mi+tv``; ``auto`` starts plain
     cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
     (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
     ``default``, ``paper``, ``tuned``, ``authors`` (which know some graphs only), or a file of ``everynode tune``; for it and the parameters

@@ -18,6 +18,9 @@ TERMS = ("mi", "tv", "cvg", "con", "preg")
 #: Those of the objective ``enc``: the paper's, and consistency, which only everynode's own presets give a weight.
 ENC_TERMS = ("mi", "tv", "cvg", "con")
 PRESETS = ("default", "paper", "tuned", "authors")
+#: Settings that are younger than the first records, presets and models, and the value at which they do nothing: what has none of them means
+#: this one, whatever the default has become.
+LATER: dict[str, Any] = {"class_weight": None, "con": 0.0, "con_temperature": 0.5}
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a preset such as tuned has settings: split, graph, backbone, objective.
@@ -103,6 +106,7 @@ class Settings:
             table = read_preset(name)
             fields = {**table["base"], **table["backbone"][backbone]}
             if name == "paper":
+                fields |= LATER
                 fields |= _paper_row(table, graph, split, backbone)
         else:
             fields = _tuned_row(name, graph, split, backbone, objective_name(objective))
@@ -120,6 +124,8 @@ class Settings:
             if term in named_terms(objective) and not getattr(self, term):
                 raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1).")
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
+        if not self.con or "con" in off:
+            off["con_temperature"] = LATER["con_temperature"]  # so that runs without the term are the same run, whatever it was
         return dataclasses.replace(self, **off)
 
     def remark(self, objective: str) -> str:
@@ -222,8 +228,8 @@ def objective_name(objective: str) -> str:
     >>> objective_name("tv+mi"), objective_name("CE"), objective_name("preg+ENC")
     ('mi+tv', 'ce', 'enc+preg')
     """
-    named = ("enc",) if "enc" in objective.lower().split("+") else ()
-    return "+".join([*named, *(term for term in parse_objective(objective) if not named or term not in ENC_TERMS)]) or "ce"
+    parse_objective(objective)
+    return "+".join([*(["enc"] if "enc" in objective.lower().split("+") else []), *named_terms(objective)]) or "ce"
 
 
 def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str) -> dict[str, Any]:
@@ -257,7 +263,7 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
         if type(value) is not kind and not (kind is float and type(value) is int):
             where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
             raise DataError(f"{where} is no setting." if key not in defaults else f"{where} must be of type {kind.__name__}.")
-    return found
+    return LATER | found
 
 
 def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:

@@ -77,9 +77,11 @@ def test_the_record_is_the_same_every_time(graph, make_run):
     assert (one.record, one.curve) == (two.record, two.curve)
 
 
-@pytest.mark.parametrize(("objective", "terms"), [("ce", ("ce",)), ("tv", ("ce", "tv")), ("enc", ("ce", "mi", "tv", "cvg"))])
+@pytest.mark.parametrize(
+    ("objective", "terms"), [("ce", ("ce",)), ("tv", ("ce", "tv")), ("con", ("ce", "con")), ("enc", ("ce", "mi", "tv", "cvg", "con"))]
+)
 def test_the_terms_are_the_objectives(graph, make_run, objective, terms):
-    run = make_run(objective=objective)
+    run = make_run(objective=objective, con=0.5)
     assert terms_of(run) == terms
     assert set(carry_out(run, graph).record["terms"]) == {*terms, "total"}
 
@@ -138,9 +140,10 @@ def test_without_test_nodes_the_test_scores_are_none(make_run):
     assert record["nodes"]["test"] == 0
 
 
-def test_timing_leaves_milliseconds_and_nothing_that_was_learnt(graph, make_run, monkeypatch):
+@pytest.mark.parametrize("con", [0.0, 0.5])
+def test_timing_leaves_milliseconds_and_nothing_that_was_learnt(graph, make_run, con, monkeypatch):
     monkeypatch.setattr(tasks, "TIMED", 3)
-    run = make_run(task="time")
+    run = make_run(task="time", con=con)
     result = carry_out(run, graph)
     assert set(result.cost) == {"training_ms", "inference_ms"}
     assert all(value > 0 for value in result.cost.values())

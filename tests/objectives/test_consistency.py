@@ -90,11 +90,16 @@ def test_predictions_that_are_quite_sure_stay_finite():
     assert all(torch.isfinite(gradient).all() for gradient in torch.autograd.grad(found, views))
 
 
-@pytest.mark.parametrize("views", [[], [torch.zeros(2, 2)]])
-def test_one_pass_is_refused(views):
-    with pytest.raises(UsageError) as refused:
+@pytest.mark.parametrize(
+    ("views", "got"),
+    [
+        ([], "none"), ([torch.zeros(2, 2)], "one"), (torch.zeros(5, 3), "one"),
+        ([torch.zeros(2, 2), torch.zeros(3, 2)], r"\(2, 2\) and \(3, 2\)"),
+    ],
+)  # fmt: skip
+def test_less_than_two_passes_are_refused(views, got):
+    with pytest.raises(UsageError, match=f"logits of two in a tuple. Got {got}."):
         consistency(views)
-    assert "objective((model(x), model(x)), model)" in str(refused.value)
 
 
 def test_the_temperature_is_above_zero():
@@ -142,8 +147,16 @@ def test_in_somebodys_own_loop(graph):
     found = objective.breakdown((first, second), model)
     alone = ENC(graph, mi=0.1, tv=0.1, cvg=0.1, seed=5).breakdown(second, model)
     torch.testing.assert_close(found["cvg"], alone["cvg"])
-    found["total"].backward()
-    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters())
+    parameters = list(model.parameters())
+    whole = torch.autograd.grad(found["total"], parameters, retain_graph=True)
+    parts = [weight * found[name] for name, weight in objective.weights.items() if name in found]
+    assert len(parts) == 5
+    for got, *of in zip(whole, *(torch.autograd.grad(part, parameters, retain_graph=True) for part in parts), strict=True):
+        torch.testing.assert_close(got, sum(of))
+
+
+def test_how_many_passes_a_step_takes(graph):
+    assert (ENC(graph).passes, ENC(graph, con=0.1).passes) == (1, 2)
 
 
 def test_one_pass_in_a_list_is_that_pass(graph):

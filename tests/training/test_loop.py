@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import os
 import signal
@@ -12,13 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from everynode.errors import DataError, EverynodeError
+from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.graph import Graph, Split
 from everynode.metrics import METRICS
 from everynode.numerics import subnormals_are_flushed
 from everynode.objectives import cross_entropy
 from everynode.settings import Settings
 from everynode.training import Fitted, evaluate, fit
+from everynode.training.loop import Training
 from everynode.training.whole import build
 
 QUICK = Settings(channels=8, epochs=12, patience=12)
@@ -229,6 +231,20 @@ def test_switching_a_term_on_changes_nothing_else(graph, term):
     assert term in silent.history
     assert silent.history["ce"] == pytest.approx(without.history["ce"], rel=1e-4)
     assert on.history["ce"] != pytest.approx(without.history["ce"], rel=1e-4)
+
+
+def test_consistency_needs_dropout(graph):
+    with pytest.raises(UsageError, match="passes of different dropout, and there is none"):
+        fit(graph, dataclasses.replace(QUICK, con=1.0, dropout=0.0, layer_dropout=0.0))
+
+
+def test_states_of_trainings_without_consistency_go_by_what_they_went_by_before_there_was_it(graph):
+    """As everynode 0.9.0 named the same training: its states go on."""
+    names = [f.name for f in dataclasses.fields(Settings) if not f.name.startswith("con")]
+    said = ", ".join(f"{name}={getattr(Settings(), name)!r}" for name in names)
+    known_by = f"(Settings({said}), 0, 7, {graph.digest!r})"
+    assert Training(graph, Settings(), seed=7).identity == hashlib.sha256(known_by.encode()).hexdigest()
+    assert len({Training(graph, Settings(con=con), seed=7).identity for con in (0.0, 0.1, 0.2)}) == 3
 
 
 @pytest.mark.parametrize("before", [False, True])

@@ -123,7 +123,7 @@ class Network(nn.Module):
             raise DataError(
                 f"This network is {self.opening.weight.dtype}, graph {graph.name!r} {graph.dtype}: use graph.to(...) of the same."
             )
-        self._last = None  # before there is another: so that two passes are never kept at once
+        self._last = None  # before there is another: so that two passes are never kept here at once
         if nodes is not None and not self.training:
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:

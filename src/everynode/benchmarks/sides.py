@@ -44,9 +44,9 @@ class Ours:
         self.val_labels = graph.labels[self.val]
 
     def loss(self) -> Tensor:
-        """The training loss of one forward pass."""
+        """The training loss of a step."""
         self.network.train()
-        return self.objective(self.network(self.graph), self.network)
+        return self.objective([self.network(self.graph) for _ in range(self.objective.passes)], self.network)
 
     def step(self) -> None:
         """What the training loop does in an epoch."""

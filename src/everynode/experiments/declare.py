@@ -62,7 +62,7 @@ class Cell:
         )
         chosen, objective = settings.for_objective(self.objective), self.objective
         if chosen.remark(objective) == "no term":  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
-            chosen, objective = replace(chosen, cvg_every=1, con_temperature=0.5), "ce"
+            chosen, objective = replace(chosen, cvg_every=1), "ce"
         made = []
         for i in range(1 if over == "once" else count):
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)

@@ -6,6 +6,7 @@ many epochs a run needs until its patience ends is known only afterwards.
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Iterable
@@ -90,7 +91,7 @@ class Speed:
         """How long a run will probably take."""
         if run.task not in ("train", "tsne"):
             return 5.0
-        for kind in _kinds(run.describe(), {"channels": run.settings.channels, "epochs": run.settings.epochs}):
+        for kind in _kinds(run.describe(), dataclasses.asdict(run.settings)):
             if kind in self._taken and len(kind) > 2:  # the same kind of run was done here
                 return statistics.median(self._taken[kind]) * statistics.mean(self._epochs[kind])
         epochs = min(run.settings.epochs, statistics.mean(self._epochs.get(("any", run.settings.epochs), [EPOCHS])))
@@ -101,5 +102,5 @@ def _kinds(what: dict[str, Any], settings: dict[str, Any]) -> list[tuple[Any, ..
     """From the most to the least particular."""
     exact = tuple(what[name] for name in ("dataset", "split", "per_class", "backbone", "layers", "objective"))
     rough = tuple(what[name] for name in ("dataset", "split", "backbone", "layers", "objective"))
-    width = (settings["channels"], settings["epochs"])
+    width = (settings["channels"], settings["epochs"], bool(settings.get("con")))  # which means a second pass
     return [(*exact, *width), (*rough, *width, "any labels"), ("any", settings["epochs"])]

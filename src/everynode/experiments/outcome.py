@@ -33,8 +33,10 @@ class CellOutcome:
     gain: Paired | None
     #: The gain's p-value after Holm's correction over the whole experiment.
     p_holm: float | None
-    #: Which terms of its objective have no weight, in words.
+    #: What its objective's name does not say of its terms: see :meth:`Settings.remark`.
     remark: str = ""
+    #: Whether its objective is that of the paper's row: not if it has no term, and then is cross-entropy's, or one that the paper has not.
+    comparable: bool = True
 
     @property
     def complete(self) -> bool:
@@ -46,11 +48,10 @@ class CellOutcome:
         """Beside the paper's number: ``reproduced`` (it lies in our interval), ``better by x``, ``short by x``; for counts, ``same``.
 
         The paper's mean is of the same folds, so the interval is not widened for what other folds would have given. Empty where there is
-        nothing to compare: one run alone, a cell that is not complete or of which a run diverged, or an objective without a term, whose
-        runs are cross-entropy's.
+        nothing to compare: one run alone, a cell that is not complete or of which a run diverged, or another objective than the paper's.
         """
         paper, found = self.cell.published, self.summary
-        if paper is None or found is None or self.cell.task == "time" or self.remark == "no term":
+        if paper is None or found is None or self.cell.task == "time" or not self.comparable:
             return ""
         if self.cell.task == "describe":
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
@@ -105,13 +106,14 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
     remark = runs[0].settings.remark(cell.objective) if runs else ""
+    comparable = remark != "no term" and not (runs and runs[0].settings.con)
     if cell.metric == "positions":  # a picture
-        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, remark)
+        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, remark, comparable)
     values = tuple(value(record, cell.metric) for record in fine)
     summary = summarise(values, test_share=_test_share(over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, remark)
+    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, remark, comparable)
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:

@@ -12,14 +12,11 @@ from importlib.metadata import version as installed
 from typing import Any, Literal
 
 from everynode.data.entries import STAND_IN, is_generated
-from everynode.settings import Batches, Settings
+from everynode.settings import LATER, Batches, Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
-#: Settings that are younger than the first records, and the value at which they do nothing. At this value they are no part of a run's
-#: specification, so that older records are still of the same run.
-LATER = {"class_weight": None, "con": 0.0, "con_temperature": 0.5}
-#: The same for what a run has besides its settings.
+#: What a run has besides its settings that is younger than the first records, and the value at which it does nothing; see LATER.
 LATER_FIELDS = {"batches": None, "processes": 1}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 
@@ -58,7 +55,7 @@ class Run:
     def specification(self) -> str:
         """The run as canonical JSON: what is hashed, and kept beside the record."""
         said = dataclasses.asdict(self)
-        for name, without in LATER.items():
+        for name, without in LATER.items():  # at this value it is no part of the specification: older records are still of the same run
             if said["settings"][name] == without:
                 del said["settings"][name]
         for name, without in LATER_FIELDS.items():

@@ -10,6 +10,9 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require
 from everynode.numerics import log_softmax_by_class
 
+#: How many passes everynode's own training compares; four were no better than two (docs/accuracy.md).
+PASSES = 2
+
 
 def consistency(views: Sequence[Tensor], *, temperature: float = 0.5) -> Tensor:
     r"""What a network says of a node under several dropouts should agree, and be sure. Not of the paper: after Feng et al. 2020 (GRAND).
@@ -18,7 +21,8 @@ def consistency(views: Sequence[Tensor], *, temperature: float = 0.5) -> Tensor:
               \qquad t_{i,s} = \frac{\bar y_{i,s}^{1/T}}{\sum_{r} \bar y_{i,r}^{1/T}},
               \qquad \bar y_{i,s} = \frac{1}{K} \sum_{v=1}^{K} \hat y^{(v)}_{i,s}
 
-    ``views``: the n x k logits of *every* node from K >= 2 passes of one network in training. ``temperature``: :math:`T`; 1 asks for
+    ``views``: the n x k logits of *every* node from K >= 2 passes of one network in training; without dropout they would be the same,
+    and all that is left is to be sure. ``temperature``: :math:`T`; 1 asks for
     agreement only, and the lower it is, the surer each node is to be. The targets :math:`t` are constants: no gradient goes through them.
 
     >>> import torch
@@ -38,18 +42,15 @@ class Consistency(nn.Module):
         require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
         self.temperature = temperature
 
-    def forward(self, views: Sequence[Tensor]) -> Tensor:
-        """The term for the n x k logits of each pass."""
-        count = len(views[0]) if len(views) else 0
-        return self.weighted(views, torch.full((count,), 1.0 / max(count, 1), dtype=torch.float64))
-
-    def weighted(self, views: Sequence[Tensor], share: Tensor) -> Tensor:
-        """The term as the sum over the nodes, each of which counts with its ``share``."""
-        if len(views) < 2:
-            how = "objective((model(x), model(x)), model)"
-            raise UsageError(f"Consistency compares passes of different dropout: give the logits of two or more, {how}.")
+    def forward(self, views: Sequence[Tensor], share: Tensor | None = None) -> Tensor:
+        """The term for the n x k logits of each pass; with ``share``, the sum over the nodes, each of which counts with its own."""
+        shapes = {tuple(view.shape) for view in views}
+        if isinstance(views, Tensor) or len(views) < 2 or len(shapes) > 1:
+            got = "one" if isinstance(views, Tensor) or len(views) == 1 else " and ".join(map(str, sorted(shapes))) or "none"
+            raise UsageError(f"Consistency compares passes of different dropout: give the n x k logits of two in a tuple. Got {got}.")
         log_y = [log_softmax_by_class(logits) for logits in views]  # k x n each
         with torch.no_grad():
             log_mean = torch.logsumexp(torch.stack(log_y), dim=0)  # but for log K, which cancels
-            target = torch.softmax(log_mean / self.temperature, dim=0) * share.to(log_mean)
+            target = torch.softmax(log_mean / self.temperature, dim=0)
+            target = target / max(target.shape[1], 1) if share is None else target * share.to(target)
         return torch.stack([-(target * one).sum() for one in log_y]).mean()

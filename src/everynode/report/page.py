@@ -106,7 +106,10 @@ def _reading() -> Html:
             h("p", badge("better by 1.2"), " Our whole interval lies above it; the amount is that of the means."),
             h("p", badge("short by 1.2"), " Our whole interval lies below it."),
             h("p", badge("same"), badge("differs by +3"), " For counts of a graph, which have no interval."),
-            h("p", "No verdict: one run alone, a cell that is not complete, ENC without a term, and times, which are another machine's."),
+            h(
+                "p",
+                "No verdict: one run alone, a cell that is not complete, ENC without a term or with one more, other machines' times.",
+            ),
         ],
         "gain +1.9*": "The mean difference from the row without the term, run by run on the same seeds or folds. The star: "
         f"p < {SIGNIFICANT} after Holm's correction, with which false claims in a whole table are as rare as in a single test.",

@@ -156,7 +156,8 @@ class Training:
             self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
         self.network = self.work.network
         what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
-        self.identity = hashlib.sha256(repr(what).encode()).hexdigest()
+        known_by = repr(what).replace(", con=0.0, con_temperature=0.5", "")  # as it was before there was consistency: older states go on
+        self.identity = hashlib.sha256(known_by.encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
         self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0

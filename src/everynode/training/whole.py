@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from everynode.backbones import Network
 from everynode.disk import DiskGraph
-from everynode.errors import DataError
+from everynode.errors import DataError, UsageError
 from everynode.graph import Graph
 from everynode.metrics import METRICS, accuracy
 from everynode.objectives import ENC
@@ -25,22 +25,17 @@ class WholeGraph:
         self.select, self.labels = settings.select, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
-        self.passes, self.layer_bytes = passes(settings), layer_bytes(graph, settings)
+        self.layer_bytes = layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
         """The one step."""
-        self.sums = step(self.network, self.objective, self.optimiser, self.graph, self.passes)
+        self.sums = step(self.network, self.objective, self.optimiser, self.graph)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
         """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy`` where there are test nodes to watch."""
         return validate(self.network, self.graph, self.looked_at, self.labels, self.watch, self.select)
-
-
-def passes(settings: Settings) -> int:
-    """How many passes a step takes: consistency compares two, of different dropout; four were no better (docs/accuracy.md)."""
-    return 2 if settings.con else 1
 
 
 def layer_bytes(graph: Graph, settings: Settings) -> int:
@@ -61,6 +56,8 @@ def build_network(
     """A network for a graph, and its optimiser; ``device``: None is where the graph is."""
     if graph.num_classes < 2:
         raise DataError(f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes.")
+    if settings.con and not (settings.dropout or settings.layer_dropout):
+        raise UsageError("Consistency compares passes of different dropout, and there is none: give a dropout, or leave out con.")
     network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.network_options())
     network.to(device=device or graph.labels.device, dtype=graph.dtype)
     groups = network.parameter_groups()
@@ -84,10 +81,10 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, select: str) -> Tensor
     return val
 
 
-def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph, passes: int = 1) -> dict[str, float]:
-    """One training step of so many passes; each term before weighting, and ``total``."""
+def step(network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph) -> dict[str, float]:
+    """One training step; each term before weighting, and ``total``."""
     network.train()
-    terms = objective.breakdown([network(graph) for _ in range(passes)], network)
+    terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
     optimiser.zero_grad()
     terms["total"].backward()
     optimiser.step()

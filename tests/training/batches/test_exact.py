@@ -13,7 +13,7 @@ from everynode.backbones import BACKBONES, Network
 from everynode.backbones.curvature import Shared
 from everynode.graph import Graph
 from everynode.neighbours import Neighbours
-from everynode.objectives import ENC, CrossValidatingGradients
+from everynode.objectives import ENC, CrossValidatingGradients, consistency
 from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
 from everynode.training.batches.plan import AtRandom
@@ -23,6 +23,8 @@ from everynode.training.batches.work import Batched
 
 ALL = Batches(16, (-1,), tv_edges=-1)
 EXACT = Settings(channels=5, layers=2, dropout=0.0, layer_dropout=0.0, cvg=0.0, mi=0.7, tv=2.0, mi_lambda=1.5)
+#: A dropout, which consistency wants, that drops nothing.
+SLIGHT = 1e-12
 
 
 def shaken(network: Network) -> Network:
@@ -100,7 +102,7 @@ def average(work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor)
     mean = torch.zeros(())
     for epoch, step in steps:
         part, batch = work.part(epoch, step)
-        views = [work.network(batch) for _ in range(work.passes)]
+        views = [work.network(batch) for _ in range(work.objective.passes)]
         terms = work.objective.breakdown(views, part, batch.features, work.network)
         mean = mean + gradient(terms["total"], work.network) / len(steps)
         for name, value in terms.items():
@@ -111,7 +113,7 @@ def average(work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor)
 def whole(work: Batched, graph: Graph, settings: Settings) -> tuple[dict[str, float], torch.Tensor, torch.Tensor]:
     """The same of the whole graph, and its class marginal."""
     logits = work.network.train()(graph)
-    views = [work.network(graph) for _ in range(work.passes)]
+    views = [work.network(graph) for _ in range(work.objective.passes)]
     terms = ENC(graph, seed=3, **settings.objective_options()).breakdown(views, work.network)
     values = {name: value.item() for name, value in terms.items()}
     return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
@@ -122,7 +124,8 @@ def whole(work: Batched, graph: Graph, settings: Settings) -> tuple[dict[str, fl
 def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
     """CE, TV, consistency, and MI given the right marginal: value and gradient, to the last digits."""
     graph = make_graph(**kind, train=30)
-    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row", class_weight="balanced" if gate == "raw" else None, con=0.4)
+    settings = dataclasses.replace(EXACT, tv_gate=gate, input="row", class_weight="balanced" if gate == "raw" else None)
+    settings = dataclasses.replace(settings, con=0.4, dropout=SLIGHT)
     work = batched(graph, settings, dataclasses.replace(ALL, size=30, clusters=clusters))
     assert work.steps == 2
     expected, expected_gradient, marginal = whole(work, graph, settings)
@@ -193,7 +196,7 @@ def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, h
     """All four terms, CVG included, and MI with the step's own marginal."""
     graph = make_graph(**kind)
     class_weight = "balanced" if halves == "random" else None
-    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves, class_weight=class_weight)
+    settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6, halves=halves, class_weight=class_weight, con=0.4, dropout=SLIGHT)
     work = batched(graph, settings, dataclasses.replace(ALL, size=60))
     assert work.steps == 1
     part, batch = work.part(0, 0)
@@ -203,6 +206,39 @@ def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, h
     wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
     work.objective._halves = lambda part: tuple(np.flatnonzero(np.isin(order, half)) for half in wanted)
     expected, expected_gradient, _ = whole(work, graph, settings)
-    terms = work.objective.breakdown(work.network.train()(batch), part, batch.features, work.network)
+    work.network.train()
+    views = [work.network(batch) for _ in range(work.objective.passes)]
+    terms = work.objective.breakdown(views, part, batch.features, work.network)
     assert {name: value.item() for name, value in terms.items()} == pytest.approx(expected, abs=1e-11)
     torch.testing.assert_close(gradient(terms["total"], work.network), expected_gradient, rtol=1e-8, atol=1e-11)
+
+
+def test_consistency_of_passes_that_differ(make_graph):
+    """Of a step that has all nodes, in another order than the graph's: value and gradient for each pass's logits."""
+    graph = make_graph(train=30)
+    work = batched(graph, dataclasses.replace(EXACT, mi=0.0, tv=0.0, con=1.0, dropout=SLIGHT), dataclasses.replace(ALL, size=60))
+    part, batch = work.part(0, 0)
+    generator = torch.Generator().manual_seed(0)
+    views = [torch.randn(60, graph.num_classes, generator=generator, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    place = torch.from_numpy(part.roots)
+    found = work.objective.breakdown([view[place] for view in views], part, batch.features, work.network)["con"]
+    expected = consistency(views)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-12)
+    for got, wanted in zip(torch.autograd.grad(found, views), torch.autograd.grad(expected, views), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_two_passes_are_one_step_for_the_class_marginal(make_graph):
+    graph = make_graph(train=30)
+    settings = dataclasses.replace(EXACT, con=0.5, dropout=0.5)
+    work = batched(graph, settings, dataclasses.replace(ALL, size=30))
+    part, batch = work.part(0, 0)
+    work.objective.steps += 50  # so that the running mean has settled
+    before = work.objective.marginal.clone()
+    work.network.train()
+    views = [work.network(batch) for _ in range(2)]
+    work.objective.breakdown(views, part, batch.features, work.network)
+    own = torch.stack([torch.softmax(view, 1).T @ part.share.to(view) for view in views]).mean(0)
+    rate = max(0.1, part.reach)
+    torch.testing.assert_close(work.objective.marginal, before.lerp(own.detach(), rate))
+    assert int(work.objective.steps) == 51

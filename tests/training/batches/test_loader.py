@@ -125,6 +125,22 @@ def test_the_defaults_are_those_of_the_whole_graph():
     assert {name: batches[name].default for name in whole} == {name: parameter.default for name, parameter in whole.items()}
 
 
+def test_a_pass_or_two(make_graph):
+    graph = make_graph()
+    (batch, *_) = NeighborLoader(graph, [2], batch_size=10)
+    model = make_model(graph)
+    once = model(batch.x, batch.edge_index)
+    assert (BatchENC(graph).passes, BatchENC(graph, con=1.0).passes) == (1, 2)
+    torch.testing.assert_close(BatchENC(graph, seed=1)([once], batch, model), BatchENC(graph, seed=1)(once, batch, model))
+    assert torch.isfinite(BatchENC(graph, con=1.0)((once, model(batch.x, batch.edge_index)), batch, model))
+    with pytest.raises(UsageError, match="Got one"):
+        BatchENC(graph, con=1.0)(once, batch, model)
+    with pytest.raises(UsageError, match="at least one pass"):
+        BatchENC(graph)([], batch, model)
+    with pytest.raises(UsageError, match="The 'con' of BatchENC"):
+        BatchENC(graph, con=-1.0)
+
+
 def test_wrong_logits_are_refused(make_graph):
     graph = make_graph()
     (batch, *_) = NeighborLoader(graph, [2], batch_size=10)

@@ -16,7 +16,7 @@ EXPERIMENT = Experiment(
     cells=lambda: [
         Cell(
             row, f"{value:g}", "cora", "geom-gcn", "gcn", "enc",
-            changes=tuple(({"mi": 1.0, "tv": 1.0, "cvg": 1.0, "mi_lambda": 2.0} | {name: value}).items()),
+            changes=tuple(({"con": 0.0, "mi": 1.0, "tv": 1.0, "cvg": 1.0, "mi_lambda": 2.0} | {name: value}).items()),
         )
         for row, name in LINES.items()
         for value in GRID

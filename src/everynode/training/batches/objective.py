@@ -15,7 +15,7 @@ from everynode.disk import ROWS, DiskGraph
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
-from everynode.objectives.consistency import Consistency
+from everynode.objectives.consistency import PASSES, Consistency
 from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
 from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, trainable
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
@@ -79,7 +79,12 @@ class BatchENC(nn.Module):
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
         require(tv_sigma > 0, "tv_sigma", "BatchENC", "> 0", tv_sigma)
+        require(con_temperature > 0, "con_temperature", "BatchENC", "> 0", con_temperature)
         self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con}
+        for name, weight in self.weights.items():
+            require(weight >= 0, name, "BatchENC", ">= 0", weight)
+        #: How many passes a step takes, as in :class:`everynode.ENC`.
+        self.passes = PASSES if con else 1
         self.terms = tuple(name for name, weight in self.weights.items() if weight)
         self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
         self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
@@ -104,6 +109,8 @@ class BatchENC(nn.Module):
         """
         part: Part = batch.part
         views = [logits] if isinstance(logits, Tensor) else list(logits)
+        if not views:
+            raise UsageError("BatchENC needs the logits of at least one pass. Got none.")
         for view in views:
             if len(view) < len(part.roots):
                 raise UsageError(f"BatchENC needs the logits of the batch's first {len(part.roots)} nodes. Got {len(view)}.")
@@ -113,40 +120,36 @@ class BatchENC(nn.Module):
         """Each term's part before weighting, and as ``total`` what is to be differentiated.
 
         ``logits`` of the part's roots, or those of each of several passes; ``x``: features of some nodes, the roots first.
-        The values of ``ce``, ``mi`` and ``tv`` add up over the processes; ``cvg`` is the same in all of them.
+        The values of ``ce``, ``mi``, ``tv`` and ``con`` add up over the processes; ``cvg`` is the same in all of them.
         """
         views = [logits] if isinstance(logits, Tensor) else list(logits)
         labels = part.labels.to(views[0].device)
-        each = [self._of_one_pass(view, part, x, labels) for view in views]
-        values = {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
+        weight = None if self.class_weight is None else self.class_weight.to(views[0])
+        ce = [nn.functional.cross_entropy(view[: len(labels)], labels, weight, reduction="sum") for view in views]
+        values = {"ce": torch.stack(ce).mean() * part.of_label}
+        if self.weights["mi"] or self.weights["tv"]:
+            log_ys = [log_softmax_by_class(view) for view in views]
+            if self.weights["mi"]:
+                values["mi"] = self._mutual_information(log_ys, part)
+            if self.weights["tv"]:
+                operator = self._operator(part, x, log_ys[0])
+                values["tv"] = torch.stack([variation(log_y, operator) for log_y in log_ys]).mean()
         if self.weights["cvg"]:
             values["cvg"] = self._cross_validating(views[-1], part, labels, model)
         if self.weights["con"]:
-            values["con"] = self.consistency.weighted(views, part.share)
+            values["con"] = self.consistency(views, part.share)
         total = torch.stack([self.weights[name] * value for name, value in values.items()]).sum()
         return {**values, "total": total}
 
-    def _of_one_pass(self, logits: Tensor, part: Part, x: SparseMatrix | Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Cross-entropy, MI and TV."""
-        weight = None if self.class_weight is None else self.class_weight.to(logits)
-        ce = nn.functional.cross_entropy(logits[: len(labels)], labels, weight, reduction="sum")
-        values = {"ce": ce * part.of_label}
-        if self.weights["mi"] or self.weights["tv"]:
-            log_y = log_softmax_by_class(logits)
-            if self.weights["mi"]:
-                values["mi"] = self._mutual_information(log_y, part)
-            if self.weights["tv"]:
-                values["tv"] = variation(log_y, self._operator(part, x, log_y))
-        return values
-
-    def _mutual_information(self, log_y: Tensor, part: Part) -> Tensor:
-        share = part.share.to(log_y)
-        y = log_y.exp()
-        own = y @ share
+    def _mutual_information(self, log_ys: Sequence[Tensor], part: Part) -> Tensor:
+        share = part.share.to(log_ys[0])
+        ys = [log_y.exp() for log_y in log_ys]
+        own = torch.stack([y @ share for y in ys]).mean(0)
         self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
-        log_m = self.marginal.clamp_min(torch.finfo(log_y.dtype).tiny).log().to(log_y)
+        log_m = self.marginal.clamp_min(torch.finfo(share.dtype).tiny).log().to(share)
         constant = self.marginal.sum().item() / self.ranks.size
-        return -torch.dot((y * log_y).sum(0), share) + self.mi_lambda * (torch.dot(own, log_m + 1.0) - constant)
+        entropy = torch.stack([-torch.dot((y * log_y).sum(0), share) for y, log_y in zip(ys, log_ys, strict=True)]).mean()
+        return entropy + self.mi_lambda * (torch.dot(own, log_m + 1.0) - constant)
 
     def _carry_on(self, own: Tensor, reach: float) -> None:
         """Update the running mean of the class marginal: at first the mean of all steps so far."""

@@ -14,7 +14,7 @@ from everynode.training.batches.part import Part, draw_part
 from everynode.training.batches.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
-from everynode.training.whole import build_network, judge, passes, validation_nodes
+from everynode.training.whole import build_network, judge, validation_nodes
 
 
 class Batched:
@@ -32,7 +32,6 @@ class Batched:
         self.fan_out = batches.for_layers(settings.layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
         self.objective = BatchENC(graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options()).to(self.device)
-        self.passes = passes(settings)
         self.sampler = Sampler(graph)
         size, with_others = batches.size * ranks.size, bool(settings.mi or settings.tv or settings.con)
         self.plan = plan_for(graph, size, fold=fold, clusters=batches.clusters, with_others=with_others, seed=seed)
@@ -52,7 +51,7 @@ class Batched:
         self.network.train()
         part, batch = self.part(epoch, self.step)
         there = batch.to(self.device)
-        views = [self.network(there) for _ in range(self.passes)]
+        views = [self.network(there) for _ in range(self.objective.passes)]
         terms = self.objective.breakdown(views, part, batch.features, self.network)
         self.optimiser.zero_grad()
         terms.pop("total").backward()
