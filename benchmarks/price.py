@@ -26,6 +26,7 @@ def main() -> None:
         for backbone, layers in (("gcn", 2), ("gat", 2), ("gcnii", 2), ("gcnii", 8)):
             settings = {name: settings_for(backbone, name, layers=layers) for name in ("ce", "mi+tv", "enc")}
             settings["enc, CVG every 4th step"] = dataclasses.replace(settings["enc"], cvg_every=4)
+            settings["consistency"] = dataclasses.replace(settings["ce"], con=1.0)
             sides = {name: Ours(graph, choice) for name, choice in settings.items()}
             times: dict[str, list[float]] = {name: [] for name in sides}
             with reused_memory():  # as in the training loop

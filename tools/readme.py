@@ -298,15 +298,16 @@ def paper_cell(cell: dict[str, Any]) -> str:
 def tuned_counts() -> str:
     """How often tuned ENC is ahead of tuned cross-entropy, level with it, or behind."""
     tables = {table["id"]: table["cells"] for table in result("tables-tuned")}
-    lines = [
-        "| ENC and cross-entropy | cells | no term | ahead | behind | interval above zero | significantly ahead | significantly behind |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|---|")
+    head = ["ENC and cross-entropy", "cells", "no term", "with consistency", "which alone", "ahead", "behind", "interval above zero"]
+    head += ["significantly ahead", "significantly behind"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, ids in {"public split": ["semi-supervised"], "ten folds": ["homophilic", "heterophilic"]}.items():
         cells = [c for table in ids for c in tables[table] if c["objective"] == "enc" and c["planned"] and len(c["runs"]) == c["planned"]]
         gains = [cell["gain"] for cell in cells if cell["remark"] != "no term"]
         sure = [gain["mean"] for gain in gains if gain["p_holm"] < 0.05]
-        counts = [len(cells), len(cells) - len(gains), sum(g["mean"] > 0 for g in gains), sum(g["mean"] < 0 for g in gains)]
+        with_con = [cell["remark"] for cell in cells if cell["remark"].endswith("with consistency")]
+        counts = [len(cells), len(cells) - len(gains), len(with_con), sum(remark.startswith("without MI, TV, CVG") for remark in with_con)]
+        counts += [sum(g["mean"] > 0 for g in gains), sum(g["mean"] < 0 for g in gains)]
         counts += [sum(g["low"] > 0 for g in gains), sum(mean > 0 for mean in sure), sum(mean < 0 for mean in sure)]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
@@ -318,7 +319,9 @@ def choices_table() -> str:
     with (ROOT / "results/runs-tuned.csv").open() as file:
         for r in csv.DictReader(file):
             if r["split"] == "public" and r["preset"] == "tuned":
-                settings = json.dumps({name: value for name, value in r.items() if name.startswith("settings.")})
+                off = not float(r.get("settings.con") or 0.0)  # older runs do not name it
+                said = {n: v for n, v in r.items() if n.startswith("settings.") and not (off and n.startswith("settings.con"))}
+                settings = json.dumps(said)
                 by_choice = found.setdefault((r["dataset"], r["backbone"]), {}).setdefault(r["objective"], {})
                 by_choice.setdefault(settings, []).append(100 * float(r["test_accuracy"]))
     lines = ["| graph | network | cross-entropy's choices | ENC's choices |", "|---|---|---|---|"]
