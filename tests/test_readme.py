@@ -45,9 +45,20 @@ def test_every_command_and_flag_exists() -> None:
             assert flag in shown.stdout
 
 
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings: lower case, spaces to dashes, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("https://"):
+            file, _, anchor = target.partition("#")
+            there = page.parent / file if file else page
+            assert there.exists(), target
+            assert not anchor or anchor in anchors(there), target
 
 
 def test_tables_come_from_results() -> None:
@@ -55,7 +66,7 @@ def test_tables_come_from_results() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("tables", "runs"), [("paper", "paper"), ("tuned", "tuned"), ("authors", "tuned")])
+@pytest.mark.parametrize(("tables", "runs"), [("paper", "paper"), ("tuned", "tuned"), ("paper-terms", "tuned"), ("authors", "tuned")])
 def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: str) -> None:
     found = json.loads((ROOT / f"results/tables-{tables}.json").read_text())
     cited = {key for table in found for cell in table["cells"] for key in cell["runs"]}

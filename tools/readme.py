@@ -560,6 +560,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "safe": safe_table,
         "prior": prior_table,
         "tuned": partial(paper_table, "semi-supervised", "tuned"),
+        "paper-terms": partial(paper_table, "semi-supervised", "paper-terms"),
         "choices": choices_table,
         "authors": partial(paper_table, "semi-supervised", "authors"),
         "authors-heterophilic": partial(paper_table, "heterophilic", "authors"),

@@ -12,7 +12,7 @@ from everynode.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from everynode.experiments.declare import Experiment
-    from everynode.experiments.outcome import Outcome
+    from everynode.experiments.outcome import CellOutcome, Outcome
     from everynode.experiments.run import Run
 
 
@@ -226,7 +226,7 @@ def show(outcome: Outcome) -> None:
         console.print(table)
 
 
-def _cell_text(experiment: Experiment, cell: Any) -> str:
+def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell is None or (cell.summary is None and not cell.keys):
         return "-"
     if cell.summary is None:
@@ -239,8 +239,8 @@ def _cell_text(experiment: Experiment, cell: Any) -> str:
         text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {cell.gain.mean:+.{digits}f}{' *' if cell.p_holm is not None and cell.p_holm < 0.05 else ''}"
-    if cell.without:
-        text += f"\n{cell.without}"
+    if cell.remark:
+        text += f"\n{cell.remark}"
     if not cell.complete:
         text += f"\n{len(cell.keys)} of {cell.planned} runs"
     if cell.diverged:
