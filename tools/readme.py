@@ -306,7 +306,8 @@ def tuned_counts() -> str:
         gains = [cell["gain"] for cell in cells if cell["gain"]]  # none where its runs are cross-entropy's own
         sure = [gain["mean"] for gain in gains if gain["p_holm"] < 0.05]
         with_con = [cell["remark"] for cell in cells if cell["remark"].endswith("with consistency")]
-        counts = [len(cells), sum(cell["remark"] == "no term" for cell in cells), len(with_con), sum(remark.startswith("without MI, TV, CVG") for remark in with_con)]
+        alone = sum(remark.startswith("without MI, TV, CVG") for remark in with_con)
+        counts = [len(cells), sum(cell["remark"] == "no term" for cell in cells), len(with_con), alone]
         counts += [sum(g["mean"] > 0 for g in gains), sum(g["mean"] < 0 for g in gains)]
         counts += [sum(g["low"] > 0 for g in gains), sum(mean > 0 for mean in sure), sum(mean < 0 for mean in sure)]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
