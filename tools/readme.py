@@ -438,6 +438,18 @@ def recipe_table() -> str:
     return "\n".join(lines)
 
 
+def stock_consistency_table() -> str:
+    """Validation and test accuracy in somebody's own loop, by the weight of consistency."""
+    rows = result("stock-consistency")["rows"]
+    weights = list(dict.fromkeys(r["con"] for r in rows))
+    lines = [f"| features | {' | '.join(f'con {weight:g}' if weight else 'cross-entropy' for weight in weights)} |"]
+    lines.append("|---|" + "---|" * len(weights))
+    for name in dict.fromkeys(r["input"] for r in rows):
+        means = [[100 * statistics.mean(r[m]) for m in ("val_accuracy", "test_accuracy")] for r in rows if r["input"] == name]
+        lines.append(f"| {name} | " + " | ".join(f"{val:.1f} / {test:.1f}" for val, test in means) + " |")
+    return "\n".join(lines)
+
+
 def last_point_table() -> str:
     from everynode.experiments.statistics import compare_paired
 
@@ -557,6 +569,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
     "docs/accuracy.md": {
         "recipe": recipe_table,
+        "stock-consistency": stock_consistency_table,
         "last-point": last_point_table,
         "safe": safe_table,
         "prior": prior_table,
