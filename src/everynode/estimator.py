@@ -52,11 +52,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (every term that has a weight in the preset), ``ce``, or a sum such as
-    ``mi+tv``; ``auto`` starts plain
-    cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what is best on the validation nodes
-    (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC does no harm. ``preset``:
-    ``default``, ``paper``, ``tuned``, ``authors`` (which know some graphs only), or a file of ``everynode tune``; for it and the parameters
-    that are None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a terminal only.
+    ``mi+tv``; ``auto`` starts plain cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what
+    is best on the validation nodes (:func:`everynode.training.race.race`), so that on a graph whose neighbours are unlike each other ENC
+    does no harm. ``preset``: ``default``, ``paper``, ``tuned``, ``authors`` (which know some graphs only), or a file of ``everynode
+    tune``; for it and the parameters that are None by default see :class:`Settings`. ``verbose``: a progress bar; None shows one in a
+    terminal only.
     ``random_state``: the seed of weights, dropout, halves and hold-out. ``n_estimators``: how many networks are trained (of each fold),
     with seeds one after the other, and their probabilities averaged; five gained half a point to a point and a half on Cora and Citeseer
     (docs/accuracy.md), at five times the price.

@@ -123,11 +123,12 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
     entrants = Settings.entrants(**place)
+    agreeing = within(space, dataclasses.replace(entrants["ce"], con=1.0))
     if not files:
         for entrant, settings in entrants.items():  # what the default race has, cross-entropy's too: ENC may have little need
             found[f"default {entrant}"] = within(space, settings)
         if objective == "enc":
-            found["default ce, consistency"] = within(space, dataclasses.replace(entrants["ce"], con=1.0))
+            found["default ce, consistency"] = agreeing
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
     of_terms = entrants["ce"].objective_options()
@@ -135,7 +136,7 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in parameters.items() if key.removeprefix(switch("")) in of_terms}
 
-    light: Known = {"consistency": terms(within(space, dataclasses.replace(entrants["ce"], con=1.0)))} if objective == "enc" else {}
+    light: Known = {"consistency": terms(agreeing)} if objective == "enc" else {}
     for name in ("enc", "tv") if objective == "enc" else ():
         light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
     if len({file.name for file in files}) < len(files):
