@@ -327,22 +327,19 @@ class Graph:
         matrix = scipy.sparse.coo_array((data, (targets, sources)), shape=(n, n)) + scipy.sparse.eye_array(n)
         return SparseMatrix.from_scipy(matrix, torch.float64).to(self.labels.device)
 
-    def _scaled_adjacency(self, left: float, right: float) -> SparseMatrix:
+    def _scaled_adjacency(self, left: float, right: float, *, symmetric: bool = False) -> SparseMatrix:
         """:math:`\\tilde D^{left} \\tilde A \\tilde D^{right}`, in float64 until the last step."""
         loops = self.looped_adjacency
         pattern = loops.pattern
         degree = loops @ torch.ones(self.num_nodes, 1, dtype=torch.float64, device=loops.values.device)
         d = degree[:, 0]
         values = loops.values * d[pattern.row] ** left * d[pattern.column] ** right
-        return SparseMatrix(pattern, values.to(self.dtype))
+        return SparseMatrix(pattern, values.to(self.dtype), symmetric=symmetric)
 
     @cached_property
     def gcn_operator(self) -> SparseMatrix:
         """:math:`\\tilde P = \\tilde D^{-1/2} \\tilde A \\tilde D^{-1/2}`."""
-        operator = self._scaled_adjacency(-0.5, -0.5)
-        if not self.directed:
-            operator.__dict__["transpose"] = operator  # symmetric: no second copy
-        return operator
+        return self._scaled_adjacency(-0.5, -0.5, symmetric=not self.directed)
 
     @cached_property
     def mean_operator(self) -> SparseMatrix:

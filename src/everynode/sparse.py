@@ -14,8 +14,11 @@ which is what those kernels want: int64 would be converted in every call.
 from __future__ import annotations
 
 import warnings
+import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -28,7 +31,34 @@ with warnings.catch_warnings():
     torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
 
 
-class Pattern:
+class _Transposable(ABC):
+    """What has a transpose, made once; its own transpose is this one.
+
+    The transpose knows of this one only weakly: two that refer to each other are freed when Python next looks for such circles, and
+    until then every step of a training leaves its arrays behind.
+    """
+
+    #: Whether it is its own transpose.
+    symmetric = False
+    _made: Self | None = None
+    _made_from: weakref.ref[Self] | None = None
+
+    @property
+    def transpose(self) -> Self:
+        """The transpose, its own transpose being this one."""
+        back = self if self.symmetric else self._made_from() if self._made_from else None
+        if back is not None:
+            return back
+        if self._made is None:
+            self._made = self._transposed()
+            self._made._made_from = weakref.ref(self)
+        return self._made
+
+    @abstractmethod
+    def _transposed(self) -> Self: ...
+
+
+class Pattern(_Transposable):
     """Where the entries of a sparse matrix are: CSR row pointers and column indices, without values."""
 
     def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]):
@@ -61,15 +91,13 @@ class Pattern:
         entries = np.arange(self.nnz, dtype=np.int64)
         return torch.from_numpy(scipy.sparse.csr_array((entries, self.col.numpy(), self.crow.numpy()), shape=self.shape).tocsc().data)
 
-    @cached_property
-    def transpose(self) -> Pattern:
-        """The transposed pattern, its own transpose being this one."""
+    def _transposed(self) -> Pattern:
         counts = torch.bincount(self.column, minlength=self.shape[1])
         crow = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         other = Pattern(crow, self.row[self.order], (self.shape[1], self.shape[0]))
         back = torch.empty_like(self.order)
         back[self.order] = torch.arange(self.nnz, device=back.device)
-        other.__dict__["transpose"], other.__dict__["order"] = self, back
+        other.__dict__["order"] = back
         return other
 
     def sums(self, dtype: torch.dtype) -> tuple[SparseMatrix, SparseMatrix]:
@@ -82,6 +110,10 @@ class Pattern:
     def to(self, device: torch.device | str) -> Pattern:
         """The same pattern on another device."""
         return Pattern(self.crow.to(device), self.col.to(device), self.shape)
+
+    def __getstate__(self) -> dict[str, object]:
+        """For copies and pickles: what is prepared can be prepared again."""
+        return {"crow": self.crow, "col": self.col, "shape": self.shape}
 
 
 def rows_of(pattern: Pattern, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,8 +201,10 @@ class _Blend(torch.autograd.Function):
         return _Operator.apply(grad, ctx.matrix.transpose, 1.0 - ctx.weight), grad * ctx.weight, None, None
 
 
-class SparseMatrix:
+class SparseMatrix(_Transposable):
     """A constant sparse matrix, prepared once together with its transpose; ``matrix @ x`` is differentiable in ``x``.
+
+    ``symmetric``: it is known to be its own transpose, which then needs no second copy.
 
     >>> m = SparseMatrix.from_scipy(scipy.sparse.csr_array([[0.0, 2.0], [1.0, 0.0]]))
     >>> m @ torch.eye(2)
@@ -178,9 +212,10 @@ class SparseMatrix:
             [1., 0.]])
     """
 
-    def __init__(self, pattern: Pattern, values: Tensor):
+    def __init__(self, pattern: Pattern, values: Tensor, *, symmetric: bool = False):
         self.pattern = pattern
         self.values = values
+        self.symmetric = symmetric
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, dtype: torch.dtype = torch.float32) -> SparseMatrix:
@@ -211,12 +246,8 @@ class SparseMatrix:
         """As torch's CSR tensor."""
         return _csr(self.pattern, self.values)
 
-    @cached_property
-    def transpose(self) -> SparseMatrix:
-        """The transposed matrix, its own transpose being this one."""
-        other = SparseMatrix(self.pattern.transpose, self.values.index_select(0, self.pattern.order))
-        other.__dict__["transpose"] = self
-        return other
+    def _transposed(self) -> SparseMatrix:
+        return SparseMatrix(self.pattern.transpose, self.values.index_select(0, self.pattern.order))
 
     def rows(self, rows: Tensor) -> tuple[SparseMatrix, Tensor]:
         """Some rows, and which of the values these have."""
@@ -271,7 +302,7 @@ class SparseMatrix:
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and pickles: what is prepared can be prepared again, and torch cannot copy CSR tensors."""
-        return {"pattern": self.pattern, "values": self.values}
+        return {"pattern": self.pattern, "values": self.values, "symmetric": self.symmetric}
 
     def to_dense(self) -> Tensor:
         """As a dense tensor."""

@@ -94,13 +94,18 @@ class Block(Hop):
         """``looped_adjacency``: m x n, maybe drawn and weighted accordingly; ``scale``: :math:`1 / \\sqrt{d_i + 1}` of all nodes."""
         targets, sources = looped_adjacency.shape
         everyone = torch.arange(targets, device=scale.device)
-        self.graph, self.sources, self.nodes = self, None, None
+        self.sources, self.nodes = None, None
         self.targets = None if targets == sources else everyone
         self.origins = None if targets == len(scale) else everyone
         self.num_nodes: int = len(scale)
         self.total = self.num_nodes
         self.dtype, self.scale = dtype, scale
         self.__dict__["looped_adjacency"] = looped_adjacency  # what a Hop would work out from its graph
+
+    @property
+    def graph(self) -> Block:  # type: ignore[override]  # of a Hop it is an attribute; here that would be a circle
+        """Itself: a block is the whole of what its steps see."""
+        return self
 
     def to(self, device: torch.device) -> Block:
         """The same on another device."""
