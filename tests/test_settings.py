@@ -35,7 +35,7 @@ def test_the_default_preset_is_the_field_defaults() -> None:
 
 
 def test_the_defaults_of_enc_are_those_of_settings() -> None:
-    assert keywords(ENC) == Settings().objective_options() | {"fold": 0, "seed": 0}
+    assert keywords(ENC) == Settings().objective_options() | {"fold": 0, "seed": 0, "class_prior": None}
 
 
 def test_what_network_and_enc_take_is_in_settings() -> None:

@@ -101,6 +101,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cvg_every: int | None = None,
         con: float | None = None,
         con_temperature: float | None = None,
+        prior: float | None = None,
         preg: float | None = None,
         lr_gnn: float | None = None,
         lr_oc: float | None = None,
@@ -137,6 +138,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cvg_every = cvg_every
         self.con = con
         self.con_temperature = con_temperature
+        self.prior = prior
         self.preg = preg
         self.lr_gnn = lr_gnn
         self.lr_oc = lr_oc

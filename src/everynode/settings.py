@@ -14,13 +14,15 @@ from typing import Any, Literal
 from everynode.data.entries import is_generated
 from everynode.errors import DataError, UsageError, require, unknown
 
-TERMS = ("mi", "tv", "cvg", "con", "preg")
-#: Those of the objective ``enc``: the paper's, and consistency, which only everynode's own presets give a weight.
-ENC_TERMS = ("mi", "tv", "cvg", "con")
+TERMS = ("mi", "tv", "cvg", "con", "prior", "preg")
+#: Those of the objective ``enc`` that the paper does not have, and which only everynode's own presets give a weight.
+NOT_OF_THE_PAPER = {"con": "consistency", "prior": "class prior"}
+#: Those of the objective ``enc``.
+ENC_TERMS = ("mi", "tv", "cvg", *NOT_OF_THE_PAPER)
 PRESETS = ("default", "paper", "tuned", "authors")
 #: Settings that are younger than the first records, presets and models, and the value at which they do nothing: what has none of them means
 #: this one, whatever the default has become.
-LATER: dict[str, Any] = {"class_weight": None, "con": 0.0, "con_temperature": 0.5}
+LATER: dict[str, Any] = {"class_weight": None, "con": 0.0, "con_temperature": 0.5, "prior": 0.0}
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a preset such as tuned has settings: split, graph, backbone, objective.
@@ -55,6 +57,7 @@ class Settings:
     cvg_every: int = 1  # take CVG at every so many steps only
     con: float = 0.0  # consistency of two passes, which the paper does not have
     con_temperature: float = 0.5
+    prior: float = 0.0  # the class prior, estimated from validation nodes, which the paper does not have
     preg: float = 0.0
     class_weight: Literal["balanced"] | None = None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
@@ -129,19 +132,27 @@ class Settings:
         return dataclasses.replace(self, **off)
 
     def remark(self, objective: str) -> str:
-        """What an objective's name does not say: which of the paper's terms have no weight here, and whether consistency has one.
+        """What an objective's name does not say: which of the paper's terms have no weight here, and which others have one.
 
         >>> Settings(cvg=0.0).remark("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).remark("enc"), Settings().remark("ce")
         ('without CVG', 'no term', '')
         >>> Settings(con=1.0, mi=0.0).remark("enc")
         'without MI, with consistency'
+        >>> Settings(con=1.0, prior=1.0).remark("enc")
+        'with consistency, class prior'
         """
         terms = parse_objective(objective)
         if terms and not any(getattr(self, term) for term in terms):
             return "no term"
-        none = [term.upper() for term in terms if not getattr(self, term) and term != "con"]
-        more = ["with consistency"] if "con" in terms and "con" not in named_terms(objective) and self.con else []
-        return ", ".join([*([f"without {', '.join(none)}"] if none else []), *more])
+        none = [term.upper() for term in terms if not getattr(self, term) and term not in NOT_OF_THE_PAPER]
+        unsaid = [term for term in terms if term not in named_terms(objective) and getattr(self, term)]
+        more = [name for term, name in NOT_OF_THE_PAPER.items() if term in unsaid]
+        return ", ".join([*([f"without {', '.join(none)}"] if none else []), *([f"with {', '.join(more)}"] if more else [])])
+
+    @property
+    def of_the_paper(self) -> bool:
+        """Whether no term has a weight that the paper does not have."""
+        return not any(getattr(self, term) for term in NOT_OF_THE_PAPER)
 
     @classmethod
     def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
@@ -163,8 +174,8 @@ class Settings:
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        of_terms = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "con", "con_temperature", "preg")
-        return {name: getattr(self, name) for name in (*of_terms, "class_weight")}
+        of_terms = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "con", "con_temperature")
+        return {name: getattr(self, name) for name in (*of_terms, "prior", "preg", "class_weight")}
 
 
 @dataclass(frozen=True)
@@ -203,7 +214,7 @@ def parse_objective(objective: str) -> tuple[str, ...]:
     """The terms that an objective's name stands for, cross-entropy being always there.
 
     >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
-    (('mi', 'tv', 'cvg', 'con'), (), ('mi', 'tv'))
+    (('mi', 'tv', 'cvg', 'con', 'prior'), (), ('mi', 'tv'))
     """
     named = objective.lower().split("+")
     for part in named:

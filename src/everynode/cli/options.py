@@ -86,7 +86,7 @@ class ModelOptions:
     backbone: BackboneName = "gcn"
     "The layers between the opening and the closing layer."
     objective: str = "enc"
-    "enc (every term that has a weight in the preset), ce, mi, tv, cvg, con, preg, or a sum such as mi+tv."
+    "enc (every term that has a weight in the preset), ce, mi, tv, cvg, con, prior, preg, or a sum such as mi+tv."
     preset: str = "default"
     """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
     `everynode tune`."""
@@ -124,6 +124,8 @@ class ModelOptions:
     "The weight of consistency: two passes of different dropout should agree. Not of the paper; a step takes about twice as long."
     con_temperature: float | None = None
     "How sure consistency wants a node to be: the lower, the surer."
+    prior: float | None = None
+    "The weight of the class prior: classes in the shares that validation nodes let expect. Not of the paper."
     preg: float | None = None
     "The weight of P-reg."
     lr_gnn: float | None = None

@@ -117,18 +117,21 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     """What is tried first: what the presets in ``files`` would choose; without files, what everynode's own would.
 
     Of tuned presets the settings of all objectives, which have most parameters in common. Terms that help are often not far from where
-    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, with consistency alone, and
-    with the terms that the same preset has for ENC.
+    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, with consistency alone
+    and with it and the class prior, and with the terms that the same preset has for ENC.
     """
     place = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
     entrants = Settings.entrants(**place)
-    agreeing = within(space, dataclasses.replace(entrants["ce"], con=1.0))
+    later = {
+        "consistency": within(space, dataclasses.replace(entrants["ce"], con=1.0)),
+        "consistency, class prior": within(space, dataclasses.replace(entrants["ce"], con=1.0, prior=3.0)),
+    }
     if not files:
         for entrant, settings in entrants.items():  # what the default race has, cross-entropy's too: ENC may have little need
             found[f"default {entrant}"] = within(space, settings)
         if objective == "enc":
-            found["default ce, consistency"] = agreeing
+            found |= {f"default ce, {name}": parameters for name, parameters in later.items()}
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
     of_terms = entrants["ce"].objective_options()
@@ -136,7 +139,7 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in parameters.items() if key.removeprefix(switch("")) in of_terms}
 
-    light: Known = {"consistency": terms(agreeing)} if objective == "enc" else {}
+    light: Known = {name: terms(parameters) for name, parameters in later.items()} if objective == "enc" else {}
     for name in ("enc", "tv") if objective == "enc" else ():
         light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
     if len({file.name for file in files}) < len(files):

@@ -1,5 +1,6 @@
 """The terms of the objective: one file each, a pure function and a thin module, with no knowledge of any network."""
 
+from everynode.objectives.class_prior import ClassPrior, class_prior, estimated_prior
 from everynode.objectives.consistency import Consistency, consistency
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, cross_validating_gradients
@@ -10,16 +11,19 @@ from everynode.objectives.total_variation import TotalVariation, dirichlet_energ
 
 __all__ = [
     "ENC",
+    "ClassPrior",
     "Consistency",
     "CrossEntropy",
     "CrossValidatingGradients",
     "MutualInformation",
     "PReg",
     "TotalVariation",
+    "class_prior",
     "consistency",
     "cross_entropy",
     "cross_validating_gradients",
     "dirichlet_energy",
+    "estimated_prior",
     "graph_gradient",
     "mutual_information",
     "p_reg",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.objectives.at_once import Terms, at_once
+from everynode.objectives.class_prior import ClassPrior
 from everynode.objectives.consistency import PASSES, Consistency
 from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
@@ -31,6 +32,9 @@ class ENC(nn.Module):
     ``con``: the weight of :func:`consistency`, :math:`\delta \mathcal{L}_{CON}`, a term that the paper does not have, and
     ``con_temperature``. It compares ``passes`` of different dropout (two, else one), so the objective is then given the logits of both,
     ``objective((model(x), model(x)), model)``, and a step takes about twice the time and memory.
+
+    ``prior``: the weight of :class:`ClassPrior`, another that the paper does not have; ``class_prior``: the share of each class in the
+    graph, if it is known; else it is estimated from the validation nodes.
 
     The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 
@@ -60,6 +64,8 @@ class ENC(nn.Module):
         cvg_every: int = 1,
         con: float = 0.0,
         con_temperature: float = 0.5,
+        prior: float = 0.0,
+        class_prior: Sequence[float] | Tensor | None = None,
         preg: float = 0.0,
         class_weight: ClassWeight | None = None,
         fold: int = 0,
@@ -71,7 +77,7 @@ class ENC(nn.Module):
         self.shape = (graph.num_nodes, graph.num_classes)
         #: How many passes a step takes.
         self.passes = PASSES if con else 1
-        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con, "preg": preg}
+        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con, "prior": prior, "preg": preg}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
         require(con_temperature > 0, "con_temperature", "ENC", "> 0", con_temperature)
@@ -86,6 +92,8 @@ class ENC(nn.Module):
             )
         if con:
             self.terms["con"] = Consistency(temperature=con_temperature)
+        if prior:
+            self.terms["prior"] = ClassPrior(graph, fold=fold, prior=class_prior)
         if preg:
             self.terms["preg"] = PReg(graph)
 
@@ -110,9 +118,10 @@ class ENC(nn.Module):
             weighted = self.terms["cvg"](views[-1], model, self.weights["cvg"])  # who weighs it later pays for a pass over every layer
             values["cvg"] = weighted / self.weights["cvg"]
             total = total + weighted
-        if "con" in self.terms:
-            values["con"] = self.terms["con"](views)
-            total = total + self.weights["con"] * values["con"]
+        for name in ("con", "prior"):
+            if name in self.terms:
+                values[name] = self.terms[name](views)
+                total = total + self.weights[name] * values[name]
         if "preg" in self.terms:
             values["preg"] = torch.stack([self.terms["preg"](view) for view in views]).mean()
             total = total + self.weights["preg"] * values["preg"]

@@ -14,13 +14,14 @@ from everynode.experiments.statistics import summarise
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, as_printed, count, interval, number, p_value
+from everynode.settings import NOT_OF_THE_PAPER
 
 #: Points of a training curve that are drawn.
 CURVE_POINTS = 90
 #: Digits of a run key that are shown; `everynode results show` takes them.
 KEY_DIGITS = 12
 #: How the terms are called in the paper.
-TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", "con": "consistency", "preg": "P-reg", "total": "total"}
+TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", **NOT_OF_THE_PAPER, "preg": "P-reg", "total": "total"}
 #: What the runs of a cell differ in: its name, and the entry of their records.
 DIFFER: dict[Over, tuple[str, str]] = {
     "seeds": ("seed", "seed"),

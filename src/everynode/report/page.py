@@ -114,7 +114,7 @@ def _reading() -> Html:
         "gain +1.9*": "The mean difference from the row without the term, run by run on the same seeds or folds. The star: "
         f"p < {SIGNIFICANT} after Holm's correction, with which false claims in a whole table are as rare as in a single test.",
         "without CVG": "The settings give this term no weight; tuning may choose that. With “no term” it is plain cross-entropy.",
-        "with consistency": "The settings also give weight to a term that the paper does not have.",
+        "with consistency": "The settings also give weight to terms that the paper does not have.",
         "7 of 10 runs": "The cell is not complete: its number may still move.",
         "diverged": "Such a run's loss became infinite or not a number. It is counted, and has no value.",
         "diagnostic": "“Best test epoch” is what choosing each run's epoch by test accuracy would have shown. It is not a result, since "

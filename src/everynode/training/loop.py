@@ -156,7 +156,9 @@ class Training:
             self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
         self.network = self.work.network
         what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
-        known_by = repr(what).replace(", con=0.0, con_temperature=0.5", "")  # as it was before there was consistency: older states go on
+        known_by = repr(what)
+        for younger in (", prior=0.0", ", con=0.0, con_temperature=0.5"):  # terms that do nothing: states from before there were any go on
+            known_by = known_by.replace(younger, "")
         self.identity = hashlib.sha256(known_by.encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}

@@ -65,6 +65,7 @@ class BatchENC(nn.Module):
         cvg_every: int = 1,
         con: float = 0.0,
         con_temperature: float = 0.5,
+        prior: float = 0.0,
         preg: float = 0.0,
         class_weight: ClassWeight | None = None,
         fold: int = 0,
@@ -74,6 +75,8 @@ class BatchENC(nn.Module):
         super().__init__()
         if preg:
             raise UsageError("P-reg needs the predictions of all neighbours of a node at once: leave it out, or train without batches.")
+        if prior:
+            raise UsageError("The class prior needs the predictions of all nodes at once: leave it out, or train without batches.")
         if tv_gate not in GATES:
             unknown("gate", tv_gate, GATES)
         if halves not in HALVES:
