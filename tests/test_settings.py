@@ -135,8 +135,9 @@ def test_a_preset_is_not_changed_by_using_it() -> None:
     ("objective", "on"),
     [
         ("ce", set()),
-        ("enc", {"mi", "tv", "cvg", "con"}),
+        ("enc", {"mi", "tv", "cvg", "con", "prior"}),
         ("con", {"con"}),
+        ("prior+con", {"con", "prior"}),
         ("mi", {"mi"}),
         ("tv", {"tv"}),
         ("cvg", {"cvg"}),
@@ -144,13 +145,13 @@ def test_a_preset_is_not_changed_by_using_it() -> None:
         ("tv+mi", {"mi", "tv"}),
         ("mi+cvg", {"mi", "cvg"}),
         ("CE+TV", {"tv"}),
-        ("enc+preg", {"mi", "tv", "cvg", "con", "preg"}),
+        ("enc+preg", {"mi", "tv", "cvg", "con", "prior", "preg"}),
         ("preg", {"preg"}),
         ("mi+tv+cvg", {"mi", "tv", "cvg"}),
     ],
 )
 def test_only_the_named_terms_are_on(objective: str, on: set[str]) -> None:
-    whole = Settings(con=1.0, preg=0.5)
+    whole = Settings(con=1.0, prior=2.0, preg=0.5)
     s = whole.for_objective(objective)
     assert set(parse_objective(objective)) == on
     for term in TERMS:
@@ -228,9 +229,13 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         (lambda: Settings(class_weight="even"), "The 'class_weight' of Settings must be None or 'balanced'. Got 'even'."),
         (
             lambda: Settings().for_objective("mi+prag"),
-            "Unknown objective 'prag' (did you mean 'preg'?). Choose from: enc, ce, mi, tv, cvg, con, preg, mi+tv (or any other sum).",
+            "Unknown objective 'prag' (did you mean 'preg'?). "
+            "Choose from: enc, ce, mi, tv, cvg, con, prior, preg, mi+tv (or any other sum).",
         ),
-        (lambda: parse_objective(""), "Unknown objective ''. Choose from: enc, ce, mi, tv, cvg, con, preg, mi+tv (or any other sum)."),
+        (
+            lambda: parse_objective(""),
+            "Unknown objective ''. Choose from: enc, ce, mi, tv, cvg, con, prior, preg, mi+tv (or any other sum).",
+        ),
     ],
 )
 def test_refusals(build: Any, sentence: str) -> None:

@@ -157,6 +157,7 @@ def test_what_has_a_term_that_the_paper_has_not_has_no_verdict_against_the_paper
 
     assert verdict() == ("reproduced", "")
     assert verdict(con=1.0) == ("", "with consistency")
+    assert verdict(prior=1.0) == ("", "with class prior")
     assert verdict(con=1.0, mi=0.0, tv=0.0, cvg=0.0) == ("", "without MI, TV, CVG, with consistency")
 
 

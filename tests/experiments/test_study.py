@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from everynode.backbones import BACKBONES
 from everynode.errors import DataError, UsageError
 from everynode.experiments.study import FIRST_SEED, Study, known_parameters, search_space, within
-from everynode.settings import TERMS, Settings, objective_name, read_preset, tuned_rows
+from everynode.settings import ENC_TERMS, TERMS, Settings, objective_name, read_preset, tuned_rows
 
 OBJECTIVES = ["ce", "enc", *("+".join(some) for n in (1, 2) for some in combinations(TERMS, n))]
 SPACE = {"lr_oc": {"low": 0.001, "high": 0.1, "log": True}, "input": {"choices": ["row", "raw"]}}
@@ -36,7 +36,7 @@ def test_every_objective_may_choose_what_cross_entropy_may_choose_and_else_only_
     assert {name: whole[name] for name in common} == common
     of_terms = {name: term for term in TERMS for name in read_preset("search")["term"][term]}
     assert {of_terms[name] for name in whole if name not in common} == set(
-        objective_name(objective).replace("enc", "mi+tv+cvg+con").split("+")
+        objective_name(objective).replace("enc", "+".join(ENC_TERMS)).split("+")
     ) - {"ce"}
 
 
@@ -125,13 +125,14 @@ def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_p
     known = known_parameters(space, "cora", "public", "gcn", "enc", [file])
     study = make(objective="enc", space=space)
     tried = {name: study.settings(parameters) for name, parameters in known.items()}
-    weights = {name: (settings.mi, settings.tv, settings.cvg, settings.con) for name, settings in tried.items()}
+    weights = {name: (settings.mi, settings.tv, settings.cvg, settings.con, settings.prior) for name, settings in tried.items()}
     light = Settings.entrants()["light-enc"]
     assert weights == {
-        "found.toml ce": (0.0, 0.0, 0.0, 0.0),
-        "found.toml ce, consistency": (0.0, 0.0, 0.0, 1.0),
-        "found.toml ce, light enc": (light.mi, light.tv, light.cvg, 0.0),
-        "found.toml ce, light tv": (0.0, light.tv, 0.0, 0.0),
+        "found.toml ce": (0.0, 0.0, 0.0, 0.0, 0.0),
+        "found.toml ce, consistency": (0.0, 0.0, 0.0, 1.0, 0.0),
+        "found.toml ce, consistency, class prior": (0.0, 0.0, 0.0, 1.0, 3.0),
+        "found.toml ce, light enc": (light.mi, light.tv, light.cvg, 0.0, 0.0),
+        "found.toml ce, light tv": (0.0, light.tv, 0.0, 0.0, 0.0),
     }
     assert {settings.lr_oc for settings in tried.values()} == {0.02}, "all else is cross-entropy's"
 
@@ -156,7 +157,18 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
     study = Study(graph, "digest", split, "gcnii", "enc", "seeds", 2, Settings(backbone="gcnii"), space)
     # By what they are: where tuning has chosen the same, a start has the name of that.
     own = within(space, authors)
-    terms = {"mi", "mi_lambda", "tv", "tv_gate", "tv_sigma", "cvg", "con", "con_temperature", "no_mi", "no_tv", "no_cvg", "no_con"}
+    terms = {
+        "mi",
+        "mi_lambda",
+        "tv",
+        "tv_gate",
+        "tv_sigma",
+        "cvg",
+        "con",
+        "con_temperature",
+        "prior",
+        *(f"no_{term}" for term in ENC_TERMS),
+    }
     like = [p for p in known.values() if {k: v for k, v in p.items() if k not in terms} == {k: v for k, v in own.items() if k not in terms}]
     light = Settings.entrants()["light-enc"]
     weights = {(s.mi, s.tv, s.cvg) for s in map(study.settings, like)}
@@ -167,7 +179,7 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
 
 
 def test_only_a_term_that_is_not_named_may_be_off():
-    assert all(search_space("gcn", "enc")[term]["off"] for term in ("mi", "tv", "cvg", "con"))
+    assert all(search_space("gcn", "enc")[term]["off"] for term in ENC_TERMS)
     assert not any("off" in choice for choice in search_space("gcn", "mi+tv").values())
 
 

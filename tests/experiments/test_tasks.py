@@ -78,10 +78,11 @@ def test_the_record_is_the_same_every_time(graph, make_run):
 
 
 @pytest.mark.parametrize(
-    ("objective", "terms"), [("ce", ("ce",)), ("tv", ("ce", "tv")), ("con", ("ce", "con")), ("enc", ("ce", "mi", "tv", "cvg", "con"))]
+    ("objective", "terms"),
+    [("ce", ("ce",)), ("tv", ("ce", "tv")), ("con", ("ce", "con")), ("enc", ("ce", "mi", "tv", "cvg", "con", "prior"))],
 )
 def test_the_terms_are_the_objectives(graph, make_run, objective, terms):
-    run = make_run(objective=objective, con=0.5)
+    run = make_run(objective=objective, con=0.5, prior=0.5)
     assert terms_of(run) == terms
     assert set(carry_out(run, graph).record["terms"]) == {*terms, "total"}
 

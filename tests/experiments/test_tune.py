@@ -120,13 +120,13 @@ def test_bad_input_is_no_bad_trial(begin, graph):
     assert journal.ended() == []
 
 
-@pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg+con+preg"])
+@pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg+con+prior+preg"])
 def test_a_trial_has_its_objectives_terms(begin, graph, objective):
     study = dataclasses.replace(begin().study, objective=objective, space=search_space("gcn", objective), known={}, count=1)
     journal = Journal(begin().path.with_name("other.journal"), study)
     tune(journal, graph, 1, workers=1)
     settings = study.settings(journal.best().params)
-    assert all((getattr(settings, term) > 0) == (objective != "ce") for term in ("mi", "tv", "cvg", "con", "preg"))
+    assert all((getattr(settings, term) > 0) == (objective != "ce") for term in ("mi", "tv", "cvg", "con", "prior", "preg"))
 
 
 # ---------------------------------------------------------------- how many

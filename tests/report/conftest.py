@@ -64,7 +64,7 @@ def made_curve(run: Run, *, diverged: bool = False) -> dict[str, list[float]]:
 
 
 def terms(run: Run) -> list[str]:
-    return ["ce", *(term for term in ("mi", "tv", "cvg", "con", "preg") if getattr(run.settings, term))]
+    return ["ce", *(term for term in ("mi", "tv", "cvg", "con", "prior", "preg") if getattr(run.settings, term))]
 
 
 def never(run: Run) -> bool:
