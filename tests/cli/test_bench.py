@@ -31,3 +31,9 @@ def test_another_file_is_refused_and_left_alone(call, tmp_path, content):
     assert done.returncode == 3
     assert "not a result of `everynode bench`" in done.stderr
     assert out.read_text() == content
+
+
+def test_a_term_that_the_other_side_has_not_is_refused(call):
+    done = call("bench", "--objectives", "ce,con")
+    assert done.returncode == 2
+    assert "The other side of the benchmark has no con: give --objectives of ce, enc, mi, tv, cvg and their sums." in done.stderr

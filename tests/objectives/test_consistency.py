@@ -102,6 +102,12 @@ def test_less_than_two_passes_are_refused(views, got):
         consistency(views)
 
 
+def test_one_pass_twice_is_refused():
+    view = draw(1)[0]
+    with pytest.raises(UsageError, match="one pass twice"):
+        consistency([view, view])
+
+
 def test_the_temperature_is_above_zero():
     with pytest.raises(UsageError, match="temperature"):
         Consistency(temperature=0.0)

@@ -23,6 +23,8 @@ from everynode.training.whole import build, layer_bytes, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
+#: The terms that :mod:`everynode.benchmarks.stock` has.
+OF_STOCK = ("mi", "tv", "cvg")
 
 
 def settings_for(backbone: str, objective: str, channels: int = 64, layers: int | None = None) -> Settings:

@@ -49,14 +49,18 @@ def bench(
     from everynode.benchmarks.measure import bench as measure
     from everynode.benchmarks.measure import machine
     from everynode.benchmarks.memory import peak
-    from everynode.benchmarks.sides import DEPTH, settings_for
+    from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
     from everynode.data import is_present
+    from everynode.settings import named_terms
     from everynode.training.checkpoint import write_atomically
 
     for backbone in backbones.split(","):
         if backbone not in DEPTH:
             unknown("backbone", backbone, DEPTH)
         for objective in objectives.split(","):
+            for term in named_terms(objective):
+                if term not in OF_STOCK:
+                    raise UsageError(f"The other side of the benchmark has no {term}: give --objectives of ce, enc, mi, tv, cvg and their sums.")
             settings_for(backbone, objective)  # an objective that is not one is refused before anything is measured
     named = graphs.split(",")
     here = [name for name in named if is_present(name, data_dir=data_dir)]

@@ -82,7 +82,9 @@ def train(
         print(json.dumps(record))
     else:
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        print(f"{called}, {run.settings.backbone}, {model.objective}, split {split}, fold {fold}, seed {seed}")
+        remark = run.settings.remark(model.objective)
+        objective = f"{model.objective} ({remark})" if remark else model.objective
+        print(f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}")
         print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
