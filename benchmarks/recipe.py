@@ -54,6 +54,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "con 1, temperature 0.3": ("con", {"con": 1.0, "con_temperature": 0.3}),
     "con 1 + tv 1": ("tv+con", {"con": 1.0, "tv": 1.0}),
     "enc and con 1": ("enc", {"con": 1.0}),
+    "prior 3": ("prior", {"prior": 3.0}),
+    "con 1 + prior 3": ("con+prior", {"con": 1.0, "prior": 3.0}),
+    "con 1 + prior 1": ("con+prior", {"con": 1.0, "prior": 1.0}),
 }
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 

@@ -300,7 +300,16 @@ def paper_cell(cell: dict[str, Any]) -> str:
 def tuned_counts() -> str:
     """How often tuned ENC is ahead of tuned cross-entropy, level with it, or behind."""
     tables = {table["id"]: table["cells"] for table in result("tables-tuned")}
-    head = ["ENC and cross-entropy", "cells", "no term", "with terms not of the paper", "these alone", "ahead", "behind", "interval above zero"]
+    head = [
+        "ENC and cross-entropy",
+        "cells",
+        "no term",
+        "with terms not of the paper",
+        "these alone",
+        "ahead",
+        "behind",
+        "interval above zero",
+    ]
     head += ["significantly ahead", "significantly behind"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, ids in {"public split": ["semi-supervised"], "ten folds": ["homophilic", "heterophilic"]}.items():

@@ -112,7 +112,7 @@ class Pattern(_Transposable):
         return Pattern(self.crow.to(device), self.col.to(device), self.shape)
 
     def __getstate__(self) -> dict[str, object]:
-        """For copies and pickles: what is prepared can be prepared again."""
+        """For copies and pickles: what is prepared (rows, order, transpose) is prepared again where it is needed."""
         return {"crow": self.crow, "col": self.col, "shape": self.shape}
 
 
@@ -290,15 +290,15 @@ class SparseMatrix(_Transposable):
     def to(self, target: torch.dtype | torch.device | str) -> SparseMatrix:
         """The same matrix with values of another type, or on another device."""
         if isinstance(target, torch.dtype):
-            return SparseMatrix(self.pattern, self.values.to(target))
-        return SparseMatrix(self.pattern.to(target), self.values.to(target))
+            return SparseMatrix(self.pattern, self.values.to(target), symmetric=self.symmetric)
+        return SparseMatrix(self.pattern.to(target), self.values.to(target), symmetric=self.symmetric)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> SparseMatrix:
         """With a function applied to its tensors, as ``nn.Module._apply`` does to a module's: a move or another type."""
         crow = function(self.pattern.crow)
         moved = crow.device != self.pattern.crow.device
         pattern = Pattern(crow, function(self.pattern.col), self.shape) if moved else self.pattern
-        return SparseMatrix(pattern, function(self.values))
+        return SparseMatrix(pattern, function(self.values), symmetric=self.symmetric)
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and pickles: what is prepared can be prepared again, and torch cannot copy CSR tensors."""

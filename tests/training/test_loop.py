@@ -24,7 +24,7 @@ from everynode.training.loop import Training
 from everynode.training.whole import build
 
 QUICK = Settings(channels=8, epochs=12, patience=12)
-TERMS = ("mi", "tv", "cvg", "con", "preg")
+TERMS = ("mi", "tv", "cvg", "con", "prior", "preg")
 
 
 def small_graph(seed: int = 0, n: int = 90, noise: float = 1.5) -> Graph:
@@ -165,10 +165,10 @@ def test_a_longer_run_begins_as_the_shorter_one(graph):
 
 
 @pytest.mark.parametrize(
-    ("objective", "terms"), [("ce", ()), ("mi", ("mi",)), ("mi+tv", ("mi", "tv")), ("enc", ("mi", "tv", "cvg", "con")), ("enc+preg", TERMS)]
+    ("objective", "terms"), [("ce", ()), ("mi", ("mi",)), ("mi+tv", ("mi", "tv")), ("enc", TERMS[:-1]), ("enc+preg", TERMS)]
 )
 def test_history_has_each_term_total_and_validation(graph, objective, terms):
-    settings = dataclasses.replace(QUICK, con=0.5, preg=0.1, epochs=3).for_objective(objective)
+    settings = dataclasses.replace(QUICK, con=0.5, prior=0.5, preg=0.1, epochs=3).for_objective(objective)
     reported = []
     fitted = fit(graph, settings, report=lambda epoch, row: reported.append((epoch, row)))
     assert set(fitted.history) == {"ce", *terms, "total", "val_loss", "val_accuracy"}
@@ -203,7 +203,7 @@ def test_test_nodes_do_not_influence_training(graph):
     test = graph.nodes("test")
     labels = graph.labels.clone()
     labels[test] = (labels[test] + 1) % 3
-    settings = dataclasses.replace(QUICK, con=0.5, preg=0.1)
+    settings = dataclasses.replace(QUICK, con=0.5, prior=0.5, preg=0.1)
     a, b = fit(graph, settings), fit(dataclasses.replace(graph, labels=labels), settings)
     assert same_weights(a, b)
     assert a.history == b.history
@@ -217,6 +217,15 @@ def test_validation_nodes_choose_but_do_not_train(graph):
     a, b = fit(graph, QUICK), fit(dataclasses.replace(graph, labels=labels), QUICK)
     assert a.history["total"] == b.history["total"]
     assert a.history["val_accuracy"] != b.history["val_accuracy"]
+
+
+def test_but_the_class_prior_learns_its_shares_from_them(graph):
+    val = graph.nodes("val")
+    labels = graph.labels.clone()
+    labels[val] = (labels[val] + 1) % 3
+    settings = dataclasses.replace(QUICK, prior=1.0)
+    a, b = fit(graph, settings), fit(dataclasses.replace(graph, labels=labels), settings)
+    assert a.history["total"] != b.history["total"]
 
 
 @pytest.mark.parametrize("term", [term for term in TERMS if term != "con"])  # which takes a second pass
@@ -239,12 +248,17 @@ def test_consistency_needs_dropout(graph):
 
 
 def test_states_of_trainings_without_consistency_go_by_what_they_went_by_before_there_was_it(graph):
-    """As everynode 0.9.0 named the same training: its states go on."""
-    names = [f.name for f in dataclasses.fields(Settings) if not f.name.startswith("con")]
-    said = ", ".join(f"{name}={getattr(Settings(), name)!r}" for name in names)
-    known_by = f"(Settings({said}), 0, 7, {graph.digest!r})"
-    assert Training(graph, Settings(), seed=7).identity == hashlib.sha256(known_by.encode()).hexdigest()
-    assert len({Training(graph, Settings(con=con), seed=7).identity for con in (0.0, 0.1, 0.2)}) == 3
+    """As everynode 0.9.0 and 0.10.0 named the same trainings: their states go on."""
+    for settings, younger in ((Settings(), ("con", "con_temperature", "prior")), (Settings(con=1.0), ("prior",))):
+        names = [f.name for f in dataclasses.fields(Settings) if f.name not in younger]
+        said = ", ".join(f"{name}={getattr(settings, name)!r}" for name in names)
+        known_by = f"(Settings({said}), 0, 7, {graph.digest!r})"
+        assert Training(graph, settings, seed=7).identity == hashlib.sha256(known_by.encode()).hexdigest()
+
+
+def test_no_two_trainings_go_by_the_same(graph):
+    some = [Settings(con=con, con_temperature=t, prior=prior) for con in (0.0, 0.1) for t in (0.5, 0.51) for prior in (0.0, 0.02, 0.012)]
+    assert len({Training(graph, settings, seed=7).identity for settings in some}) == len(some)
 
 
 @pytest.mark.parametrize("before", [False, True])

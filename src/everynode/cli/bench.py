@@ -60,7 +60,9 @@ def bench(
         for objective in objectives.split(","):
             for term in named_terms(objective):
                 if term not in OF_STOCK:
-                    raise UsageError(f"The other side of the benchmark has no {term}: give --objectives of ce, enc, mi, tv, cvg and their sums.")
+                    raise UsageError(
+                        f"The other side of the benchmark has no {term}: give --objectives of ce, enc, mi, tv, cvg and their sums."
+                    )
             settings_for(backbone, objective)  # an objective that is not one is refused before anything is measured
     named = graphs.split(",")
     here = [name for name in named if is_present(name, data_dir=data_dir)]

@@ -106,7 +106,7 @@ def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, 
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
     remark = runs[0].settings.remark(cell.objective) if runs else ""
-    comparable = remark != "no term" and all(run.settings.of_the_paper for run in runs[:1])
+    comparable = remark != "no term" and (not runs or runs[0].settings.of_the_paper)
     if cell.metric == "positions":  # a picture
         return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, remark, comparable)
     values = tuple(value(record, cell.metric) for record in fine)

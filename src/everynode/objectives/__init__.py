@@ -1,6 +1,6 @@
 """The terms of the objective: one file each, a pure function and a thin module, with no knowledge of any network."""
 
-from everynode.objectives.class_prior import ClassPrior, class_prior, estimated_prior
+from everynode.objectives.class_prior import ClassPrior, class_prior, estimated_shares
 from everynode.objectives.consistency import Consistency, consistency
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, cross_validating_gradients
@@ -23,7 +23,7 @@ __all__ = [
     "cross_entropy",
     "cross_validating_gradients",
     "dirichlet_energy",
-    "estimated_prior",
+    "estimated_shares",
     "graph_gradient",
     "mutual_information",
     "p_reg",

@@ -49,7 +49,9 @@ class Consistency(nn.Module):
             got = "one" if isinstance(views, Tensor) or len(views) == 1 else " and ".join(map(str, sorted(shapes))) or "none"
             raise UsageError(f"Consistency compares passes of different dropout: give the n x k logits of two in a tuple. Got {got}.")
         if len({id(view) for view in views}) < len(views):
-            raise UsageError("Consistency was given one pass twice, which always agrees with itself: call the model once for each, in training.")
+            raise UsageError(
+                "Consistency was given one pass twice, which always agrees with itself: call the model once for each, in training."
+            )
         log_y = [log_softmax_by_class(logits) for logits in views]  # k x n each
         with torch.no_grad():
             log_mean = torch.logsumexp(torch.stack(log_y), dim=0)  # but for log K, which cancels

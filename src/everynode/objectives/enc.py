@@ -34,7 +34,7 @@ class ENC(nn.Module):
     ``objective((model(x), model(x)), model)``, and a step takes about twice the time and memory.
 
     ``prior``: the weight of :class:`ClassPrior`, another that the paper does not have; ``class_prior``: the share of each class in the
-    graph, if it is known; else it is estimated from the validation nodes.
+    graph, if it is known; else it is estimated from the validation nodes, and in training mode moves with every call.
 
     The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 
@@ -92,8 +92,10 @@ class ENC(nn.Module):
             )
         if con:
             self.terms["con"] = Consistency(temperature=con_temperature)
+        if class_prior is not None and not prior:
+            raise UsageError("ENC was given a class_prior, but its weight is 0: give one (prior=1.0), or leave it out.")
         if prior:
-            self.terms["prior"] = ClassPrior(graph, fold=fold, prior=class_prior)
+            self.terms["prior"] = ClassPrior(graph, fold=fold, shares=class_prior)
         if preg:
             self.terms["preg"] = PReg(graph)
 

@@ -157,8 +157,11 @@ class Training:
         self.network = self.work.network
         what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
         known_by = repr(what)
-        for younger in (", prior=0.0", ", con=0.0, con_temperature=0.5"):  # terms that do nothing: states from before there were any go on
-            known_by = known_by.replace(younger, "")
+        for younger in (
+            ", prior=0.0,",
+            ", con=0.0, con_temperature=0.5,",
+        ):  # terms that do nothing: states from before there were any go on
+            known_by = known_by.replace(younger, ",")
         self.identity = hashlib.sha256(known_by.encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}

@@ -1,7 +1,9 @@
 """Figure: a study of the weights alpha, beta, gamma and lambda."""
 
 from everynode.experiments.declare import Cell, Experiment
+from everynode.settings import NOT_OF_THE_PAPER
 
+BASE = dict.fromkeys(NOT_OF_THE_PAPER, 0.0) | {"mi": 1.0, "tv": 1.0, "cvg": 1.0, "mi_lambda": 2.0}
 #: Row to setting.
 LINES = {"α (MI)": "mi", "β (TV)": "tv", "γ (CVG)": "cvg", "λ": "mi_lambda"}
 GRID = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -16,7 +18,7 @@ EXPERIMENT = Experiment(
     cells=lambda: [
         Cell(
             row, f"{value:g}", "cora", "geom-gcn", "gcn", "enc",
-            changes=tuple(({"con": 0.0, "mi": 1.0, "tv": 1.0, "cvg": 1.0, "mi_lambda": 2.0} | {name: value}).items()),
+            changes=tuple((BASE | {name: value}).items()),
         )
         for row, name in LINES.items()
         for value in GRID
