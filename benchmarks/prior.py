@@ -2,6 +2,8 @@
 
     python benchmarks/prior.py
 
+(The term ``prior`` of everynode is another thing: it came later, with an estimate that moves along with the training.)
+
 MI's second part, lambda * sum of m log m over the class marginal m, is least where all classes are of one size. With a prior p it
 becomes lambda * sum of m log (m / p), least where m = p. These label sets are balanced and the graphs are not, so p is estimated: from
 how a network trained by cross-entropy confuses the validation nodes, and from what it predicts for all nodes (Lipton et al. 2018).

@@ -32,7 +32,10 @@ from everynode.training.race import Standing, race
 
 
 class HeldOut(NamedTuple):
-    """Validation nodes, and what networks that had not learned from them say: the logarithm of each class's probability, uncalibrated."""
+    """Validation nodes, and what networks that had not learned their classes say: the logarithm of each probability, uncalibrated.
+
+    With the class prior, these networks have learned from them how large the classes are.
+    """
 
     nodes: Tensor
     log_probabilities: Tensor
@@ -68,7 +71,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     After ``fit``: ``classes_``, ``n_features_in_``; of the first network ``network_``, ``history_`` (per epoch), ``best_epoch_`` and
     ``n_iter_``, of all ``networks_`` and ``best_epochs_``; ``objective_`` (the one that won), ``standings_`` (how each came off),
-    ``held_out_`` (what networks that had not learned from them say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and
+    ``held_out_`` (what networks that had not learned their classes say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and
     ``recipe_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en

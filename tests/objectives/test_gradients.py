@@ -13,6 +13,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from everynode.graph import Graph, Split
 from everynode.objectives import (
     ENC,
+    ClassPrior,
     CrossValidatingGradients,
     TotalVariation,
     cross_entropy,
@@ -59,6 +60,7 @@ TERMS = {
     "mi": lambda graph: lambda logits: mutual_information(logits, lam=2.0),
     "mi, lambda 0.3": lambda graph: lambda logits: mutual_information(logits, lam=0.3),
     "preg": lambda graph: lambda logits: p_reg(logits, graph),
+    "prior": lambda graph: lambda logits: ClassPrior(graph, shares=[0.5, 0.3, 0.2])([logits]),
     "dirichlet": lambda graph: lambda logits: dirichlet_energy(logits, graph),
     "gradient": lambda graph: lambda logits: graph_gradient(logits, graph),
     "tv raw": lambda graph: TotalVariation(graph, gate="raw"),

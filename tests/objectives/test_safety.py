@@ -19,6 +19,7 @@ from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
 from everynode.objectives import (
     ENC,
+    ClassPrior,
     CrossEntropy,
     CrossValidatingGradients,
     MutualInformation,
@@ -52,6 +53,7 @@ TERMS: dict[str, Callable[[Graph], Callable[[Tensor], Tensor]]] = {
     "tv": TotalVariation,
     "tv, no gate": lambda graph: TotalVariation(graph, gate="none"),
     "preg": PReg,
+    "prior": lambda graph: lambda logits: ClassPrior(graph)([logits]),
     "enc without cvg": lambda graph: ENC(graph, cvg=0, preg=1.0),
 }
 

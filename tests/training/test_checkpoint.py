@@ -70,10 +70,10 @@ def assert_same(a: Fitted, b: Fitted) -> None:
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
-@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv", "con"])
+@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv", "con+prior"])
 @pytest.mark.parametrize("stops", [(1,), (6,), (13,), (2, 3, 9)])
 def test_going_on_ends_bit_for_bit_where_an_undisturbed_run_ends(graph, tmp_path, backbone, objective, stops):
-    settings = dataclasses.replace(QUICK, backbone=backbone, halves="random", con=0.5).for_objective(objective)
+    settings = dataclasses.replace(QUICK, backbone=backbone, halves="random", con=0.5, prior=0.5).for_objective(objective)
     state = tmp_path / "training.safetensors"
     for stop in stops:
         part = fit(graph, settings, seed=5, checkpoint=state, report=interrupt_after(stop))

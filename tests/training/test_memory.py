@@ -83,7 +83,7 @@ def test_an_error_inside_comes_through() -> None:
 
 
 @pytest.mark.parametrize("batches", [None, Batches(size=1000)], ids=["whole", "batches"])
-@pytest.mark.parametrize("objective", ["ce", "enc", "con"])
+@pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg", "con"])
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_no_array_waits_for_the_garbage_collector(backbone: str, objective: str, batches: Batches | None) -> None:
     # Python frees at once what nothing refers to, but a circle only now and then; on Pubmed that was 10 MB a step, up to gigabytes.

@@ -33,8 +33,9 @@ class ENC(nn.Module):
     ``con_temperature``. It compares ``passes`` of different dropout (two, else one), so the objective is then given the logits of both,
     ``objective((model(x), model(x)), model)``, and a step takes about twice the time and memory.
 
-    ``prior``: the weight of :class:`ClassPrior`, another that the paper does not have; ``class_prior``: the share of each class in the
-    graph, if it is known; else it is estimated from the validation nodes, and in training mode moves with every call.
+    ``prior``: the weight of :class:`ClassPrior`, :math:`\epsilon \mathcal{L}_{PRIOR}`, another that the paper does not have;
+    ``class_prior``: the share of each class in the graph, if it is known; else it is estimated from the validation nodes, and moves with
+    every call in training mode.
 
     The defaults were chosen on Cora's validation nodes and are not the paper's weights.
 

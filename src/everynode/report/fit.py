@@ -106,8 +106,9 @@ class Fit:
                 "new nodes; but each label is judged by networks that learned from a part of the others only, so they may be too bad as "
                 "well. There is no test part."
             )
-        chosen = "epoch and the temperature were" if self.model.calibrate else "epoch was"
-        return f"The {chosen} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
+        chosen = ["epoch", *["temperature"] * self.model.calibrate, *["shares of the classes"] * bool(self.model.fitted_.settings.prior)]
+        what = f"{' and the '.join(chosen)} {'were' if len(chosen) > 1 else 'was'}"
+        return f"The {what} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
 
     def reliability(self) -> dict[str, list[Bin]]:
         """The bins of the reliability diagram on the judged nodes, without and with the temperature."""
