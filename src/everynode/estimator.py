@@ -71,8 +71,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     After ``fit``: ``classes_``, ``n_features_in_``; of the first network ``network_``, ``history_`` (per epoch), ``best_epoch_`` and
     ``n_iter_``, of all ``networks_`` and ``best_epochs_``; ``objective_`` (the one that won), ``standings_`` (how each came off),
-    ``held_out_`` (what networks that had not learned their classes say of the validation nodes), ``temperature_`` (1 without ``calibrate``) and
-    ``recipe_`` (how columns became features, if the graph was read from files).
+    ``held_out_`` (what networks that had not learned their classes say of the validation nodes), ``temperature_`` (1 without
+    ``calibrate``) and ``recipe_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
