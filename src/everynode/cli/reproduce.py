@@ -176,6 +176,8 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
         without = f"  (without {', '.join(row['missing'])}: not here)" if row["missing"] else ""
         count = f"{row['runs']:5} runs, {row['done']:5} done, about {duration(row['seconds_left']):>8} left"
         print(f"{row['id']:17} {count}  {row['title']}{without}")
+    for name in sorted({name for row in rows for name in row["missing"]}):
+        print(f"{name} is not here: `everynode data check {name}` gets its files, or says how.")
     source = f"{len(records)} runs in {path}" if records else "a model that runs on this machine will refine"
     print(f"Times: for {cores()} core(s), from {source}.")
     return 0
