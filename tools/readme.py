@@ -470,6 +470,17 @@ def recipe_table() -> str:
     return "\n".join(lines)
 
 
+def class_prior_table() -> str:
+    """Consistency and the class prior one at a time and together, and shares put right after training."""
+    lines = ["| network | | validation | test | against cross-entropy, paired 95% interval |", "|---|---|---|---|---|"]
+    for row in result("class-prior")["rows"]:
+        val, test = (100 * statistics.mean(row[metric]) for metric in ("val_accuracy", "test_accuracy"))
+        mean, low, high = (100 * number for number in row["gain"])
+        told = "" if row["way"] == "cross-entropy" else f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
+        lines.append(f"| {NAMES[row['backbone']]} | {row['way']} | {val:.1f} | {test:.1f} | {told} |")
+    return "\n".join(lines)
+
+
 def stock_consistency_table() -> str:
     """Validation and test accuracy in somebody's own loop, by the weight of consistency."""
     rows = result("stock-consistency")["rows"]
@@ -602,6 +613,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/accuracy.md": {
         "recipe": recipe_table,
         "stock-consistency": stock_consistency_table,
+        "class-prior": class_prior_table,
         "last-point": last_point_table,
         "safe": safe_table,
         "prior": prior_table,
