@@ -73,7 +73,7 @@ def main() -> None:
             ]
             for way, (whose, objective, changes) in TERMS.items()
         }
-        done = iter(do_runs([run for runs in plan.values() for run in runs], Graphs(), Store(Path(path)), workers=1))
+        done = iter(do_runs([run for runs in plan.values() for run in runs], Graphs(), Store(Path(path))))
         found = {way: [next(done) for _ in runs] for way, runs in plan.items()}
         found["cross-entropy, shares afterwards"] = [afterwards(graph, tuned["ce"].for_objective("ce"), seed) for seed in range(SEEDS)]
         plain = [record["test_accuracy"] for record in found["cross-entropy"]]
