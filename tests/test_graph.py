@@ -17,8 +17,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import homophily, to_dense_adj
 
+from everynode.conversions import splits_from_masks
 from everynode.errors import DataError, UsageError
-from everynode.graph import Graph, Split, splits_from_masks
+from everynode.graph import Graph, Split
 from everynode.sparse import Pattern, SparseMatrix
 
 X = np.arange(12.0).reshape(4, 3) + 1

@@ -13,8 +13,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
@@ -26,6 +24,7 @@ from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
+from everynode.targets import encode, unlabelled
 from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
@@ -192,7 +191,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             if y is None:
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
-            given, self._fold = self._graph(X, edge_index, edge_weight, reset=True, labels=self._encode(y)), 0
+            given, self._fold = self._graph(X, edge_index, edge_weight, reset=True, labels=encode(y)), 0
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         graph, folds = self._with_validation(given, self._fold)
@@ -268,22 +267,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int((self.random_state or np.random.mtrand._rand).randint(2**31))
         return int(self.random_state)
 
-    def _encode(self, y: Any) -> tuple[Any, list[Any]]:
-        """Class indices with -1 for unlabelled, and the classes in order."""
-        y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
-            y = y[:, 0]
-        missing = _unlabelled(y)
-        if y.dtype.kind == "O" and (known := np.array(y[~missing].tolist())).dtype.kind in "iufb":  # numbers beside None
-            y = np.where(missing, 0, y).astype(known.dtype)
-        if len(y[~missing]):
-            check_classification_targets(y[~missing])
-        classes = np.unique(y[~missing])
-        codes = np.full(len(y), UNLABELLED, dtype=np.int64)
-        codes[~missing] = np.searchsorted(classes, y[~missing])
-        return codes, classes.tolist()
-
     def _graph(self, X: Any, edge_index: Any, edge_weight: Any, *, reset: bool, labels: tuple[Any, list[Any]] | None = None) -> Graph:
         if isinstance(X, Graph):
             return X
@@ -345,7 +328,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             truth = np.asarray(X.classes)[X.labels.cpu().numpy()[nodes]]  # by name: another graph may number its classes otherwise
             return float(np.mean(self.predict(X)[nodes] == truth))
         y = np.asarray(y)
-        known = ~_unlabelled(y)
+        known = ~unlabelled(y)
         right = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)[known] == y[known]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
@@ -388,8 +371,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = cls._get_param_names()
         flags = {name: value for name, value in card["settings"].items() if name in own}
         model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
-        model.fitted_ = _fitted(network, card)
-        model._more = [_fitted(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
+        model.fitted_ = Fitted.from_card(network, card)
+        model._more = [Fitted.from_card(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card.get("fold_of_graph", card["fold"])
         model.temperature_ = float(card.get("temperature", 1.0))
@@ -409,19 +392,3 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _mean_log_probabilities(networks: Sequence[Network], graph: Graph, nodes: Tensor | None) -> Tensor:
     each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
     return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
-
-
-def _fitted(network: Network, card: dict[str, Any]) -> Fitted:
-    """What a model folder holds, as it came out of the training."""
-    return Fitted(
-        network, Settings(**card["settings"]), tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"],
-        card["seed"], card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
-    )  # fmt: skip
-
-
-def _unlabelled(y: np.ndarray) -> np.ndarray:
-    """Which labels are -1, None or NaN."""
-    if y.dtype.kind == "O":
-        return np.array([v is None or v != v or (isinstance(v, int) and v == UNLABELLED) for v in y.tolist()], dtype=bool)
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
-    return missing | (y == UNLABELLED) if y.dtype.kind in "if" else missing

@@ -14,6 +14,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from everynode.conversions import networkx_arrays, pyg_arrays
 from everynode.errors import DataError, UsageError, unknown
 from everynode.neighbours import Neighbours
 from everynode.sparse import SparseMatrix
@@ -24,7 +25,6 @@ from everynode.tidy import (
     check_labels,
     check_split,
     encode_labels,
-    splits_from_masks,
     tidy_edges,
     tidy_features,
     tidy_split,
@@ -126,33 +126,8 @@ class Graph:
     @classmethod
     def from_pyg(cls, data: Data, *, directed: bool = False, name: str = "graph") -> Graph:
         """From a PyG ``Data`` with ``x``, ``edge_index``, ``y`` and, if there, ``edge_weight`` and train/val/test masks."""
-        if data.edge_index is None:
-            raise DataError("This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2])).")
-        device = data.edge_index.device
-        data = data.cpu()
-        x = data.x
-        if x is not None and x.is_sparse:
-            x = x.to_sparse_csr()
-        if x is not None and x.is_sparse_csr:
-            x = scipy.sparse.csr_array((x.values(), x.col_indices(), x.crow_indices()), shape=x.shape)
-        labels = data.y
-        if labels is None:
-            labels = torch.full((data.num_nodes,), UNLABELLED)
-        elif labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
-        if labels.is_floating_point():
-            labels = torch.where(labels.isnan(), UNLABELLED, labels)
-            if bool((labels != labels.round()).any()):
-                raise DataError("The y of this Data has fractions: node classification needs class indices.")
-            labels = labels.long()
-        masks = [data.get(f"{part}_mask") for part in Split._fields]
-        for part, mask in zip(Split._fields, masks, strict=True):
-            if mask is not None and len(mask) != data.num_nodes:
-                raise DataError(f"The {part}_mask is for {len(mask)} nodes, but there are {data.num_nodes}: give one value per node.")
-        splits = [] if masks[0] is None else splits_from_masks(*masks)
-        weight = data.get("edge_weight")
-        graph = cls.from_arrays(x, data.edge_index, labels, splits=splits, edge_weight=weight, directed=directed, name=name)
-        return graph if device.type == "cpu" else graph.to(device)
+        graph = cls.from_arrays(**pyg_arrays(data), directed=directed, name=name)
+        return graph if data.edge_index.device.type == "cpu" else graph.to(data.edge_index.device)
 
     def to_pyg(self) -> Data:
         """As a PyG ``Data``: dense features, each undirected edge both ways, masks (n, or n x folds when there are several)."""
@@ -181,31 +156,7 @@ class Graph:
         per node; ``label`` the attribute with the class (missing = unlabelled); ``weight`` the edge attribute, where there is one.
         A ``DiGraph`` keeps its direction.
         """
-        ids = list(graph.nodes)
-        position = {node: i for i, node in enumerate(ids)}
-        values = [graph.nodes[node].get(label) if label else None for node in ids]
-        classes = sorted({v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v))
-        index = {value: code for code, value in enumerate(classes)}
-        labels = [index.get(value, UNLABELLED) for value in values]
-        rows: Any = None
-        if features is not None:
-            names = [features] if isinstance(features, str) else list(features)
-            for node in ids:
-                for attribute in names:
-                    if attribute not in graph.nodes[node]:
-                        raise DataError(f"Node {node!r} has no attribute {attribute!r}: set it, or name other features (features=...).")
-            rows = [graph.nodes[node][names[0]] if isinstance(features, str) else [graph.nodes[node][a] for a in names] for node in ids]
-            rows = np.asarray(rows, dtype=np.float32)
-            rows = rows[:, None] if rows.ndim == 1 else rows
-        pairs = [(position[a], position[b]) for a, b in graph.edges()]
-        weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else []
-        edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
-        if not graph.is_directed():  # say so by giving both directions, or every edge would be counted as one-way
-            edges, weights = np.concatenate([edges, edges[::-1]], axis=1), [*weights, *weights]
-        kept = None if all(w == 1 for w in weights) else weights
-        return cls.from_arrays(
-            rows, edges, labels, classes=classes, edge_weight=kept, directed=graph.is_directed(), name=name, node_ids=ids
-        )
+        return cls.from_arrays(**networkx_arrays(graph, features, label, weight), name=name)
 
     @classmethod
     def from_scipy(

@@ -44,15 +44,6 @@ def tidy_split(split: Sequence[Any], n: int) -> Split:
     return Split(*parts)
 
 
-def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) -> list[Split]:
-    """Splits from boolean masks over the nodes, n or n x folds, as PyG keeps them."""
-    columns = [torch.zeros_like(train) if m is None else m for m in (train, val, test)]
-    columns = [m[:, None] if m.ndim == 1 else m for m in columns]
-    folds = max(m.shape[1] for m in columns)
-    columns = [m.expand(-1, folds) if m.shape[1] == 1 else m for m in columns]
-    return [Split(*(m[:, fold].nonzero()[:, 0] for m in columns)) for fold in range(folds)]
-
-
 def encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Tensor | None, Sequence[Hashable]]:
     """Class indices and what they stand for. Integers are class indices already; anything else is sorted into classes."""
     if labels is None:

@@ -7,7 +7,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,14 @@ class Fitted:
     def epochs(self) -> int:
         """How many epochs were run."""
         return len(self.history["total"])
+
+    @classmethod
+    def from_card(cls, network: Network, card: Mapping[str, Any]) -> Fitted:
+        """What a model folder holds (:func:`~everynode.training.load_model`), as it came out of the training."""
+        return cls(
+            network, Settings(**card["settings"]), tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"],
+            card["seed"], card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
+        )  # fmt: skip
 
 
 class Work(Protocol):
