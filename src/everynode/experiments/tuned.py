@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 from everynode.errors import DataError, UsageError
 from everynode.experiments.journal import Database, Journal, Trials, hidden, is_url
 from everynode.experiments.study import FIRST_SEED, Study
-from everynode.settings import Place, tuned_rows
+from everynode.settings import LATER, Place, Settings, tuned_rows
 
 HEADER = """\
 # Settings that `everynode tune` found on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE]; the table `study` below each is the
@@ -55,7 +55,14 @@ def rows_of(journals: Sequence[Trials]) -> dict[Place, dict[str, Any]]:
 def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
     """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
     before = tuned_rows(str(file)) if file.exists() else {}
+    before = {place: _with_later(row) if "study" in row else row for place, row in before.items()}
     return "\n".join([HEADER, *_lines(before | rows)])
+
+
+def _with_later(row: dict[str, Any]) -> dict[str, Any]:
+    """A study's row as :func:`_row` would make it today: with what came later, at the value at which it does nothing."""
+    whole = {name: value for name, value in LATER.items() if value is not None} | row
+    return {name: whole[name] for name in (*(f.name for f in dataclasses.fields(Settings)), "study") if name in whole}
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:
