@@ -331,7 +331,16 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     own = graph.splits[0]
     few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
     once, folded = (NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4, cv=cv).fit(few).fitted_.settings for cv in (1, 3))
-    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few)["enc"]
+    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few, 1)["enc"]
+
+
+def test_folds_of_a_race_share_the_patience_unless_it_is_given(graph):
+    bare = graph.with_splits([])
+    quick = {"epochs": 3, "channels": 4}
+    assert NodeClassifier(**quick, cv=3).fit(bare).fitted_.settings.patience == 33
+    assert NodeClassifier(**quick, cv=6).fit(bare).fitted_.settings.patience == 20
+    for alone in ({"cv": 1}, {"cv": 3, "objective": "ce"}, {"cv": 3, "patience": 100}):
+        assert NodeClassifier(**quick, **alone).fit(bare).fitted_.settings.patience == 100
 
 
 def test_a_loaded_model_scores_on_the_fold_that_it_was_fitted_on(graph, tmp_path):

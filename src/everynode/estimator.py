@@ -157,7 +157,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _entrants(self, graph: Graph) -> dict[str, Settings]:
+    def _entrants(self, graph: Graph, folds: int) -> dict[str, Settings]:
         """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
         own = ("objective", "preset", "calibrate", "validation_fraction", "cv", "n_estimators", "random_state", "verbose")
         choice = {name: value for name, value in self.get_params().items() if name not in own}
@@ -165,7 +165,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
         choice |= {"graph": graph.name, "split": split}
         if self.objective == "auto":
-            return Settings.entrants(self.preset, **choice)
+            return Settings.entrants(self.preset, folds=folds, **choice)
         chosen = Settings.preset(self.preset, objective=self.objective, **choice)
         return {self.objective: chosen.for_objective(self.objective)}
 
@@ -195,7 +195,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         graph, folds = self._with_validation(given, self._fold)
-        entrants = self._entrants(given)
+        entrants = self._entrants(given, len(folds))
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
             self.fitted_: Fitted

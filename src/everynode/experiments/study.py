@@ -120,7 +120,7 @@ def known_parameters(space: Space, dataset: str, split: str, backbone: str, obje
     cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, with consistency alone
     and with it and the class prior, and with the terms that the same preset has for ENC.
     """
-    place = {"graph": dataset, "split": split, "backbone": backbone}
+    place: dict[str, Any] = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
     entrants = Settings.entrants(**place)
     later = {

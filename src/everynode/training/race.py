@@ -13,9 +13,12 @@ from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
 
-#: After so many epochs all but the best FINALISTS stop.
+#: After so many epochs all but the best FINALISTS stop. Several folds share these epochs, and one entrant goes on: with so few labels that
+#: there are folds it was no worse, and a third of the price (docs/accuracy.md, "Few labels").
 HEAT = 60
 FINALISTS = 2
+#: But so many epochs has every fold.
+SHORTEST_HEAT = 10
 
 #: Called after every epoch with the setting's name, the epoch and its history row.
 RaceReport = Callable[[str, int, dict[str, float]], None]
@@ -52,10 +55,11 @@ def race(
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, at the price of about two trainings (on each fold), and how each of them came off.
+    """The best of several settings by validation, at the price of two or three trainings, and how each of them came off.
 
-    All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
-    test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
+    All train for ``HEAT`` epochs, which several folds share; the ``FINALISTS`` best, with several folds the best one, go on to their end.
+    What counts is what :func:`fit` selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first wins: name
+    the simplest first. An entrant that diverges is out.
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
     their validation nodes: this is cross-validation. The result is the winner's network of every fold.
@@ -72,6 +76,8 @@ def race(
             file = f"{name}.safetensors" if len(folds) == 1 else f"{name}-fold-{number + 1}.safetensors"
             state = checkpoint / file if checkpoint else None
             trainings[name].append(Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state))
+    heat_epochs = max(HEAT // len(folds), SHORTEST_HEAT) if len(folds) > 1 else HEAT
+    places = 1 if len(folds) > 1 else FINALISTS
     shares = [float(len(graph.nodes("val", fold))) for fold in folds]
 
     def mean(keys: Iterable[tuple[float, float]]) -> tuple[float, ...]:
@@ -89,11 +95,11 @@ def race(
                 except EverynodeError as error:
                     failed[name] = str(error)
 
-        run(list(trainings), HEAT)
+        run(list(trainings), heat_epochs)
         running = [name for name in trainings if name not in failed]
         # By the epochs of the heat alone, also when the race was interrupted in the final and goes on.
-        heat = {name: mean(training.best_within(HEAT) for training in trainings[name]) for name in running}
-        finalists = sorted(running, key=lambda name: heat[name], reverse=True)[:FINALISTS]
+        heat = {name: mean(training.best_within(heat_epochs) for training in trainings[name]) for name in running}
+        finalists = sorted(running, key=lambda name: heat[name], reverse=True)[:places]
         run(finalists, None)
 
     begun = {name: [training for training in trainings[name] if training.best] for name in trainings if name not in failed}
