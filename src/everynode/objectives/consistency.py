@@ -14,6 +14,14 @@ from everynode.numerics import log_softmax_by_class
 PASSES = 2
 
 
+def each_pass(logits: Tensor | Sequence[Tensor], of: str) -> list[Tensor]:
+    """The logits of one pass, or of several, as a list; ``of``: who needs them."""
+    views = [logits] if isinstance(logits, Tensor) else list(logits)
+    if not views:
+        raise UsageError(f"{of} needs the logits of at least one pass. Got none.")
+    return views
+
+
 def consistency(views: Sequence[Tensor], *, temperature: float = 0.5) -> Tensor:
     r"""What a network says of a node under several dropouts should agree, and be sure. Not of the paper: after Feng et al. 2020 (GRAND).
 

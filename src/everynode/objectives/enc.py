@@ -11,7 +11,7 @@ from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.objectives.at_once import Terms, at_once
 from everynode.objectives.class_prior import ClassPrior
-from everynode.objectives.consistency import PASSES, Consistency
+from everynode.objectives.consistency import PASSES, Consistency, each_pass
 from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
 from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
 from everynode.objectives.mutual_information import MutualInformation
@@ -106,9 +106,7 @@ class ENC(nn.Module):
         Of several passes: consistency between them, CVG of the last one, which is the one that ``model`` remembers, and the mean of the
         other terms over all.
         """
-        views = [logits] if isinstance(logits, Tensor) else list(logits)
-        if not views:
-            raise UsageError("ENC needs the logits of at least one pass. Got none.")
+        views = each_pass(logits, "ENC")
         for view in views:
             if view.shape != self.shape:
                 raise UsageError(

@@ -15,7 +15,7 @@ from everynode.disk import ROWS, DiskGraph
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
-from everynode.objectives.consistency import PASSES, Consistency
+from everynode.objectives.consistency import PASSES, Consistency, each_pass
 from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
 from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, trainable
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
@@ -111,9 +111,7 @@ class BatchENC(nn.Module):
         Or those of several passes over the batch, which consistency needs.
         """
         part: Part = batch.part
-        views = [logits] if isinstance(logits, Tensor) else list(logits)
-        if not views:
-            raise UsageError("BatchENC needs the logits of at least one pass. Got none.")
+        views = each_pass(logits, "BatchENC")
         for view in views:
             if len(view) < len(part.roots):
                 raise UsageError(f"BatchENC needs the logits of the batch's first {len(part.roots)} nodes. Got {len(view)}.")
@@ -125,7 +123,7 @@ class BatchENC(nn.Module):
         ``logits`` of the part's roots, or those of each of several passes; ``x``: features of some nodes, the roots first.
         The values of ``ce``, ``mi``, ``tv`` and ``con`` add up over the processes; ``cvg`` is the same in all of them.
         """
-        views = [logits] if isinstance(logits, Tensor) else list(logits)
+        views = each_pass(logits, "BatchENC")
         labels = part.labels.to(views[0].device)
         weight = None if self.class_weight is None else self.class_weight.to(views[0])
         ce = [nn.functional.cross_entropy(view[: len(labels)], labels, weight, reduction="sum") for view in views]
