@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import everynode as en
 from everynode import Graph, NodeClassifier, Split
 from everynode.calibration import temperature
+from everynode.data import generate
 from everynode.errors import DataError, UsageError
 from everynode.training import fit
 
@@ -331,16 +333,39 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     own = graph.splits[0]
     few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
     once, folded = (NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4, cv=cv).fit(few).fitted_.settings for cv in (1, 3))
-    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few, 1)["enc"]
+    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few)["enc"]
 
 
-def test_folds_of_a_race_share_the_patience_unless_it_is_given(graph):
-    bare = graph.with_splits([])
-    quick = {"epochs": 3, "channels": 4}
-    assert NodeClassifier(**quick, cv=3).fit(bare).fitted_.settings.patience == 33
-    assert NodeClassifier(**quick, cv=6).fit(bare).fitted_.settings.patience == 20
-    for alone in ({"cv": 1}, {"cv": 3, "objective": "ce"}, {"cv": 3, "patience": 100}):
-        assert NodeClassifier(**quick, **alone).fit(bare).fitted_.settings.patience == 100
+def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_how_long(graph):
+    few = graph.with_splits([])
+    assert int((few.labels >= 0).sum()) == 90
+    quick = {"epochs": 70, "channels": 4, "random_state": 3}
+    for folds, patience, heat in ((3, 33, 20), (2, 50, 30), (6, 20, 10)):
+        model = NodeClassifier(**quick, cv=folds).fit(few)
+        assert model.fitted_.settings.patience == patience
+        assert {standing.epochs for standing in model.standings_.values() if standing.outcome == "stopped"} == {heat}
+        assert [standing.outcome for standing in model.standings_.values()].count("lost") == 0
+    two = NodeClassifier(**quick, cv=2, n_estimators=2).fit(few)
+    assert {made.settings.patience for made in (two.fitted_, *two._more)} == {50}
+    assert len(two.networks_) == 4
+    for asked in ({"cv": 1}, {"cv": 3, "patience": 100}):
+        model = NodeClassifier(**quick, **asked).fit(few)
+        assert model.fitted_.settings.patience == 100
+        assert [standing.outcome for standing in model.standings_.values()].count("lost") == 1
+    assert NodeClassifier(**quick, cv=3, objective="ce").fit(few).fitted_.settings.patience == 100
+
+
+def test_a_column_of_labels_is_taken_with_a_warning_that_names_the_caller():
+    X, y, edges = arrays()
+    with pytest.warns(DataConversionWarning, match="column-vector") as caught:
+        NodeClassifier(epochs=1, channels=4, objective="ce").fit(X, y[:, None], edge_index=edges)
+    assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+
+
+def test_with_many_labels_every_fold_has_a_whole_race():
+    many = generate(150, 400, 6, 3, seed=1).with_splits([])
+    model = NodeClassifier(epochs=3, channels=4, cv=2).fit(many)
+    assert model.fitted_.settings.patience == 100
 
 
 def test_a_loaded_model_scores_on_the_fold_that_it_was_fitted_on(graph, tmp_path):

@@ -245,6 +245,15 @@ def test_from_pyg_reads_what_is_there() -> None:
     assert graph.labels.tolist() == [-1] * 4
 
 
+def test_from_pyg_leaves_the_data_where_it_is(monkeypatch):
+    """Data.cpu() moves what it is called on; here a move is a copy, since there may be no other device."""
+    data = Data(x=torch.tensor(X), edge_index=torch.tensor(EDGES), y=torch.tensor(LABELS))
+    before = {name: data[name] for name in ("x", "edge_index", "y")}
+    monkeypatch.setattr(torch.Tensor, "cpu", torch.Tensor.clone)
+    Graph.from_pyg(data)
+    assert all(data[name] is tensor for name, tensor in before.items())
+
+
 def test_from_pyg_reads_sparse_coo_features() -> None:
     data = Data(x=torch.eye(5).to_sparse(), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0, 1, 0, 1, 0]))
     assert Graph.from_pyg(data).dense_features.tolist() == np.eye(5).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from scipy.optimize import minimize_scalar
@@ -15,6 +16,16 @@ from everynode.metrics import ECE_BINS
 LOWEST, HIGHEST = 0.05, 20.0
 #: How far from 0 the logarithm of the temperature is expected to be, before any node is seen.
 SPREAD = 0.5
+
+
+class HeldOut(NamedTuple):
+    """Validation nodes, and what networks that had not learned their classes say: the logarithm of each probability, uncalibrated.
+
+    With the class prior, these networks have learned from them how large the classes are.
+    """
+
+    nodes: Tensor
+    log_probabilities: Tensor
 
 
 def temperature(logits: Tensor, labels: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:  # both are slow to import, and whoever has such a graph has i
 
 
 def pyg_arrays(data: Data) -> dict[str, Any]:
-    """The features, edges, labels, splits and edge weights of a PyG ``Data``, on the CPU."""
+    """The arguments of ``from_arrays`` for a PyG ``Data``, on the CPU: features, edges, labels, splits and edge weights."""
     if data.edge_index is None:
         raise DataError("This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2])).")
-    data = data.cpu()
+    data = copy.copy(data).cpu()  # which moves what it is called on
     x = data.x
     if x is not None and x.is_sparse:
         x = x.to_sparse_csr()
@@ -56,7 +57,7 @@ def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) ->
 
 
 def networkx_arrays(graph: networkx.Graph, features: str | Sequence[str] | None, label: str | None, weight: str | None) -> dict[str, Any]:
-    """What :meth:`everynode.Graph.from_networkx` says of these."""
+    """The arguments of ``from_arrays`` for a NetworkX graph; the others are those of :meth:`everynode.Graph.from_networkx`."""
     ids = list(graph.nodes)
     position = {node: i for i, node in enumerate(ids)}
     values = [graph.nodes[node].get(label) if label else None for node in ids]

@@ -8,7 +8,7 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -18,8 +18,8 @@ from torch import Tensor
 
 from everynode.backbones import Network
 from everynode.backbones.portable import Portable
-from everynode.calibration import temperature
-from everynode.data.splits import validation_parts
+from everynode.calibration import HeldOut, temperature
+from everynode.data.splits import FEW, validation_parts
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
@@ -28,16 +28,6 @@ from everynode.targets import encode, unlabelled
 from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
-
-
-class HeldOut(NamedTuple):
-    """Validation nodes, and what networks that had not learned their classes say: the logarithm of each probability, uncalibrated.
-
-    With the class prior, these networks have learned from them how large the classes are.
-    """
-
-    nodes: Tensor
-    log_probabilities: Tensor
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,7 +41,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, some labelled ones are held out to
     choose the epoch by. ``cv=1``: a stratified ``validation_fraction`` of them, once. ``cv=3``: a third, three times, so that every label
     teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged. ``auto``: 3
-    with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1.
+    with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1. With so few labels the folds of a race share
+    its epochs and its patience, unless one is given.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (every term that has a weight in the preset), ``ce``, or a sum such as
     ``mi+tv``; ``auto`` starts plain cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what
@@ -157,7 +148,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _entrants(self, graph: Graph, folds: int) -> dict[str, Settings]:
+    def _entrants(self, graph: Graph) -> dict[str, Settings]:
         """The settings to train with, by the name of the objective: one, or with "auto" those that race."""
         own = ("objective", "preset", "calibrate", "validation_fraction", "cv", "n_estimators", "random_state", "verbose")
         choice = {name: value for name, value in self.get_params().items() if name not in own}
@@ -165,7 +156,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         split = "geom-gcn" if len(graph.splits) > 1 else "official" if graph.name == "ogbn-arxiv" else "public"
         choice |= {"graph": graph.name, "split": split}
         if self.objective == "auto":
-            return Settings.entrants(self.preset, folds=folds, **choice)
+            return Settings.entrants(self.preset, **choice)
         chosen = Settings.preset(self.preset, objective=self.objective, **choice)
         return {self.objective: chosen.for_objective(self.objective)}
 
@@ -195,7 +186,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         graph, folds = self._with_validation(given, self._fold)
-        entrants = self._entrants(given, len(folds))
+        entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
             self.fitted_: Fitted
@@ -203,6 +194,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 graph,
                 entrants,
                 folds=folds,
+                share=self._shares(graph, folds),
                 seed=self._seed(),
                 report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
                 checkpoint=None if checkpoint is None else Path(checkpoint),
@@ -220,6 +212,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.held_out_ = self._hold_up(graph)
         self.temperature_ = temperature(self.held_out_.log_probabilities, graph.labels[self.held_out_.nodes]) if self.calibrate else 1.0
         return self
+
+    def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
+        """Whether the folds share what one race costs: where labels are few, which is where it was measured, and nobody said how long.
+
+        An objective that was chosen trains for as long as ever: what wins early in a race is seldom what needs long.
+        """
+        of_its_own = self.objective == "auto" and self.preset == "default" and self.patience is None
+        return of_its_own and len(folds) > 1 and sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
 
     def _train_more(self, graph: Graph, folds: Sequence[int], checkpoint: Path | str | None, bar: Bar) -> None:
         """The other networks of an ensemble, with what won the race: one of every fold, then the next one."""

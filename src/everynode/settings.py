@@ -23,8 +23,6 @@ PRESETS = ("default", "paper", "tuned", "authors")
 #: Settings that are younger than the first records, presets and models, and the value at which they do nothing: what has none of them means
 #: this one, whatever the default has become.
 LATER: dict[str, Any] = {"class_weight": None, "con": 0.0, "con_temperature": 0.5, "prior": 0.0}
-#: What a fold of a race has of it, however many there are.
-LEAST_PATIENCE = 20
 Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
 SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a preset such as tuned has settings: split, graph, backbone, objective.
@@ -157,22 +155,17 @@ class Settings:
         return not any(getattr(self, term) for term in NOT_OF_THE_PAPER)
 
     @classmethod
-    def entrants(cls, preset: str = "default", *, folds: int = 1, **choice: Any) -> dict[str, Settings]:
+    def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
         """The settings that race where no objective was chosen (``objective="auto"``), the simplest first; ``choice``: see :meth:`preset`.
 
-        Of another preset than ``default``, whose settings suit their graph already, its cross-entropy and its ENC race. Where they race
-        over several ``folds``, these share the preset's patience, so that it all takes about as long as three trainings (docs/accuracy.md,
-        "Few labels").
+        Of another preset than ``default``, whose settings suit their graph already, its cross-entropy and its ENC race.
 
         >>> list(Settings.entrants()), list(Settings.entrants("paper", graph="cora", split="public"))
         (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
         """
         given = {name: value for name, value in choice.items() if value is not None}
         table = read_preset("default")["race"] if preset == "default" else {name: {"objective": name} for name in ("ce", "enc")}
-        entrants = {name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"]) for name, entrant in table.items()}
-        if folds == 1 or "patience" in given:
-            return entrants
-        return {name: dataclasses.replace(one, patience=max(one.patience // folds, LEAST_PATIENCE)) for name, one in entrants.items()}
+        return {name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"]) for name, entrant in table.items()}
 
     def network_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.backbones.Network` takes."""

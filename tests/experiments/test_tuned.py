@@ -87,6 +87,17 @@ def test_what_else_a_preset_has_stays(folder, tmp_path):
     assert set(whole["public"]["toy"]["gcn"]) == {"ce", "mi+tv"}
 
 
+def test_rows_of_older_studies_get_what_came_later_in_its_place(folder, tmp_path):
+    file = tmp_path / "best.toml"
+    now = tomllib.loads(export(folder, file))["public"]["toy"]["gcn"]["ce"]
+    old = {name: value for name, value in now.items() if name not in ("con", "con_temperature", "prior")} | {"newer": 1.0}
+    place = ("geom-gcn", "toy", "gcn", "ce")
+    file.write_text(merge(tmp_path / "none.toml", {place: old}))
+    row = tomllib.loads(export(folder, file))["geom-gcn"]["toy"]["gcn"]["ce"]
+    assert row == now | {"newer": 1.0}, "what is no setting stays, so that whoever reads it says so"
+    assert [name for name in row if name not in ("newer", "study")] == [name for name in now if name != "study"]
+
+
 def test_two_studies_for_one_place_are_refused(folder, tmp_path, graph):
     first = studies(folder)[0]
     study = dataclasses.replace(first.study, count=1)

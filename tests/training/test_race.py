@@ -36,6 +36,8 @@ def graph():
 @pytest.fixture(autouse=True)
 def short_heat(monkeypatch):
     monkeypatch.setattr(racing, "HEAT", 8)
+    monkeypatch.setattr(racing, "SHORTEST_HEAT", 3)
+    monkeypatch.setattr(racing, "LEAST_PATIENCE", 10)
 
 
 def same(a, b):
@@ -75,27 +77,79 @@ def test_every_entrant_is_as_if_alone_and_the_best_on_validation_wins(graph):
     assert standings[winner].val_accuracy == alone[winner].metrics["val_accuracy"]
 
 
-def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph, monkeypatch):
-    nodes = torch.randperm(len(graph.labels), generator=torch.Generator().manual_seed(0))
-    folds = graph.with_splits([Split(nodes[:60].sort().values, nodes[60:90].sort().values, nodes[90:90]),
-                               Split(nodes[40:100].sort().values, nodes[100:110].sort().values, nodes[90:90])])  # fmt: skip
-    monkeypatch.setattr(racing, "SHORTEST_HEAT", 1)
+def two_folds(graph, seed):
+    """With 30 and with 10 validation nodes."""
+    nodes = torch.randperm(len(graph.labels), generator=torch.Generator().manual_seed(seed))
+    return graph.with_splits([Split(nodes[:60].sort().values, nodes[60:90].sort().values, nodes[90:90]),
+                              Split(nodes[40:100].sort().values, nodes[100:110].sort().values, nodes[90:90])])  # fmt: skip
+
+
+def ahead(alone, epochs, weights):
+    """Who is ahead after so many epochs on two folds, counted by hand."""
+
+    def key(name):
+        best = [max(zip(one.history["val_accuracy"][:epochs], (-x for x in one.history["val_loss"]), strict=False)) for one in alone[name]]
+        return tuple(sum(w * value for w, value in zip(weights, part, strict=True)) for part in zip(*best, strict=True))
+
+    return max(alone, key=key)
+
+
+def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
+    folds = two_folds(graph, 0)
     fitted, standings = race(folds, ENTRANTS, folds=(0, 1), seed=3)
     alone = {name: [fit(folds, settings, fold=i, seed=3 + i) for i in (0, 1)] for name, settings in ENTRANTS.items()}
-    # Who is ahead after half as many epochs on each of the two folds, counted by hand.
-    best = {
-        name: [max(zip(one.history["val_accuracy"][:4], (-x for x in one.history["val_loss"]), strict=False)) for one in each]
-        for name, each in alone.items()
-    }
-    heat = {name: tuple((30 * one + 10 * other) / 40 for one, other in zip(*each, strict=True)) for name, each in best.items()}
-    winner = max(heat, key=heat.__getitem__)
-    assert standings[winner].outcome == "won"
-    a, b = alone[winner]
-    assert standings[winner].val_accuracy == pytest.approx((30 * a.metrics["val_accuracy"] + 10 * b.metrics["val_accuracy"]) / 40)
+    mean = {name: (30 * a.metrics["val_accuracy"] + 10 * b.metrics["val_accuracy"]) / 40 for name, (a, b) in alone.items()}
+    finalists = [name for name, standing in standings.items() if standing.outcome in ("won", "lost")]
+    (winner,) = (name for name, standing in standings.items() if standing.outcome == "won")
+    assert len(finalists) == 2
+    assert mean[winner] == max(mean[name] for name in finalists)
+    assert standings[winner].val_accuracy == pytest.approx(mean[winner])
     for one, other in zip(fitted, alone[winner], strict=True):
         same(one, other)
-    others = [standing for name, standing in standings.items() if name != winner]
-    assert [(standing.outcome, standing.epochs) for standing in others] == [("stopped", 4)] * 3
+
+
+@pytest.mark.parametrize(("seed", "others"), [(24, [(4, (1, 1)), (4, (0, 1))]), (32, [(4, (1, 0)), (4, (0, 1))])])
+def test_folds_that_share_have_half_a_heat_each_and_half_the_patience_and_one_goes_on(graph, seed, others):
+    folds = two_folds(graph, seed)
+    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), share=True, seed=seed)
+    shared = {name: dataclasses.replace(settings, patience=15) for name, settings in ENTRANTS.items()}
+    alone = {name: [fit(folds, settings, fold=i, seed=seed + i) for i in (0, 1)] for name, settings in shared.items()}
+    winner = ahead(alone, 4, (30, 10))
+    # Nobody else's rule would elect it: a whole heat on each fold, the end, one fold, or both folds alike.
+    assert winner not in {ahead(alone, *rule) for rule in (*others, (8, (30, 10)), (30, (30, 10)))}
+    assert standings[winner].outcome == "won"
+    for one, other in zip(fitted, alone[winner], strict=True):
+        same(one, other)
+    rest = [standing for name, standing in standings.items() if name != winner]
+    assert [(standing.outcome, standing.epochs) for standing in rest] == [("stopped", 4)] * 3
+
+
+def test_sharing_never_lengthens_a_patience(graph):
+    hasty = {"ce": dataclasses.replace(ENTRANTS["ce"], patience=4)}
+    fitted, _ = race(two_folds(graph, 0), hasty, folds=(0, 1), share=True)
+    assert [one.settings.patience for one in fitted] == [4, 4]
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_if_all_diverge_in_the_final_the_next_goes_on_to_its_end(graph, monkeypatch, share):
+    plain, folds = Training.advance, two_folds(graph, 0)
+    _, undisturbed = race(folds, ENTRANTS, folds=(0, 1), share=share)
+    out = {name for name, standing in undisturbed.items() if standing.outcome in ("won", "lost")}
+    assert len(out) == (1 if share else 2)
+    objectives = {ENTRANTS[name].tv for name in out}
+
+    def advance(self, interrupt, until=None, **options):
+        if until is None and self.settings.tv in objectives and self.settings.lr_oc == QUICK.lr_oc:
+            raise EverynodeError("lost in the final")
+        plain(self, interrupt, until, **options)
+
+    monkeypatch.setattr(Training, "advance", advance)
+    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), share=share)
+    (winner,) = (name for name, standing in standings.items() if standing.outcome == "won")
+    assert winner not in out
+    assert {standings[name].outcome for name in out} == {"lost in the final"}
+    for i, one in enumerate(fitted):
+        same(one, fit(folds, one.settings, fold=i, seed=i))
 
 
 def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph, monkeypatch):
@@ -135,8 +189,10 @@ def test_who_diverges_is_out(graph):
 
 
 @pytest.mark.parametrize("after", [3, 11, 25, 45])
-def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after):
-    (undisturbed,), standings = race(graph, ENTRANTS)
+@pytest.mark.parametrize("how", [{}, {"folds": (0, 1), "share": True}])
+def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after, how):
+    graph = two_folds(graph, 0) if how else graph
+    undisturbed, standings = race(graph, ENTRANTS, **how)
     seen = 0
 
     def stop(name, epoch, row):
@@ -146,9 +202,10 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after)
             raise KeyboardInterrupt  # as a second Ctrl-C, or a kill: nothing is tidied up
 
     with pytest.raises(KeyboardInterrupt):
-        race(graph, ENTRANTS, checkpoint=tmp_path / "training", report=stop)
-    (fitted,), again = race(graph, ENTRANTS, checkpoint=tmp_path / "training")
-    same(fitted, undisturbed)
+        race(graph, ENTRANTS, **how, checkpoint=tmp_path / "training", report=stop)
+    fitted, again = race(graph, ENTRANTS, **how, checkpoint=tmp_path / "training")
+    for one, other in zip(fitted, undisturbed, strict=True):
+        same(one, other)
     assert again == standings
 
 

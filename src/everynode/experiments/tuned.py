@@ -62,7 +62,8 @@ def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
 def _with_later(row: dict[str, Any]) -> dict[str, Any]:
     """A study's row as :func:`_row` would make it today: with what came later, at the value at which it does nothing."""
     whole = {name: value for name, value in LATER.items() if value is not None} | row
-    return {name: whole[name] for name in (*(f.name for f in dataclasses.fields(Settings)), "study") if name in whole}
+    in_order = {f.name: whole[f.name] for f in dataclasses.fields(Settings) if f.name in whole}
+    return in_order | {name: value for name, value in row.items() if name not in in_order}  # what is no setting stays, to be refused
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:

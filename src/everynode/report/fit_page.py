@@ -280,6 +280,8 @@ def _race(fit: Fit) -> Html | None:
         numbers = (f"{_percent(standing.val_accuracy)}%", number(standing.val_loss, 3), str(standing.epochs))
         rows.append([h("th", name, scope="row"), *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
     note = f"Several settings started side by side, and `{fit.model.objective_}` was the best on the validation nodes."
+    if fit.folds > 1 and "lost" not in {standing.outcome for standing in standings.values()}:
+        note += " It was ahead after the first epochs of all folds, and went on alone."
     return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))
 
 

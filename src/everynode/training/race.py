@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,12 +14,11 @@ from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
 
-#: After so many epochs all but the best FINALISTS stop. Several folds share these epochs, and one entrant goes on: with so few labels that
-#: there are folds it was no worse, and a third of the price (docs/accuracy.md, "Few labels").
+#: After so many epochs all but the best FINALISTS stop.
 HEAT = 60
 FINALISTS = 2
-#: But so many epochs has every fold.
-SHORTEST_HEAT = 10
+#: Where folds share: at least so many epochs has each of them in the heat, and so much patience.
+SHORTEST_HEAT, LEAST_PATIENCE = 10, 20
 
 #: Called after every epoch with the setting's name, the epoch and its history row.
 RaceReport = Callable[[str, int, dict[str, float]], None]
@@ -51,33 +51,37 @@ def race(
     entrants: Mapping[str, Settings],
     *,
     folds: Sequence[int] = (0,),
+    share: bool = False,
     seed: int = 0,
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, at the price of two or three trainings, and how each of them came off.
+    """The best of several settings by validation, at the price of about two trainings (on each fold), and how each of them came off.
 
-    All train for ``HEAT`` epochs, which several folds share; the ``FINALISTS`` best, with several folds the best one, go on to their end.
-    What counts is what :func:`fit` selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first wins: name
-    the simplest first. An entrant that diverges is out.
+    All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
+    test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
-    their validation nodes: this is cross-validation. The result is the winner's network of every fold.
+    their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` the folds have
+    together what one has otherwise: the epochs of the heat, the place in the final (one entrant goes on) and the patience are shared. With
+    three folds that takes about as long as three trainings, not eight (docs/accuracy.md, "Few labels").
 
     With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
     """
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
     require(len(folds) > 0, "folds", "race", "at least one fold", len(folds))
+    sharing = len(folds) if share else 1
+    heat_epochs, places = max(HEAT // sharing, SHORTEST_HEAT), max(FINALISTS // sharing, 1)
     trainings: dict[str, list[Training]] = {name: [] for name in entrants}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
+        patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
+        settings = dataclasses.replace(settings, patience=patience)
         for number, fold in enumerate(folds):
             file = f"{name}.safetensors" if len(folds) == 1 else f"{name}-fold-{number + 1}.safetensors"
             state = checkpoint / file if checkpoint else None
             trainings[name].append(Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state))
-    heat_epochs = max(HEAT // len(folds), SHORTEST_HEAT) if len(folds) > 1 else HEAT
-    places = 1 if len(folds) > 1 else FINALISTS
     shares = [float(len(graph.nodes("val", fold))) for fold in folds]
 
     def mean(keys: Iterable[tuple[float, float]]) -> tuple[float, ...]:
@@ -99,8 +103,12 @@ def race(
         running = [name for name in trainings if name not in failed]
         # By the epochs of the heat alone, also when the race was interrupted in the final and goes on.
         heat = {name: mean(training.best_within(heat_epochs) for training in trainings[name]) for name in running}
-        finalists = sorted(running, key=lambda name: heat[name], reverse=True)[:places]
-        run(finalists, None)
+        waiting = sorted(running, key=lambda name: heat[name], reverse=True)
+        finalists: list[str] = []
+        while waiting and not any(name not in failed for name in finalists):  # again only if all of them diverged in the final
+            finalists += waiting[:places]
+            run(waiting[:places], None)
+            waiting = waiting[places:]
 
     begun = {name: [training for training in trainings[name] if training.best] for name in trainings if name not in failed}
     alive = [name for name in begun if begun[name]]
