@@ -423,7 +423,8 @@ def held_out_table() -> str:
     lines += [
         "",
         f"Time, one cross-entropy run with cv=1 as 1, median and range over the rows: {price(now, 'cv=3')} with cv=3, "
-        f"{price(then, 'cv=3')} up to 0.11.0; {price(now, 'cv=1')} with cv=1. Accuracy against 0.11.0 over all {len(accuracies[0])} draws, paired: "
+        f"{price(then, 'cv=3')} up to 0.11.0; {price(now, 'cv=1')} with cv=1. "
+        f"Accuracy against 0.11.0 over all {len(accuracies[0])} draws, paired: "
         f"{_between(compare_paired(*accuracies).to_dict())}. Calibration error on test nodes, mean of all: {ece['cv=1']:.3f} with cv=1, "
         f"{ece['cv=3']:.3f} with cv=3.",
     ]
