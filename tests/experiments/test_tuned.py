@@ -213,10 +213,16 @@ def test_the_settings_of_gcniis_authors_are_cross_entropys_on_known_graphs():
 WD_GNN = (0.01, 0.01, 5e-4, 1e-4, 5e-6, 5e-6, 5e-4, 1e-3, 1e-4, 5e-4)
 
 
-def test_the_packaged_rows_had_equal_budgets():
-    """What is compared was tuned alike: as many trials of as many runs for every objective of a graph, a split and a backbone."""
-    budgets: dict[tuple[str, ...], set[str]] = {}
-    for (split, graph, backbone, _), row in PACKAGED.items():
-        study = row["study"]
-        budgets.setdefault((split, graph, backbone), set()).add(json.dumps([study["trials"], study.get("seeds"), study.get("folds")]))
-    assert {place: found for place, found in budgets.items() if len(found) > 1} == {}
+def test_no_packaged_row_had_a_larger_budget_than_cross_entropys():
+    """What is compared was tuned alike: as many trials of as many runs, or more for cross-entropy, where ENC was searched by hand besides."""
+    places = {place: row["study"] for place, row in PACKAGED.items()}
+    for (*where, objective), study in places.items():
+        baseline = places[*where, "ce"]
+        assert (study.get("seeds"), study.get("folds")) == (baseline.get("seeds"), baseline.get("folds"))
+        more = baseline["trials"] - study["trials"]
+        by_hand = where[:2] == ["public", "pubmed"] or where == [
+            "public",
+            "cora",
+            "gcnii",
+        ]  # docs/accuracy.md, "Public split, with all terms"
+        assert more == 0 or (by_hand and more > 0), (where, objective)
