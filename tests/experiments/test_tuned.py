@@ -214,7 +214,7 @@ WD_GNN = (0.01, 0.01, 5e-4, 1e-4, 5e-6, 5e-6, 5e-4, 1e-3, 1e-4, 5e-4)
 
 
 def test_no_packaged_row_had_a_larger_budget_than_cross_entropys():
-    """What is compared was tuned alike: as many trials of as many runs, or more for cross-entropy, where ENC was searched by hand besides."""
+    """What is compared was tuned alike: as many trials of as many runs, or more for cross-entropy where ENC was searched by hand too."""
     places = {place: row["study"] for place, row in PACKAGED.items()}
     for (*where, objective), study in places.items():
         baseline = places[*where, "ce"]
