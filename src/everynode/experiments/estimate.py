@@ -1,12 +1,11 @@
 """How long runs will take on this machine: arithmetic and small operations counted, their speed taken from runs that were done here.
 
-Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take within a factor of about two; how
+Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take, mostly within a factor of two; how
 many epochs a run needs until its patience ends is known only afterwards.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from typing import Any
 
 from everynode.data.entries import find
 from everynode.experiments.run import Run
+from everynode.settings import Settings
 
 #: Nodes, edges, non-zero features and classes of the named graphs.
 SIZES = {
@@ -37,10 +37,9 @@ LOOP = 2.3e-3
 EPOCHS = 350
 
 
-def seconds_per_epoch(run: Run) -> float:
+def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
     """By the model, on the machine on which it was made."""
-    n, m, nonzeros, k = SIZES.get(run.dataset) or _size_of_generated(run.dataset)
-    s = run.settings
+    n, m, nonzeros, k = SIZES.get(dataset) or _size_of_generated(dataset)
     c, layers = s.channels, s.layers
     product = n * c * c * (2 if s.backbone == "gat" else 1) + 2 * (2 * m + n) * c * (2 if s.backbone == "gat" else 1)
     forward = 2.0 * (nonzeros * c + layers * product + n * c * k)
@@ -50,7 +49,7 @@ def seconds_per_epoch(run: Run) -> float:
         sweeps += 3.0
         operations += 25 * layers
     if s.cvg:
-        few = run.split in ("public", "random")  # then only the labelled nodes' neighbourhood takes part, unless the network is deep
+        few = split in ("public", "random")  # then only the labelled nodes' neighbourhood takes part, unless the network is deep
         share = min(1.0, 0.1 * 2**layers) if few else 1.0
         sweeps += 10.0 * share / s.cvg_every
         operations += (120 + 40 * layers) // s.cvg_every
@@ -78,29 +77,56 @@ class Speed:
     """What the records of a store say about this machine; where they say nothing, the model and a measured factor."""
 
     def __init__(self, records: Iterable[dict[str, Any]] = ()):
-        self._taken: dict[tuple[Any, ...], list[float]] = {}
-        self._epochs: dict[tuple[Any, ...], list[float]] = {}
+        #: Seconds per epoch, times the model's, and epochs, by kind.
+        self._taken: dict[Kind, list[float]] = {}
+        self._slower: dict[Kind, list[float]] = {}
+        self._epochs: dict[Kind, list[float]] = {}
         self._factor = machine_factor()
         for record in records:
             if "seconds_per_epoch" in record:
-                for kind in _kinds(record, record["settings"]):
-                    self._taken.setdefault(kind, []).append(record["seconds_per_epoch"])
+                settings, taken = Settings(**record["settings"]), record["seconds_per_epoch"]
+                for kind in _same(record, settings):
+                    self._taken.setdefault(kind, []).append(taken)
                     self._epochs.setdefault(kind, []).append(record["epochs"])
+                for kind in _as_patient(record, settings):
+                    self._epochs.setdefault(kind, []).append(record["epochs"])
+                for kind in _alike(settings):
+                    self._slower.setdefault(kind, []).append(taken / seconds_per_epoch(record["dataset"], record["split"], settings))
 
     def seconds(self, run: Run) -> float:
         """How long a run will probably take."""
         if run.task not in ("train", "tsne"):
             return 5.0
-        for kind in _kinds(run.describe(), dataclasses.asdict(run.settings)):
-            if kind in self._taken and len(kind) > 2:  # the same kind of run was done here
+        what, settings = run.describe(), run.settings
+        for kind in _same(what, settings):
+            if kind in self._taken:
                 return statistics.median(self._taken[kind]) * statistics.mean(self._epochs[kind])
-        epochs = min(run.settings.epochs, statistics.mean(self._epochs.get(("any", run.settings.epochs), [EPOCHS])))
-        return self._factor * seconds_per_epoch(run) * epochs
+        slower = next((self._slower[kind] for kind in _alike(settings) if kind in self._slower), [self._factor])
+        epochs = next((self._epochs[kind] for kind in _as_patient(what, settings) if kind in self._epochs), [EPOCHS])
+        one = seconds_per_epoch(run.dataset, run.split, settings)
+        return statistics.median(slower) * one * min(settings.epochs, statistics.mean(epochs))
 
 
-def _kinds(what: dict[str, Any], settings: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """From the most to the least particular."""
-    exact = tuple(what[name] for name in ("dataset", "split", "per_class", "backbone", "layers", "objective"))
-    rough = tuple(what[name] for name in ("dataset", "split", "backbone", "layers", "objective"))
-    width = (settings["channels"], settings["epochs"], bool(settings.get("con")))  # which means a second pass
-    return [(*exact, *width), (*rough, *width, "any labels"), ("any", settings["epochs"])]
+Kind = tuple[Any, ...]
+
+
+def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:
+    """Runs that take as long as this one, from the most to the least particular."""
+    place = tuple(what[name] for name in ("dataset", "split", "backbone", "layers", "objective"))
+    width = (settings.channels, settings.epochs, bool(settings.con))  # which means a second pass
+    return [(*place, *width, what["per_class"]), (*place, *width, "any labels")]
+
+
+def _alike(settings: Settings) -> list[Kind]:
+    """Runs of which the model is wrong by about as much."""
+    return [(settings.backbone, bool(settings.cvg), settings.channels), (bool(settings.cvg), settings.channels), (bool(settings.cvg),), ()]
+
+
+def _as_patient(what: dict[str, Any], settings: Settings) -> list[Kind]:
+    """Runs that end after about as many epochs."""
+    most = ("at most", settings.epochs)
+    return [
+        (*(what[name] for name in ("dataset", "split", "backbone", "objective")), *most),
+        (what["split"], what["objective"], *most),
+        most,
+    ]
