@@ -46,6 +46,8 @@ WORDS = {
     "train nothing": ("'nothing'", "Choose from: cora, citeseer"),
     "data check nothing": ("'nothing'", "Choose from: cora, citeseer"),
     "compare nothing": ("'nothing'", "Choose from: cora, citeseer"),
+    "fit club.graphml": ("'club.graphml'", "--nodes", "'everynode fit --help'"),
+    f"{TRAIN} more words": ("'more words'", "write its option before it", "'everynode train --help'"),
     f"{TRAIN} --split geomgcn": ("'geomgcn'", "public, geom-gcn, random"),
     "data check citeseer --split official": ("'official'", "public, geom-gcn, random"),
     f"{TRAIN} --fold 1": ("fold 1", "0 to 0"),

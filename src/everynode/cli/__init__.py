@@ -6,6 +6,7 @@ import os
 import sys
 
 from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
 from everynode import __version__
 from everynode.cli.bench import bench
@@ -52,6 +53,12 @@ def main() -> None:
         with ctrl_c_ends_at_once():
             code = app(exit_on_error=False, print_error=False, result_action="return_value")
             sys.stdout.flush()
+    except UnusedCliTokensError as error:
+        command = " ".join(["everynode", *(error.command_chain or ())])
+        words = " ".join(error.unused_tokens or ())
+        option = " (such as --nodes)" if command == "everynode fit" else ""
+        say(f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them.")
+        code = 2
     except CycloptsError as error:
         say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
         code = 2
