@@ -2,10 +2,10 @@
 
     python benchmarks/class_prior.py STORE [GRAPH [BACKBONES]]
 
-The settings that 0.11.0's tuning chose for cross-entropy on the public split (which ENC's began from), ten seeds, with the terms one at a time and together. "Shares afterwards":
-cross-entropy as it is; once it is trained, the probabilities are weighted by class until their mean is the shares that the term would have
-asked for, estimated from the same validation nodes. So it knows what the term knows. Runs that the store has are not done again. Written
-to results/class-prior.json.
+The settings that 0.11.0's tuning chose for cross-entropy on the public split, from which ENC's began, ten seeds, with the terms one at a
+time and together. "Shares afterwards": cross-entropy as it is; once it is trained, the probabilities are weighted by class until their
+mean is the shares that the term would have asked for, estimated from the same validation nodes. So it knows what the term knows. Runs that
+the store has are not done again. Written to results/class-prior.json.
 """
 
 from __future__ import annotations
