@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -360,6 +361,18 @@ def test_a_column_of_labels_is_taken_with_a_warning_that_names_the_caller():
     with pytest.warns(DataConversionWarning, match="column-vector") as caught:
         NodeClassifier(epochs=1, channels=4, objective="ce").fit(X, y[:, None], edge_index=edges)
     assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+
+
+def test_who_predicts_without_the_edges_is_warned():
+    X, y, edges = arrays()
+    quick = {"epochs": 1, "channels": 4, "objective": "ce"}
+    model = NodeClassifier(**quick).fit(X, y, edge_index=edges)
+    with pytest.warns(UserWarning, match="these nodes have none: give edge_index"):
+        model.predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X, edge_index=edges)
+        NodeClassifier(**quick).fit(X, y).predict(X)
 
 
 def test_with_many_labels_every_fold_has_a_whole_race():

@@ -183,6 +183,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if y is None:
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             given, self._fold = self._graph(X, edge_index, edge_weight, reset=True, labels=encode(y)), 0
+        self._had_edges = given.num_edges > 0
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
         graph, folds = self._with_validation(given, self._fold)
@@ -271,6 +272,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Graph):
             return X
         X = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=np.float32)
+        if not reset and edge_index is None and getattr(self, "_had_edges", False):
+            warnings.warn("The model was fitted with edges, and these nodes have none: give edge_index, or fewer are right.", stacklevel=4)
         edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
         if labels is None:
             return Graph.from_arrays(

@@ -337,6 +337,22 @@ def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_p
     assert "not made by 'everynode fit'" in done.stderr
 
 
+def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
+    nodes, edges = own_files()
+    before = Path("out/predictions.csv").read_bytes()
+    done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "out/predictions.csv")
+    assert (done.returncode, "name another file" in done.stderr) == (2, True)
+    assert Path("out/predictions.csv").read_bytes() == before
+
+
+def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted, own_files):
+    nodes, edges = own_files()
+    lines = nodes.read_text().splitlines(keepends=True)
+    Path("few.csv").write_text("".join(lines[:10]))
+    done = call("predict", "out", "--nodes", "few.csv", "--edges", edges)
+    assert (done.returncode, "give the whole graph, with the rows of these nodes in it" in done.stderr) == (3, True)
+
+
 # ---------------------------------------------------------------------- interrupted
 
 
@@ -367,6 +383,29 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_fil
     assert len(epochs) == 20 + 20 + 40
     for name in ("predictions.csv", "model/model.safetensors"):
         assert (Path("broken") / name).read_bytes() == (Path("whole") / name).read_bytes()
+
+
+def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--epochs", "25", "--channels", "8", "--out", "raced", "--quiet")
+    seen = []
+
+    def press(row: dict[str, float]) -> str:
+        seen.append(row)
+        if len(seen) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return ""
+
+    monkeypatch.setattr("everynode.estimator.describe", press)
+    assert call(*words, "--cv", "3").returncode == 130
+    page = Path("raced/report.html").read_text()
+    assert "Several settings were to race. That was interrupted" in page
+    assert "went on alone" not in page
+    assert "–%" not in page
+    assert call(*words, "--cv", "3").returncode == 0
+    page = Path("raced/report.html").read_text()
+    assert "Several settings started side by side" in page
+    assert "went on alone" in page
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have")

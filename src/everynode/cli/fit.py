@@ -126,7 +126,8 @@ def fit(
             classifier.fit(graph, checkpoint=states)
         summary = _write(folder, classifier, graph, said)
         if summary["interrupted"]:
-            say(f"Interrupted after {summary['epochs']} epochs: the best so far is kept, and the same command goes on from here.")
+            when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
+            say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
         else:
             shutil.rmtree(states, ignore_errors=True)
     if json_output:

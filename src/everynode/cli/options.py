@@ -139,7 +139,7 @@ class ModelOptions:
     epochs: int | None = None
     "At most so many."
     patience: int | None = None
-    "Stop after so many epochs without a better one."
+    "Stop after so many epochs without a better one. In a race over folds with fewer than 100 labels these share it, unless it is given."
     class_weight: Literal["balanced"] | None = None
     "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
     select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None

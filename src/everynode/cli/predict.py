@@ -11,7 +11,10 @@ from everynode.cli.options import JsonFlag, QuietFlag, say
 from everynode.errors import UsageError
 
 #: The model does not know by name what it learned from, and the whole graph with newcomers in it has all of that.
-CAUTION = "Where the model was fitted on some of these labels, that is too good for new nodes: the fit's test score is the one to go by."
+CAUTION = (
+    "Where the model was fitted on some of these labels, that is too good for new nodes: go by the fit's score on its test nodes, "
+    "or else on its validation nodes."
+)
 
 
 def predict(
@@ -26,8 +29,8 @@ def predict(
 ) -> int:
     """Predict the labels of every node in your files with a model that `everynode fit` made.
 
-    Columns become features as they did then. For new nodes of the same graph, give the whole graph with them in it: a node is known by
-    its neighbours.
+    Columns become features as they did then, and weights, directions and missing values are taken as they were. For new nodes of the same
+    graph, give the whole graph with them in it: a node is known by its neighbours.
 
     Parameters
     ----------
@@ -52,6 +55,8 @@ def predict(
         raise UsageError(f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python.")
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder: name a file.")
+    if out.name == "predictions.csv" and (out.resolve().parent / "fit.json").exists():
+        raise UsageError(f"{out} here is what 'everynode fit' predicted: name another file (--out ...).")
     graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
     if graph.understood is not None:
         for line in graph.understood.lines(warnings_only=quiet):

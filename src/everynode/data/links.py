@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from everynode.data.cells import as_numbers, clean, comma_of
 from everynode.data.ids import find, texts
+from everynode.data.recipe import Recipe
 from everynode.data.tables import EXAMPLES, Table
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
@@ -53,8 +54,9 @@ def add_nodes(nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[s
     return dataclasses.replace(nodes, columns=columns, numbers=numbers), pa.chunked_array([*ids.chunks, added])
 
 
-def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes, comma: str = "") -> Links:
-    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``comma``: as in the weights of another table."""
+def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes, recipe: Recipe | None) -> Links:
+    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``recipe``: of what a model learned from."""
+    comma = recipe.weight_comma if recipe else ""
     ends = [texts(edges, roles[role]) for role in ("source", "target")]
     pairs = np.stack([find(end, ids, edges, roles[role], notes) for role, end in zip(("source", "target"), ends, strict=True)])
     keep = (pairs >= 0).all(0)
@@ -64,9 +66,12 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
             f"{edges.unit} {edges.numbers[row]}: {ends[int(pairs[0, row] >= 0)][row].as_py()!r}" for row in strange[:EXAMPLES].tolist()
         )
         if unknown == "refuse":
+            way = "name the right columns, or let these nodes be added, or their edges dropped"
+            if recipe:  # those that the model learned from, most likely
+                way = "give the whole graph, with the rows of these nodes in it; or let them be added without any, or their edges dropped"
             raise DataError(
                 f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given ({examples}): "
-                "name the right columns, or let these nodes be added, or their edges dropped (unknown='add' or 'drop', --unknown ...)."
+                f"{way} (unknown='add' or 'drop', --unknown ...)."
             )
         notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
     weight = None

@@ -78,7 +78,7 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if unknown == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
-    links = read_links(ties, roles, ids, unknown, notes, recipe.weight_comma if recipe else "")
+    links = read_links(ties, roles, ids, unknown, notes, recipe)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
         wanted = find_features(features, people, roles)
