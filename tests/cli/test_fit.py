@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -402,7 +403,9 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     assert "Several settings were to race. That was interrupted" in page
     assert "went on alone" not in page
     assert "–%" not in page
-    assert call(*words, "--cv", "3").returncode == 0
+    done = call(*words, "--cv", "3")
+    assert done.returncode == 0
+    assert re.search(r"chosen +\S+, by validation; when they stopped, the others had: \S+ \d+\.\d %, ", done.stdout)
     page = Path("raced/report.html").read_text()
     assert "Several settings started side by side" in page
     assert "went on alone" in page

@@ -209,8 +209,11 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     from everynode.data.understood import counted
 
     seconds = f"{summary['seconds']:.1f} s"
-    chosen = f"{summary['objective']} of {', '.join(summary['race'])}" if len(summary["race"]) > 1 else summary["objective"]
-    print(f"{summary['graph']}, {summary['backbone']}, {chosen}, seed {summary['seed']}")
+    print(f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}")
+    others = {name: standing["val_accuracy"] for name, standing in summary["race"].items() if name != summary["objective"]}
+    if others:
+        said = ", ".join(name if got is None else f"{name} {100 * got:.1f} %" for name, got in others.items())
+        print(f"  chosen       {summary['objective']}, by validation; when they stopped, the others had: {said}")
     if summary["networks"] == 1:
         print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     else:
@@ -226,8 +229,8 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
         print(f"  No later epoch was better than the first: the settings do not suit this graph.{advice}")
     if summary["temperature"] != 1.0:
         part = next(iter(summary["quality"]))
-        ece = f"{summary['quality'][part]['ece_before']:.3f} to {summary['quality'][part]['ece'][0]:.3f}"
-        print(f"  temperature  {summary['temperature']:.2f} (calibration error on {part} {ece})")
+        ece = f"{summary['quality'][part]['ece_before']:.3f} before, {summary['quality'][part]['ece'][0]:.3f} after"
+        print(f"  temperature  {summary['temperature']:.2f} (calibration error on {part}: {ece})")
     print(f"  predictions  {folder / 'predictions.csv'}")
     print(f"  page         {folder / 'report.html'}")
     print(f"  model        {folder / 'model'}")
