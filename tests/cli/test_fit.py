@@ -360,18 +360,24 @@ def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted,
 LONG = ("--label", "team", "--cv", "1", "--objective", "mi+tv", "--epochs", "500", "--patience", "500", "--channels", "16", "--quiet")
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_files, monkeypatch):
-    nodes, edges = own_files()
-    words = ("fit", "--nodes", nodes, "--edges", edges, *QUICK)
-    epochs = []
+def ctrl_c_after(number: int, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
+    """Ctrl-C once, when so many epochs have been reported; returns all that are."""
+    epochs: list[dict[str, float]] = []
 
     def press(row: dict[str, float]) -> str:
         epochs.append(row)
-        if len(epochs) == 20:
+        if len(epochs) == number:
             signal.raise_signal(signal.SIGINT)
         return ""
 
     monkeypatch.setattr("everynode.estimator.describe", press)
+    return epochs
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, *QUICK)
+    epochs = ctrl_c_after(20, monkeypatch)
     done = call(*words, "--label", "team", "--out", "broken")
     assert done.returncode == 130
     assert "Interrupted after 20 epochs" in done.stderr
@@ -389,15 +395,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_fil
 def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_files, monkeypatch):
     nodes, edges = own_files()
     words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--epochs", "25", "--channels", "8", "--out", "raced", "--quiet")
-    seen = []
-
-    def press(row: dict[str, float]) -> str:
-        seen.append(row)
-        if len(seen) == 5:
-            signal.raise_signal(signal.SIGINT)
-        return ""
-
-    monkeypatch.setattr("everynode.estimator.describe", press)
+    ctrl_c_after(5, monkeypatch)
     assert call(*words, "--cv", "3").returncode == 130
     page = Path("raced/report.html").read_text()
     assert "Several settings were to race. That was interrupted" in page

@@ -35,6 +35,8 @@ PER_FLOP, PER_OPERATION = 4e-11, 1.2e-5
 LOOP = 2.3e-3
 #: Epochs until patience ends, where no run of the kind has been seen.
 EPOCHS = 350
+#: What runs have in common.
+Kind = tuple[Any, ...]
 
 
 def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
@@ -105,9 +107,6 @@ class Speed:
         epochs = next((self._epochs[kind] for kind in _as_patient(what, settings) if kind in self._epochs), [EPOCHS])
         one = seconds_per_epoch(run.dataset, run.split, settings)
         return statistics.median(slower) * one * min(settings.epochs, statistics.mean(epochs))
-
-
-Kind = tuple[Any, ...]
 
 
 def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:
