@@ -63,3 +63,12 @@ def test_a_map_draws_every_point_of_a_named_class():
     (faint,) = re.findall(r'<path d="([^"]*)" class="cloud none"', plot)
     assert faint.count("h0") == 1  # the point of no class
     assert 'aria-label="&lt;map&gt;"' in plot
+
+
+@pytest.mark.parametrize(("low", "high"), [(34.0, 84.0), (31.5, 88.5), (0.3, 9.2), (78.2, 85.1), (12.0, 71.0)])
+def test_every_number_of_the_axis_is_beside_the_plot(low, high):
+    """The scale goes from round number to round number, of which there may be other ones for so wide a scale."""
+    plot = svg.lines({"a": [Point(1, low), Point(2, high)]}, label="", x_label="", y_label="")
+    places = [float(y) for y in re.findall(r'y="([\d.-]+)"[^>]*class="yt"|class="yt"[^>]*y="([\d.-]+)"', plot) for y in y if y]
+    assert len(places) >= 2
+    assert all(svg.TOP <= y - 4 <= svg.HEIGHT - svg.BOTTOM for y in places)

@@ -249,7 +249,7 @@ def _y_axis(points: Sequence[Point]) -> Axis:
 
 
 def _grid(y: Axis, label: str, steps: Sequence[float] | None = None) -> Html:
-    steps = ticks(y.low, y.high) if steps is None else steps
+    steps = [v for v in ticks(y.low, y.high) if y.low <= v <= y.high] if steps is None else steps
     rules = "".join(f"M{LEFT} {_c(y(v))}H{WIDTH - RIGHT}" for v in steps)
     numbers = [h("text", significant(v, 6), x=LEFT - 7, y=_c(y(v) + 4), class_="yt") for v in steps]
     return h("g", h("path", d=rules, class_="grid"), numbers, h("text", label, x=10, y=16))
