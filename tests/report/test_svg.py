@@ -72,3 +72,10 @@ def test_every_number_of_the_axis_is_beside_the_plot(low, high):
     places = [float(y) for y in re.findall(r'y="([\d.-]+)"[^>]*class="yt"|class="yt"[^>]*y="([\d.-]+)"', plot) for y in y if y]
     assert len(places) >= 2
     assert all(svg.TOP <= y - 4 <= svg.HEIGHT - svg.BOTTOM for y in places)
+
+
+def test_a_line_is_broken_where_a_tick_has_no_point():
+    whole = [Point(x, float(x)) for x in (2, 4, 8, 16)]
+    plot = svg.lines({"a": whole, "b": [whole[0], whole[1], whole[3]]}, label="", x_label="", y_label="", log_x=True, xs=[2, 4, 8, 16, 32])
+    a, b = (re.sub(r"[^ML]", "", d) for d in re.findall(r'd="([^"]*)" class="line"', plot))
+    assert (a, b) == ("MLLL", "MLM")

@@ -7,7 +7,7 @@ for its hover boxes. Colours are the page's variables ``--c0`` to ``--c7``; ever
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,7 +76,10 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 def lines(
     series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str, log_x: bool = False, xs: Sequence[float] = ()
 ) -> Html:
-    """A line for every name, with whiskers from low to high, over a common x that has a tick at every point and at all of ``xs``."""
+    """A line for every name, with whiskers from low to high, over a common x that has a tick at every point and at all of ``xs``.
+
+    Where a name has no point at a tick, its line is broken: nothing is known there.
+    """
     points = [point for made in series.values() for point in made]
     xs = sorted({point.x for point in points} | set(xs))
     pad = 0.0 if log_x else 0.03 * (xs[-1] - xs[0])
@@ -88,7 +91,9 @@ def lines(
     drawn = []
     for i, (name, made) in enumerate(series.items()):
         said = [_said(x(point.x), point, f"{x_label} {significant(point.x)}", name) for point in made]
-        drawn.append(_series(i, [(x(point.x) + shift[name], point) for point in made], y, said))
+        ranks = [xs.index(point.x) for point in made]
+        gaps = [k for k, (one, other) in enumerate(pairwise(ranks), start=1) if other > one + 1]
+        drawn.append(_series(i, [(x(point.x) + shift[name], point) for point in made], y, said, gaps))
     return _plot(label, _grid(y, y_label), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
 
 
@@ -145,10 +150,15 @@ def curves(
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
 
 
-def _series(i: int, made: Sequence[tuple[float, Point]], y: Axis, said: Sequence[dict[str, str | None]]) -> Html:
-    """Points, each with where it stands from left to right, joined by a line, with their whiskers and with what is said of each."""
+def _series(
+    i: int, made: Sequence[tuple[float, Point]], y: Axis, said: Sequence[dict[str, str | None]], gaps: Collection[int] = ()
+) -> Html:
+    """Points, each with where it stands from left to right, with their whiskers and with what is said of each.
+
+    A line joins each with the one before it, but for those that ``gaps`` numbers.
+    """
     places = [(px, y(point.y), point) for px, point in made]
-    path = "".join(f"{'L' if k else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
+    path = "".join(f"{'L' if k and k not in gaps else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
     whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
     marks = [
         h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt", **words)
