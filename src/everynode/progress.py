@@ -27,7 +27,8 @@ class Bar:
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
         self.said = time.monotonic()
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[count]} " + unit))
+        width = 24 if console.width >= 110 else 8  # so that the note has room
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[count]} " + unit))
         clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
         self.progress = Progress(*columns, *clocks, console=console, transient=True, disable=not self.live)
         self.task = self.progress.add_task(title, total=total if work is None else work, note="", count=f"0/{total}")
@@ -51,6 +52,6 @@ class Bar:
 
 
 def describe(row: dict[str, float]) -> str:
-    """An epoch's terms and validation accuracy, short enough for the end of a bar."""
+    """An epoch's validation accuracy and terms, for the end of a bar; what matters most comes first, for it may be cut."""
     terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "total" and not name.startswith(("val_", "test_")))
-    return f"{terms} | val {100 * row['val_accuracy']:.1f}%"
+    return f"val {100 * row['val_accuracy']:.1f}% | {terms}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from everynode.errors import DataError
 PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
 #: Classes that may mean that there is no label, in lower case.
 LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled", "missing", "tbd")
+#: From so many different numbers on, labels are more likely a measurement than classes.
+MANY_NUMBERS = 20
 #: A column gives the label away only if its values were seen with it this often, on average.
 SEEN = 5
 
@@ -77,11 +80,25 @@ def _warn(labels: Labels, notes: Notes) -> None:
     for name in labels.classes:
         if str(name).casefold() in LIKE_NONE:
             notes.warn(f"{str(name)!r} is taken for a class. If it means that there is no label, say so (na=['{name}'], or --na={name}).")
+    numbers = [_number(str(name)) for name in labels.classes]
+    if None not in numbers and (len(numbers) > MANY_NUMBERS or any(number % 1 for number in numbers if number is not None)):
+        notes.warn(
+            f"The labels are {len(numbers)} different numbers ({labels.classes[0]}, {labels.classes[1]}, ...), each of which is taken for a class "
+            "of its own: if they measure something, name another column as the label, or cut them into groups."
+        )
     spelled: dict[str, Hashable] = {}
     for name in labels.classes:
         other = spelled.setdefault(str(name).casefold(), name)
         if other != name:
             notes.warn(f"The classes {other!r} and {name!r} differ in capitals only: are they one?")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def warn_of_giveaways(table: Table, columns: Iterable[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:

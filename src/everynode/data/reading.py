@@ -105,7 +105,7 @@ def read(
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
         files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
-        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}),
+        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
@@ -155,7 +155,8 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
     return join(blocks, n)
 
 
-def _taken(recipe: Recipe, roles: Mapping[str, str]) -> tuple[Taken, ...]:
+def _taken(recipe: Recipe, roles: Mapping[str, str], edges: Table) -> tuple[Taken, ...]:
     used = [Taken(roles[role], role) for role in ("id", "label", "split") if roles.get(role)]
     ends = [Taken(roles[role], role) for role in ("source", "target", "weight") if role in roles]
-    return (*used, *(column.taken for column in recipe.columns), *ends)
+    rest = [Taken(name, "not used") for name in edges.columns if name not in {end.name for end in ends}]
+    return (*used, *(column.taken for column in recipe.columns), *ends, *rest)

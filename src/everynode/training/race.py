@@ -14,13 +14,12 @@ from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
 
-#: After so many epochs all but the best FINALISTS stop.
-HEAT = 60
-FINALISTS = 2
-#: Where folds share: at least so many epochs has each of them in the heat, and so much patience.
-SHORTEST_HEAT, LEAST_PATIENCE = 10, 20
+#: Round by round: after so many epochs so many are left (docs/accuracy.md, "Safe by default").
+ROUNDS = ((40, 2), (60, 1))
+#: Where folds share, there is one round of so many epochs for all of them, but each has at least so many, and so much patience.
+SHARED_ROUND, SHORTEST_ROUND, LEAST_PATIENCE = 60, 10, 20
 
-#: Called after every epoch with the setting's name, the epoch and its history row.
+#: Called after every epoch with the setting's name (and which fold, of several), the epoch and its history row.
 RaceReport = Callable[[str, int, dict[str, float]], None]
 
 
@@ -32,7 +31,7 @@ class Standing:
     val_accuracy: float
     val_loss: float
     epochs: int
-    #: ``won``, ``lost`` the final, ``stopped`` after the heat, ``not begun``, or the error that ended it.
+    #: ``won``, ``stopped`` after a round (``lost`` the final, up to 0.12.0), ``not begun``, or the error that ended it.
     outcome: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,15 +55,16 @@ def race(
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, at the price of about two trainings (on each fold), and how each of them came off.
+    """The best of several settings by validation, at the price of less than three trainings (on each fold), and how each came off.
 
-    All train for ``HEAT`` epochs; the ``FINALISTS`` best go on to their end. What counts is what :func:`fit` selects the epoch by, so the
-    test nodes have no part in it. On a tie the entrant named first wins: name the simplest first. An entrant that diverges is out.
+    All train for the first of ``ROUNDS``, those that are left for the next; the last one goes on to its end. What counts is what :func:`fit`
+    selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first is ahead: name the simplest first. An
+    entrant that diverges is out, and the next takes its place.
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
     their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` the folds have
-    together what one has otherwise: the epochs of the heat, the place in the final (one entrant goes on) and the patience are shared. With
-    three folds that takes about as long as three trainings, not eight (docs/accuracy.md, "Few labels").
+    together about what one has otherwise: there is one round, whose epochs they share, and they share the patience. With three folds that
+    takes about as long as three trainings (docs/accuracy.md, "Few labels").
 
     With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
@@ -72,7 +72,7 @@ def race(
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
     require(len(folds) > 0, "folds", "race", "at least one fold", len(folds))
     sharing = len(folds) if share else 1
-    heat_epochs, places = max(HEAT // sharing, SHORTEST_HEAT), max(FINALISTS // sharing, 1)
+    rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if share else ROUNDS
     trainings: dict[str, list[Training]] = {name: [] for name in entrants}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
@@ -92,39 +92,37 @@ def race(
 
         def run(names: list[str], until: int | None) -> None:
             for name in names:
-                hear = None if report is None else (lambda epoch, row, name=name: report(name, epoch, row))
                 try:
-                    for training in trainings[name]:
+                    for number, training in enumerate(trainings[name], start=1):
+                        called = name if len(folds) == 1 else f"{name}, fold {number} of {len(folds)}"
+                        hear = None if report is None else (lambda epoch, row, called=called: report(called, epoch, row))
                         training.advance(interrupt, until, report=hear)
                 except EverynodeError as error:
                     failed[name] = str(error)
 
-        run(list(trainings), heat_epochs)
-        running = [name for name in trainings if name not in failed]
-        # By the epochs of the heat alone, also when the race was interrupted in the final and goes on.
-        heat = {name: mean(training.best_within(heat_epochs) for training in trainings[name]) for name in running}
-        waiting = sorted(running, key=lambda name: heat[name], reverse=True)
-        finalists: list[str] = []
-        while waiting and not any(name not in failed for name in finalists):  # again only if all of them diverged in the final
-            finalists += waiting[:places]
-            run(waiting[:places], None)
-            waiting = waiting[places:]
+        order, places = list(trainings), len(trainings)  # who is ahead, and how many of them race
+        for epochs, left in rounds:
+            run(order[:places], epochs)
+            # By the epochs of the round alone, also when the race was interrupted later and goes on.
+            keys = {name: mean(t.best_within(epochs) for t in trainings[name]) for name in order[:places] if name not in failed}
+            ahead = sorted((name for name in trainings if name in keys), key=lambda name: keys[name], reverse=True)
+            order = [*ahead, *(name for name in order[places:] if name not in failed)]
+            places = left
+        for name in order:  # the next only if the one ahead diverges
+            run([name], None)
+            if name not in failed:
+                break
 
     begun = {name: [training for training in trainings[name] if training.best] for name in trainings if name not in failed}
-    alive = [name for name in begun if begun[name]]
-    if not alive:
+    winner = next((name for name in order if begun.get(name)), None)
+    if winner is None:
         if failed:
             raise EverynodeError(next(iter(failed.values())))
         raise KeyboardInterrupt
-    best = {name: mean(training.best_key for training in trainings[name]) for name in alive}
-    winner = max(
-        (name for name in finalists if name in alive), key=lambda name: best[name], default=max(alive, key=lambda name: best[name])
-    )
     standings = {}
     for name, of_folds in trainings.items():
         epochs = max(training.epoch for training in of_folds)
-        place = "won" if name == winner else "lost" if name in finalists else "stopped"
-        outcome = failed.get(name) or (place if epochs else "not begun")
+        outcome = failed.get(name) or ("won" if name == winner else "stopped" if epochs else "not begun")
         there = [(share, training) for share, training in zip(shares, of_folds, strict=True) if training.best]
         accuracy, loss = (
             sum(share * t.history[metric][t.best_epoch] for share, t in there) / sum(share for share, _ in there) if there else math.nan
