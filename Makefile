@@ -23,6 +23,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/everynode compare citeseer --seeds 10 --out runs/demo
 	$(BIN)/everynode train citeseer --out runs/demo/model
+	@echo "Next, your own graph: $(BIN)/everynode fit --nodes nodes.csv --edges edges.csv (README, docs/own-graphs.md)"
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal

@@ -1,0 +1,138 @@
+"""How a race should be run: which rounds, and how many go on after each.
+
+    python benchmarks/race_designs.py [BEDS]
+
+Trains every entrant of the default race to its end on each test bed once, keeping what it has on the validation nodes after every epoch and
+the CPU time, and replays from that what each design would have chosen and cost. No test node is looked at. Generated graphs and the seeds of
+public splits are others than those of safe_defaults.py. Of the designs that take less than three times as long as one cross-entropy run on every
+bed (median), the one with the highest mean validation accuracy is the default. Written to results/race-designs.json, which keeps what it has
+of other beds.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from common import ROOT, write
+from everynode.data import generate, load
+from everynode.graph import Graph
+from everynode.settings import Settings
+from everynode.training.loop import Training, deferred_interrupt
+from safe_defaults import GENERATED
+
+COUNT, FIRST_SEED = 10, 100
+BEDS = "texas;wisconsin;cornell;cora;citeseer;generated, alike;generated, unlike;chameleon"
+#: By name: after so many epochs so many go on, round by round; who is left after the last is trained to the end.
+DESIGNS: dict[str, list[tuple[int, int]]] = {
+    "60: 2": [(60, 2)],
+    "40: 2": [(40, 2)],
+    "30: 2": [(30, 2)],
+    "20: 2": [(20, 2)],
+    "60: 1": [(60, 1)],
+    "40: 1": [(40, 1)],
+    "20: 1": [(20, 1)],
+    "20: 2, 60: 1": [(20, 2), (60, 1)],
+    "20: 2, 80: 1": [(20, 2), (80, 1)],
+    "20: 2, 100: 1": [(20, 2), (100, 1)],
+    "30: 2, 60: 1": [(30, 2), (60, 1)],
+    "30: 2, 90: 1": [(30, 2), (90, 1)],
+    "30: 2, 75: 1": [(30, 2), (75, 1)],
+    "40: 2, 50: 1": [(40, 2), (50, 1)],
+    "40: 2, 60: 1": [(40, 2), (60, 1)],
+    "40: 2, 80: 1": [(40, 2), (80, 1)],
+    "30: 3, 45: 2, 60: 1": [(30, 3), (45, 2), (60, 1)],
+    "20: 3, 40: 2, 60: 1": [(20, 3), (40, 2), (60, 1)],
+    "20: 3, 40: 2, 80: 1": [(20, 3), (40, 2), (80, 1)],
+    "20: 3, 50: 2, 80: 1": [(20, 3), (50, 2), (80, 1)],
+}
+
+
+class Curve(NamedTuple):
+    """One entrant, trained to its end."""
+
+    keys: list[tuple[float, float]]
+    seconds: list[float]
+
+    def best(self, epochs: int | None = None) -> tuple[float, float]:
+        """What it has after so many epochs."""
+        return max(self.keys[:epochs])
+
+    def cost(self, epochs: int | None = None) -> float:
+        """What that took."""
+        return sum(self.seconds[:epochs])
+
+
+def curve(graph: Graph, settings: Settings, fold: int, seed: int) -> Curve:
+    training = Training(graph, settings, fold=fold, seed=seed)
+    seconds: list[float] = []
+    before = time.process_time()
+
+    def report(epoch: int, row: dict[str, float]) -> None:
+        nonlocal before
+        now = time.process_time()
+        seconds.append(now - before)
+        before = now
+
+    with deferred_interrupt() as interrupt:
+        training.advance(interrupt, report=report)
+    return Curve([training.key(epoch) for epoch in range(training.epoch)], seconds)
+
+
+def replay(curves: dict[str, Curve], design: list[tuple[int, int]]) -> tuple[str, float, float]:
+    """Who wins, with which validation accuracy, and what it costs."""
+    names, cost, until = list(curves), 0.0, 0
+    for epochs, places in design:
+        cost += sum(curves[name].cost(epochs) - curves[name].cost(until) for name in names)
+        until = epochs
+        names = sorted(names, key=lambda name: curves[name].best(epochs), reverse=True)[:places]
+    cost += sum(curves[name].cost() - curves[name].cost(until) for name in names)
+    winner = max((name for name in curves if name in names), key=lambda name: curves[name].best())
+    return winner, curves[winner].best()[0], cost
+
+
+def cases(bed: str) -> Iterator[tuple[Graph, int, int]]:
+    """Graph, fold and seed."""
+    if bed in GENERATED:
+        homophily, noise = GENERATED[bed]
+        for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+            yield generate(2000, 6000, 32, 5, homophily=homophily, noise=noise, seed=seed), 0, seed
+        return
+    graph = load(bed)
+    folds = len(graph.splits) > 1
+    for i in range(COUNT):
+        yield graph, i if folds else 0, FIRST_SEED + i
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    path = ROOT / "results" / "race-designs.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    for bed in (sys.argv[1] if len(sys.argv) > 1 else BEDS).split(";"):
+        every = [{name: curve(graph, s, fold, seed) for name, s in Settings.entrants().items()} for graph, fold, seed in cases(bed)]
+        rows = [r for r in rows if r["bed"] != bed]
+        for name, design in DESIGNS.items():
+            found = [replay(curves, design) for curves in every]
+            rows.append(
+                {
+                    "bed": bed,
+                    "design": name,
+                    "winners": [winner for winner, _, _ in found],
+                    "val_accuracy": [val for _, val, _ in found],
+                    "times_ce": [cost / curves["ce"].cost() for (_, _, cost), curves in zip(found, every, strict=True)],
+                    "times_enc": [cost / curves["enc"].cost() for (_, _, cost), curves in zip(found, every, strict=True)],
+                }
+            )
+            mean, price = 100 * statistics.mean(rows[-1]["val_accuracy"]), statistics.median(rows[-1]["times_ce"])
+            print(f"{bed:20} {name:16} validation {mean:.2f}, {price:.2f} times cross-entropy", flush=True)
+        write("race-designs", {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
