@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require
 from everynode.numerics import log_softmax_by_class
 
-#: How many passes everynode's own training compares; four were no better than two (docs/accuracy.md).
+#: How many passes everynode's own training compares; four gain little and cost twice as much (docs/accuracy.md).
 PASSES = 2
 
 

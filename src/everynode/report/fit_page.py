@@ -280,12 +280,9 @@ def _race(fit: Fit) -> Html | None:
         right = f"{_percent(standing.val_accuracy)}%" if standing.epochs else "–"
         numbers = (right, number(standing.val_loss, 3), str(standing.epochs))
         rows.append([h("th", name, scope="row"), *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
-    outcomes = {standing.outcome for standing in standings.values()}
-    note = f"Several settings started side by side, and `{fit.model.objective_}` was the best on the validation nodes."
+    note = f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left."
     if fit.model.fitted_.interrupted:
         note = f"Several settings were to race. That was interrupted, and `{fit.model.objective_}` is the best of what there is."
-    elif fit.folds > 1 and "lost" not in outcomes:
-        note += " It was ahead after the first epochs of all folds, and went on alone."
     return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))
 
 
