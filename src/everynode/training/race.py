@@ -15,7 +15,7 @@ from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
 
 #: Round by round: after so many epochs so many are left (docs/accuracy.md, "Safe by default").
-ROUNDS = ((30, 2), (75, 1))
+ROUNDS = ((20, 3), (40, 2), (80, 1))
 #: Where folds share, there is one round of so many epochs for all of them, but each has at least so many, and so much patience.
 SHARED_ROUND, SHORTEST_ROUND, LEAST_PATIENCE = 60, 10, 20
 
