@@ -1,9 +1,10 @@
-"""Candidates for the recipe that need code of their own: CVG over the closing layer, weights averaged over epochs, consistency of one pass or four.
+"""More candidates for the recipe: CVG over the closing layer, weights averaged over epochs, one pass or four of consistency, GCNII's depth.
 
-    python benchmarks/candidates.py [GRAPHS]
+    python benchmarks/candidates.py [GRAPHS [WORD]]
 
-Default settings, GCN, ten seeds (public splits) or ten folds, each against the same objective without it. Of averaged weights, the epoch is
-selected by what the averaged network gets on the validation nodes. Written to results/candidates.json, which keeps what it has of other graphs.
+Default settings, GCN (or GCNII), ten seeds (public splits) or ten folds, each against the same objective without it. Of averaged weights,
+the epoch is selected by what the averaged network gets on the validation nodes. With WORD, only the variants whose name begins with it.
+Written to results/candidates.json, which keeps what it has of other graphs and variants.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,39 +95,58 @@ class FourPasses(Training):
         self.work.objective.passes = 4
 
 
-#: By name: the objective, the training, and the name of the row that it is compared with.
-VARIANTS: dict[str, tuple[str, type[Training], str]] = {
-    "ce": ("ce", Training, ""),
-    "ce, weights averaged, 0.9": ("ce", Averaged, "ce"),
-    "ce, weights averaged, 0.98": ("ce", AveragedLonger, "ce"),
-    "cvg": ("cvg", Training, ""),
-    "cvg, closing layer": ("cvg", ClosingLayer, "cvg"),
-    "enc": ("enc", Training, ""),
-    "enc, CVG over the closing layer": ("enc", ClosingLayer, "enc"),
-    "enc, weights averaged, 0.9": ("enc", Averaged, "enc"),
-    "enc, weights averaged, 0.98": ("enc", AveragedLonger, "enc"),
-    "con 1": ("con", Training, ""),
-    "con 1, one pass": ("con", OnePass, "con 1"),
-    "con 1, four passes": ("con", FourPasses, "con 1"),
+class Variant(NamedTuple):
+    """A way to train, and the name of the variant that it is compared with."""
+
+    objective: str
+    training: type[Training] = Training
+    base: str = ""
+    changes: Mapping[str, Any] = {}
+
+
+#: Of default settings, so many.
+GCNII_LAYERS = 8
+VARIANTS = {
+    "ce": Variant("ce"),
+    "ce, weights averaged, 0.9": Variant("ce", Averaged, "ce"),
+    "ce, weights averaged, 0.98": Variant("ce", AveragedLonger, "ce"),
+    "cvg": Variant("cvg"),
+    "cvg, closing layer": Variant("cvg", ClosingLayer, "cvg"),
+    "enc": Variant("enc"),
+    "enc, CVG over the closing layer": Variant("enc", ClosingLayer, "enc"),
+    "enc, weights averaged, 0.9": Variant("enc", Averaged, "enc"),
+    "enc, weights averaged, 0.98": Variant("enc", AveragedLonger, "enc"),
+    "con 1": Variant("con", changes={"con": 1.0}),
+    "con 1, one pass": Variant("con", OnePass, "con 1", {"con": 1.0}),
+    "con 1, four passes": Variant("con", FourPasses, "con 1", {"con": 1.0}),
 }
+for objective in ("ce", "enc"):
+    base = f"GCNII, {GCNII_LAYERS} layers, {objective}"
+    VARIANTS[base] = Variant(objective, changes={"backbone": "gcnii"})
+    for layers in (4, 16):
+        VARIANTS[f"GCNII, {layers} layers, {objective}"] = Variant(objective, base=base, changes={"backbone": "gcnii", "layers": layers})
 
 
 def main() -> None:
     torch.set_num_threads(1)
     path = ROOT / "results" / "candidates.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    for name in (sys.argv[1] if len(sys.argv) > 1 else GRAPHS).split(","):
+    graphs, word = [*sys.argv[1:], *[GRAPHS, ""][len(sys.argv[1:]) :]]
+    for name in graphs.split(","):
         graph = load(name)
         folds = len(graph.splits) > 1
         share = len(graph.nodes("test")) / len(graph.nodes("train")) if folds else None
-        rows = [row for row in rows if row["graph"] != name]
+        rows = [row for row in rows if row["graph"] != name or not row["variant"].startswith(word)]
         scores: dict[str, dict[str, list[float]]] = {}
-        for variant, (objective, kind, base) in VARIANTS.items():
+        for variant, (objective, kind, base, changes) in VARIANTS.items():
+            if not variant.startswith(word):
+                continue
+            settings = Settings.preset("default", **changes).for_objective(objective)
             found: dict[str, list[float]] = {"val_accuracy": [], "test_accuracy": [], "milliseconds_per_epoch": []}
             for i in range(COUNT):
                 fold = i if folds else 0
                 start = time.process_time()
-                training = kind(graph, Settings(con=1.0 if objective == "con" else 0.0).for_objective(objective), fold=fold, seed=i)
+                training = kind(graph, settings, fold=fold, seed=i)
                 with deferred_interrupt() as interrupt:
                     training.advance(interrupt)
                 found["milliseconds_per_epoch"].append(1000 * (time.process_time() - start) / training.epoch)

@@ -2,11 +2,11 @@
 
     python benchmarks/race_designs.py [BEDS]
 
-Trains every entrant of the default race to its end on each test bed once, keeping what it has on the validation nodes after every epoch and
-the CPU time, and replays from that what each design would have chosen and cost. No test node is looked at. Generated graphs and the seeds of
-public splits are others than those of safe_defaults.py. Of the designs that take less than LIMIT times as long as one cross-entropy run on every
-bed (median), the one with the highest mean validation accuracy is the default. Written to results/race-designs.json, which keeps what it has
-of other beds.
+Trains every entrant of the default race to its end on each test bed once, keeping what it has on the validation nodes after every epoch
+and the CPU time, and replays from that what each design would have chosen and cost. No test node is looked at. Generated graphs and the
+seeds of public splits are others than those of safe_defaults.py. Of the designs that take less than LIMIT times as long as one
+cross-entropy run on every bed (median), the one with the highest mean validation accuracy is the default. Written to
+results/race-designs.json, which keeps what it has of other beds.
 """
 
 from __future__ import annotations

@@ -61,7 +61,13 @@ def main() -> None:
         times = {f"times_{way}": [a / b for a, b in zip(seconds["auto"], seconds[way], strict=True)] for way in ("ce", "enc")}
         row = {"graph": name, "test_accuracy": scores, "winners": winners, "better": better, "gap": gap, **times}
         rows = [r for r in rows if r["graph"] != name] + [row]
-        print(name, {way: f"{100 * statistics.mean(v):.1f}" for way, v in scores.items()}, f"{statistics.median(times['times_ce']):.2f}x", winners, flush=True)
+        print(
+            name,
+            {way: f"{100 * statistics.mean(v):.1f}" for way, v in scores.items()},
+            f"{statistics.median(times['times_ce']):.2f}x",
+            winners,
+            flush=True,
+        )
         write("safe-defaults", {"rows": rows})
 
 

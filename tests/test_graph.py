@@ -520,7 +520,7 @@ BAD = {
     ),
     "no split": (
         lambda: Graph.from_arrays(X, EDGES, LABELS).nodes("train"),
-        "Graph 'graph' has no split: give one with graph.with_splits(...); PyG's Data has it as train_mask, val_mask, test_mask.",
+        "Graph 'graph' has no split: graph.with_splits(...) gives one; a PyG Data has it as train_mask, val_mask, test_mask.",
     ),
     "overlapping split": (
         lambda: Graph.from_arrays(X, EDGES, LABELS, splits=[split([0], [1], [2]), split([0, 1, 3], [2], [1, 3])]),

@@ -569,7 +569,11 @@ def candidates_table() -> str:
     cost = {(r["graph"], r["variant"]): statistics.median(r["milliseconds_per_epoch"]) for r in rows}
     for variant in dict.fromkeys(r["variant"] for r in rows):
         cells, prices = [], []
-        for r in (r for r in rows if r["variant"] == variant):
+        for graph in graphs:
+            r = next((r for r in rows if (r["variant"], r["graph"]) == (variant, graph)), None)
+            if r is None:
+                cells.append("")
+                continue
             val, test = (100 * statistics.mean(r[metric]) for metric in ("val_accuracy", "test_accuracy"))
             gain = f"<br>{_between(r['gain'])}" if r["base"] else ""
             cells.append(f"{val:.1f} / {test:.1f}{gain}")

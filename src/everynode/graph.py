@@ -354,7 +354,7 @@ def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
     """The labelled nodes of a part of a fold, of anything that has ``name``, ``labels`` and ``splits``."""
     if not graph.splits:
         raise DataError(
-            f"Graph {graph.name!r} has no split: give one with graph.with_splits(...); PyG's Data has it as train_mask, val_mask, test_mask."
+            f"Graph {graph.name!r} has no split: graph.with_splits(...) gives one; a PyG Data has it as train_mask, val_mask, test_mask."
         )
     if not 0 <= fold < len(graph.splits):
         raise UsageError(f"Graph {graph.name!r} has folds 0 to {len(graph.splits) - 1}. Got fold {fold}.")

@@ -523,7 +523,8 @@ def test_labels_that_look_like_a_measurement_are_asked_about(write, label, odd):
     few, many = ("id,x,label\n" + "".join(f"{i},{i},{label.format(i % n)}\n" for i in range(80)) for n in (3, 30))
     write(nodes_csv=few, edges_csv="1,2\n2,3\n", many_csv=many)
     asked = [
-        any("different numbers" in note.text for note in en.read(name, "edges.csv").understood.warnings) for name in ("nodes.csv", "many.csv")
+        any("different numbers" in note.text for note in en.read(name, "edges.csv").understood.warnings)
+        for name in ("nodes.csv", "many.csv")
     ]
     assert asked == [odd, not label.startswith("v")]
 

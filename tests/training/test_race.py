@@ -79,7 +79,7 @@ def test_every_entrant_is_as_if_alone_and_round_by_round_the_best_on_validation_
     winner, second = ahead({name: alone[name] for name in ENTRANTS if name in two}, 14)
     assert winner not in (ahead(alone, 8)[0], ahead(alone, None)[0])  # neither the first round nor the end would elect it
     same(fitted, alone[winner][0])
-    epochs = {name: 8 for name in ENTRANTS} | {second: 14, winner: fitted.epochs}
+    epochs = dict.fromkeys(ENTRANTS, 8) | {second: 14, winner: fitted.epochs}
     assert {name: (standing.outcome, standing.epochs) for name, standing in standings.items()} == {
         name: ("won" if name == winner else "stopped", epochs[name]) for name in ENTRANTS
     }

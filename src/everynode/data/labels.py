@@ -83,8 +83,8 @@ def _warn(labels: Labels, notes: Notes) -> None:
     numbers = [_number(str(name)) for name in labels.classes]
     if None not in numbers and (len(numbers) > MANY_NUMBERS or any(number % 1 for number in numbers if number is not None)):
         notes.warn(
-            f"The labels are {len(numbers)} different numbers ({labels.classes[0]}, {labels.classes[1]}, ...), each of which is taken for a class "
-            "of its own: if they measure something, name another column as the label, or cut them into groups."
+            f"The labels are {len(numbers)} different numbers ({labels.classes[0]}, {labels.classes[1]}, ...), each of which is taken for "
+            "a class of its own: if they measure something, name another column as the label, or cut them into groups."
         )
     spelled: dict[str, Hashable] = {}
     for name in labels.classes:

@@ -57,9 +57,9 @@ def race(
 ) -> tuple[list[Fitted], dict[str, Standing]]:
     """The best of several settings by validation, at the price of less than three trainings (on each fold), and how each came off.
 
-    All train for the first of ``ROUNDS``, those that are left for the next; the last one goes on to its end. What counts is what :func:`fit`
-    selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first is ahead: name the simplest first. An
-    entrant that diverges is out, and the next takes its place.
+    All train for the first of ``ROUNDS``, those that are left for the next; the last one goes on to its end. What counts is what
+    :func:`fit` selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first is ahead: name the simplest
+    first. An entrant that diverges is out, and the next takes its place.
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
     their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` the folds have
