@@ -534,52 +534,59 @@ def prior_table() -> str:
 
 def safe_table() -> str:
     lines = [
-        "| graph | cross-entropy | ENC | default (race) | default minus the better of the two, 95% interval | time, CE = 1 | ENC = 1 |",
+        "| graph | cross-entropy | ENC | default (race) | minus the better of the two, 95% interval | minus cross-entropy | time, CE = 1 |",
         "|---|---|---|---|---|---|---|",
     ]
-    for r in result("safe-defaults")["rows"]:
+    rows = result("safe-defaults")["rows"]
+    for r in rows:
         means = " | ".join(f"{100 * statistics.mean(r['test_accuracy'][way]):.1f}" for way in ("ce", "enc", "auto"))
-        gap = _between(r["gap"])
-        times = " | ".join(f"{statistics.median(r[f'times_{way}']):.1f}x" for way in ("ce", "enc"))
-        lines.append(f"| {r['graph']} | {means} | {gap} | {times} |")
-    return "\n".join(lines)
+        name = f"**{r['graph']}**" if r["fresh"] else r["graph"]
+        time = f"{statistics.median(r['times_ce']):.1f}x"
+        lines.append(f"| {name} | {means} | {_between(r['gap'])} | {_between(r['over_ce'])} | {time} |")
+    longest = max(max(r["times_ce"]) for r in rows)
+    to_enc = [statistics.median(r["times_enc"]) for r in rows]
+    told = f"Against one run of ENC, which takes CVG at every step, it is {min(to_enc):.1f} to {max(to_enc):.1f} times as long (medians)."
+    return "\n".join([*lines, "", f"A single race took up to {longest:.1f} times as long as a single run of cross-entropy. {told}"])
 
 
 def race_table() -> str:
     """What each way to run a race would have got on validation nodes, and its price; the one that the rule chooses in bold."""
-    rows, limit = (result("race-designs")[name] for name in ("rows", "limit"))
+    from everynode.experiments.statistics import compare_paired
+
+    rows, chosen = (result("race-designs")[name] for name in ("rows", "chosen"))
     beds = list(dict.fromkeys(r["bed"] for r in rows))
-    lines = [f"| | {' | '.join(beds)} | mean | time, CE = 1 |", "|---|" + "---|" * (len(beds) + 2)]
-    found = {}
-    for design in dict.fromkeys(r["design"] for r in rows):
-        of = [r for r in rows if r["design"] == design]
-        found[design] = [100 * statistics.mean(r["val_accuracy"]) for r in of], [statistics.median(r["times_ce"]) for r in of]
-    chosen = max((design for design in found if max(found[design][1]) < limit), key=lambda design: statistics.mean(found[design][0]))
-    for design, (vals, times) in found.items():
-        shown = [f"{val:.1f}" for val in vals] + [f"{statistics.mean(vals):.2f}", f"{min(times):.1f} to {max(times):.1f}"]
+    lines = [f"| | {' | '.join(beds)} | mean | chosen minus this | time, CE = 1 |", "|---|" + "---|" * (len(beds) + 3)]
+    found = {design: [r for r in rows if r["design"] == design] for design in dict.fromkeys(r["design"] for r in rows)}
+    every = {design: [value for r in of for value in r["val_accuracy"]] for design, of in found.items()}
+    for design, of in found.items():
+        means = [100 * statistics.mean(r["val_accuracy"]) for r in of]
+        gap = "" if design == chosen else _between(compare_paired(every[chosen], every[design]).to_dict())
+        shown = [*(f"{mean:.1f}" for mean in means), f"{statistics.mean(means):.2f}", gap, _times(of)]
         lines.append(f"| {f'**{design}**' if design == chosen else design} | {' | '.join(shown)} |")
-    return "\n".join(lines)
+    before = [r for r in result("race-designs-before")["rows"] if r["design"] == "60: 2"]
+    return "\n".join(
+        [*lines, "", f"The race up to 0.12.0, `60: 2` with CVG at every step: {_times(before)} times (`results/race-designs-before.json`)."]
+    )
+
+
+def _times(rows: list[dict[str, Any]]) -> str:
+    """The least and the greatest median of some beds."""
+    medians = [statistics.median(r["times_ce"]) for r in rows]
+    return f"{min(medians):.1f} to {max(medians):.1f}"
 
 
 def candidates_table() -> str:
-    """Validation and test accuracy by graph, the gain over the row it is compared with, and what an epoch costs against that."""
+    """Validation and test accuracy by graph, and the gain over the row it is compared with."""
     rows = result("candidates")["rows"]
     graphs = list(dict.fromkeys(r["graph"] for r in rows))
-    lines = [f"| | {' | '.join(graphs)} | epoch |", "|---|" + "---|" * (len(graphs) + 1)]
-    cost = {(r["graph"], r["variant"]): statistics.median(r["milliseconds_per_epoch"]) for r in rows}
+    lines = [f"| | {' | '.join(graphs)} |", "|---|" + "---|" * len(graphs)]
+    found = {(r["variant"], r["graph"]): r for r in rows}
     for variant in dict.fromkeys(r["variant"] for r in rows):
-        cells, prices = [], []
-        for graph in graphs:
-            r = next((r for r in rows if (r["variant"], r["graph"]) == (variant, graph)), None)
-            if r is None:
-                cells.append("")
-                continue
+        cells = []
+        for r in (found[variant, graph] for graph in graphs):
             val, test = (100 * statistics.mean(r[metric]) for metric in ("val_accuracy", "test_accuracy"))
-            gain = f"<br>{_between(r['gain'])}" if r["base"] else ""
-            cells.append(f"{val:.1f} / {test:.1f}{gain}")
-            prices += [cost[r["graph"], variant] / cost[r["graph"], r["base"]]] if r["base"] else []
-        price = f"{statistics.median(prices):.2f}x" if prices else ""
-        lines.append(f"| {variant} | {' | '.join(cells)} | {price} |")
+            cells.append(f"{val:.1f} / {test:.1f}" + (f"<br>{_between(r['gain'])}" if r["base"] else ""))
+        lines.append(f"| {variant} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -42,7 +42,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     choose the epoch by. ``cv=1``: a stratified ``validation_fraction`` of them, once. ``cv=3``: a third, three times, so that every label
     teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged. ``auto``: 3
     with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1. With so few labels the folds of a race share
-    its epochs and its patience, unless one is given.
+    the epochs of one round, and the patience, unless one is given.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (every term that has a weight in the preset), ``ce``, or a sum such as
     ``mi+tv``; ``auto`` starts plain cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what
@@ -215,7 +215,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
-        """Whether the folds share what one race costs: where labels are few, which is where it was measured, and nobody said how long.
+        """Whether the folds share one round and the patience: where labels are few, where it was measured, and nobody said how long.
 
         An objective that was chosen trains for as long as ever: what wins early in a race is seldom what needs long.
         """

@@ -52,6 +52,10 @@ class Bar:
 
 
 def describe(row: dict[str, float]) -> str:
-    """An epoch's validation accuracy and terms, for the end of a bar; what matters most comes first, for it may be cut."""
+    """An epoch's validation accuracy and terms, for the end of a bar; what matters most comes first, for it may be cut.
+
+    >>> describe({"ce": 0.5, "total": 0.5, "val_loss": 1.0, "val_accuracy": 0.8})
+    'val 80.0% | ce 0.500'
+    """
     terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "total" and not name.startswith(("val_", "test_")))
     return f"val {100 * row['val_accuracy']:.1f}% | {terms}"

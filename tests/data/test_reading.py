@@ -518,20 +518,25 @@ def test_a_recipe_needs_its_columns(write):
             Recipe.from_dict(broken)
 
 
-@pytest.mark.parametrize(("label", "odd"), [("{}.5", True), ("{}", False), ("v{}.5", False), ("v{}", False)])
-def test_labels_that_look_like_a_measurement_are_asked_about(write, label, odd):
-    few, many = ("id,x,label\n" + "".join(f"{i},{i},{label.format(i % n)}\n" for i in range(80)) for n in (3, 30))
-    write(nodes_csv=few, edges_csv="1,2\n2,3\n", many_csv=many)
-    asked = [
-        any("different numbers" in note.text for note in en.read(name, "edges.csv").understood.warnings)
-        for name in ("nodes.csv", "many.csv")
-    ]
-    assert asked == [odd, not label.startswith("v")]
+@pytest.mark.parametrize(
+    ("label", "classes", "nodes", "asked"),
+    [("{}.5", 2, 80, True), ("{}", 2, 80, False), ("{}", 21, 80, True), ("{}", 20, 80, False), ("{}", 21, 210, False),
+     ("v{}.5", 3, 80, False), ("v{}", 30, 80, False)],
+)  # fmt: skip
+def test_labels_that_look_like_a_measurement_are_asked_about(write, label, classes, nodes, asked):
+    rows = "".join(f"{i},{i},{label.format(i % classes)}\n" for i in range(nodes))
+    write(nodes_csv="id,x,label\n" + rows, edges_csv="1,2\n2,3\n")
+    warnings = [note.text for note in en.read("nodes.csv", "edges.csv").understood.warnings]
+    assert any(text.startswith(f"The labels are {classes} different numbers, such as 0") for text in warnings) == asked
 
 
-def test_columns_of_the_edges_that_are_not_used_are_named(write):
+def test_columns_that_are_not_used_are_named(write):
     write(nodes_csv=PEOPLE, edges_csv="source,target,since\nann,bob,2020\nbob,cas,2021\n")
     assert "column    since: not used" in str(en.read("nodes.csv", "edges.csv", label="team").understood).splitlines()
     assert "since: weight" in str(en.read("nodes.csv", "edges.csv", label="team", weight="since").understood)
     write(edges_csv="source,target,weight\nann,bob,2\nbob,cas,2\n")
     assert "not used" in str(en.read("nodes.csv", "edges.csv", label="team", weight="none").understood)
+    some = str(en.read("nodes.csv", "edges.csv", label="team", features="age").understood)
+    assert "column    city: not used" in some.splitlines()
+    assert "team: not used" not in some
+    assert "city: not used" not in str(en.read("nodes.csv", "edges.csv", label="team").understood)

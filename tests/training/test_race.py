@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import signal
 import threading
 
 import pytest
@@ -129,7 +131,7 @@ def test_sharing_never_lengthens_a_patience(graph):
 
 
 @pytest.mark.parametrize("share", [True, False])
-def test_if_all_diverge_in_the_final_the_next_goes_on_to_its_end(graph, monkeypatch, share):
+def test_if_the_last_one_left_diverges_the_next_goes_on_to_its_end(graph, monkeypatch, share):
     plain, folds = Training.advance, two_folds(graph, 0)
     _, undisturbed = race(folds, ENTRANTS, folds=(0, 1), share=share)
     out = {name for name, standing in undisturbed.items() if standing.outcome == "won"}
@@ -137,14 +139,14 @@ def test_if_all_diverge_in_the_final_the_next_goes_on_to_its_end(graph, monkeypa
 
     def advance(self, interrupt, until=None, **options):
         if until is None and self.settings.tv in objectives and self.settings.lr_oc == QUICK.lr_oc:
-            raise EverynodeError("lost in the final")
+            raise EverynodeError("diverged")
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
     fitted, standings = race(folds, ENTRANTS, folds=(0, 1), share=share)
     (winner,) = (name for name, standing in standings.items() if standing.outcome == "won")
     assert winner not in out
-    assert {standings[name].outcome for name in out} == {"lost in the final"}
+    assert {standings[name].outcome for name in out} == {"diverged"}
     for i, one in enumerate(fitted):
         same(one, fit(folds, one.settings, fold=i, seed=i))
 
@@ -155,19 +157,115 @@ def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph
 
     def advance(self, interrupt, until=None, **options):
         if self.settings.tv and self.fold == 1:
-            raise EverynodeError("lost")
+            raise EverynodeError("diverged")
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
     fitted, standings = race(two, {name: ENTRANTS[name] for name in ("tv", "ce")}, folds=(0, 1))
     assert [one.settings for one in fitted] == [ENTRANTS["ce"]] * 2
-    assert standings["tv"].outcome == "lost"
+    assert standings["tv"].outcome == "diverged"
     assert standings["tv"].val_accuracy == standings["tv"].val_accuracy
     never = racing.Standing(float("nan"), float("nan"), 0, "not begun")
     assert json.loads(json.dumps(never.to_dict(), allow_nan=False))["val_accuracy"] is None
     assert racing.Standing.from_dict(never.to_dict()).outcome == "not begun"
+    up_to_0_12 = {"val_accuracy": 0.5, "val_loss": 1.0, "epochs": 70, "outcome": "lost"}
+    assert racing.Standing.from_dict(up_to_0_12).to_dict() == up_to_0_12
     with pytest.raises(UsageError, match="at least one fold"):
         race(graph, ENTRANTS, folds=())
+
+
+#: What each has on the validation nodes after 1, 2, ... epochs; NaN is where it diverges.
+SCRIPTS = {
+    "a": [0.9, 0.9, math.nan],
+    "b": [0.8, 0.8, math.nan],
+    "c": [0.7, 0.7, 0.7, 0.7, 0.7, 0.99],
+    "d": [0.6, 0.6, 0.75, 0.8, 0.8, 0.8],
+    "e": [0.5, 0.5, 1.0, 1.0, 1.0, 1.0],
+}
+
+
+@pytest.fixture
+def follow(monkeypatch):
+    """Entrants whose validation accuracy after each epoch is written down, in rounds of one's own."""
+    plain, names = Training._end_epoch, {}
+
+    def make(scripts, rounds):
+        monkeypatch.setattr(racing, "ROUNDS", rounds)
+        epochs = max(map(len, scripts.values()))
+        made = {name: dataclasses.replace(QUICK.for_objective("ce"), epochs=epochs, dropout=i / 10) for i, name in enumerate(scripts)}
+        names.update({settings.dropout: scripts[name] for name, settings in made.items()})
+        return made
+
+    def end_epoch(self):
+        value = names[self.settings.dropout][self.epoch]
+        if math.isnan(value):
+            raise EverynodeError("diverged")
+        monkeypatch.setattr(self.work, "validate", lambda: {"val_loss": 1.0, "val_accuracy": value})
+        return plain(self)
+
+    monkeypatch.setattr(Training, "_end_epoch", end_epoch)
+    return make
+
+
+@pytest.fixture
+def scripted(follow):
+    return follow(SCRIPTS, ((2, 3), (4, 2), (5, 1)))
+
+
+def outcomes(standings):
+    return {name: (standing.outcome, standing.epochs) for name, standing in standings.items()}
+
+
+def test_who_diverges_is_replaced_by_the_next(graph, scripted):
+    # After 2 epochs a, b, c are left; a and b diverge, so that of the two places of the next round one is d's, which is behind c in it only
+    # until epoch 4. After 5 epochs d is ahead. c would be at the end, and e would have been had it gone on: neither counts.
+    (fitted,), standings = race(graph, scripted)
+    assert outcomes(standings) == {"a": ("diverged", 2), "b": ("diverged", 2), "c": ("stopped", 5), "d": ("won", 6), "e": ("stopped", 2)}
+    assert fitted.history["val_accuracy"] == SCRIPTS["d"]
+
+
+def test_a_round_is_judged_by_its_own_epochs_also_when_the_race_goes_on_later(graph, follow, tmp_path):
+    # a and b are ahead and diverge, one in the second round and one after it. What c does then must not count in the rounds of next time.
+    entrants = follow({"a": [0.9, 0.9, math.nan], "b": [0.8] * 4 + [math.nan], "c": [0.7, 0.7, 0.95, 0.95, 0.95]}, ((2, 2), (4, 1)))
+    expected = {"a": ("diverged", 2), "b": ("diverged", 4), "c": ("won", 5)}
+    for _ in range(2):
+        assert outcomes(race(graph, entrants, checkpoint=tmp_path)[1]) == expected
+
+
+def test_on_a_tie_the_first_one_is_ahead_whoever_was_ahead_before(graph, follow):
+    entrants = follow({"a": [0.7, 0.7, 0.9, 0.9], "b": [0.8, 0.8, 0.9, 0.9], "c": [0.1] * 4}, ((2, 2), (3, 1)))
+    assert outcomes(race(graph, entrants)[1]) == {"a": ("won", 4), "b": ("stopped", 3), "c": ("stopped", 2)}
+
+
+def test_a_ctrl_c_in_any_round_keeps_the_best_so_far_and_goes_on(graph, scripted, tmp_path):
+    whole, standings = race(graph, scripted)
+    for after in range(1, 19):
+        seen = 0
+
+        def stop(name, epoch, row, after=after):
+            nonlocal seen
+            seen += 1
+            if seen == after:
+                signal.raise_signal(signal.SIGINT)
+
+        folder = tmp_path / str(after)
+        (fitted,), there = race(graph, scripted, checkpoint=folder, report=stop)
+        assert fitted.interrupted == (seen >= after)
+        assert [standing.outcome for standing in there.values()].count("won") == 1
+        (again,), ended = race(graph, scripted, checkpoint=folder)
+        same(again, whole[0])
+        assert ended == standings
+
+
+def test_a_report_says_which_fold_it_is_of(graph, scripted):
+    said = set()
+    race(two_folds(graph, 0), {"e": scripted["e"]}, folds=(0, 1), report=lambda name, epoch, row: said.add(name))
+    race(graph, {"e": scripted["e"]}, report=lambda name, epoch, row: said.add(name))
+    assert said == {"e, fold 1 of 2", "e, fold 2 of 2", "e"}
+
+
+def test_one_fold_has_nothing_to_share(graph):
+    assert race(graph, ENTRANTS, share=True)[1] == race(graph, ENTRANTS)[1]
 
 
 def test_on_a_tie_the_first_one_wins(graph):
@@ -185,7 +283,7 @@ def test_who_diverges_is_out(graph):
         race(graph, {"wild": wild})
 
 
-@pytest.mark.parametrize("after", [3, 11, 25, 45])
+@pytest.mark.parametrize("after", [3, 11, 25, 36, 42, 45, 55])
 @pytest.mark.parametrize("how", [{}, {"folds": (0, 1), "share": True}])
 def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after, how):
     graph = two_folds(graph, 0) if how else graph

@@ -22,8 +22,8 @@ from everynode.errors import DataError
 PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
 #: Classes that may mean that there is no label, in lower case.
 LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled", "missing", "tbd")
-#: From so many different numbers on, labels are more likely a measurement than classes.
-MANY_NUMBERS = 20
+#: More different whole numbers than this, of which each was seen less often than that on average, are more likely a measurement.
+MANY_NUMBERS, SELDOM = 20, 10
 #: A column gives the label away only if its values were seen with it this often, on average.
 SEEN = 5
 
@@ -81,10 +81,11 @@ def _warn(labels: Labels, notes: Notes) -> None:
         if str(name).casefold() in LIKE_NONE:
             notes.warn(f"{str(name)!r} is taken for a class. If it means that there is no label, say so (na=['{name}'], or --na={name}).")
     numbers = [_number(str(name)) for name in labels.classes]
-    if None not in numbers and (len(numbers) > MANY_NUMBERS or any(number % 1 for number in numbers if number is not None)):
+    many = len(numbers) > MANY_NUMBERS and (labels.codes >= 0).sum() < SELDOM * len(numbers)
+    if None not in numbers and (many or any(number % 1 for number in numbers if number is not None)):
         notes.warn(
-            f"The labels are {len(numbers)} different numbers ({labels.classes[0]}, {labels.classes[1]}, ...), each of which is taken for "
-            "a class of its own: if they measure something, name another column as the label, or cut them into groups."
+            f"The labels are {len(numbers)} different numbers, such as {labels.classes[0]} and {labels.classes[1]}, each of which is "
+            "taken for a class of its own: if they measure something, name another column as the label, or cut them into groups."
         )
     spelled: dict[str, Hashable] = {}
     for name in labels.classes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from everynode.data.ids import check_unique, natural, texts
 from everynode.data.labels import read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, add_nodes, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
-from everynode.data.roles import check_heading, find_features, find_roles
+from everynode.data.roles import OF_EDGES, check_heading, find_features, find_roles
 from everynode.data.structure import structural_features
 from everynode.data.tables import Table, open_table
 from everynode.data.understood import Notes, Taken, Understood, counted
@@ -105,7 +105,7 @@ def read(
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
         files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
-        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, ties),
+        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, people, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
@@ -155,8 +155,13 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
     return join(blocks, n)
 
 
-def _taken(recipe: Recipe, roles: Mapping[str, str], edges: Table) -> tuple[Taken, ...]:
+def _taken(recipe: Recipe, roles: Mapping[str, str], nodes: Table, edges: Table) -> tuple[Taken, ...]:
     used = [Taken(roles[role], role) for role in ("id", "label", "split") if roles.get(role)]
-    ends = [Taken(roles[role], role) for role in ("source", "target", "weight") if role in roles]
-    rest = [Taken(name, "not used") for name in edges.columns if name not in {end.name for end in ends}]
-    return (*used, *(column.taken for column in recipe.columns), *ends, *rest)
+    used += [column.taken for column in recipe.columns]
+    ends = [Taken(roles[role], role) for role in OF_EDGES if role in roles]
+    known = {roles["id"], *(taken.name for taken in used)}
+    return (*used, *_rest(nodes, known), *ends, *_rest(edges, {end.name for end in ends}))
+
+
+def _rest(table: Table, used: Collection[str]) -> list[Taken]:
+    return [Taken(name, "not used") for name in table.columns if name not in used]

@@ -55,16 +55,18 @@ def race(
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, at the price of less than three trainings (on each fold), and how each came off.
+    """The best of several settings by validation, and how each came off.
+
+    The default race takes about twice as long as a training of cross-entropy with GCN (docs/accuracy.md, "Safe by default").
 
     All train for the first of ``ROUNDS``, those that are left for the next; the last one goes on to its end. What counts is what
     :func:`fit` selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first is ahead: name the simplest
     first. An entrant that diverges is out, and the next takes its place.
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
-    their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` the folds have
-    together about what one has otherwise: there is one round, whose epochs they share, and they share the patience. With three folds that
-    takes about as long as three trainings (docs/accuracy.md, "Few labels").
+    their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` there
+    is one round, whose epochs the folds share, as they share the patience. With three folds that takes between two and three times as long
+    as a training of cross-entropy (docs/accuracy.md, "Few labels").
 
     With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
@@ -72,7 +74,7 @@ def race(
     require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
     require(len(folds) > 0, "folds", "race", "at least one fold", len(folds))
     sharing = len(folds) if share else 1
-    rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if share else ROUNDS
+    rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
     trainings: dict[str, list[Training]] = {name: [] for name in entrants}
     failed: dict[str, str] = {}
     for name, settings in entrants.items():
