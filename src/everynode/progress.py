@@ -9,6 +9,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
@@ -27,10 +28,11 @@ class Bar:
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
         self.said = time.monotonic()
-        width = 24 if console.width >= 110 else 8  # so that the note has room
+        width = 24 if console.width >= 110 else 5  # so that the note has room
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[count]} " + unit))
-        clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
-        self.progress = Progress(*columns, *clocks, console=console, transient=True, disable=not self.live)
+        clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
+        self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
         self.task = self.progress.add_task(title, total=total if work is None else work, note="", count=f"0/{total}")
 
     def __enter__(self) -> Self:

@@ -261,7 +261,7 @@ def test_a_report_says_which_fold_it_is_of(graph, scripted):
     said = set()
     race(two_folds(graph, 0), {"e": scripted["e"]}, folds=(0, 1), report=lambda name, epoch, row: said.add(name))
     race(graph, {"e": scripted["e"]}, report=lambda name, epoch, row: said.add(name))
-    assert said == {"e, fold 1 of 2", "e, fold 2 of 2", "e"}
+    assert said == {"e fold 1/2", "e fold 2/2", "e"}
 
 
 def test_one_fold_has_nothing_to_share(graph):

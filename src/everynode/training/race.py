@@ -96,7 +96,7 @@ def race(
             for name in names:
                 try:
                     for number, training in enumerate(trainings[name], start=1):
-                        called = name if len(folds) == 1 else f"{name}, fold {number} of {len(folds)}"
+                        called = name if len(folds) == 1 else f"{name} fold {number}/{len(folds)}"
                         hear = None if report is None else (lambda epoch, row, called=called: report(called, epoch, row))
                         training.advance(interrupt, until, report=hear)
                 except EverynodeError as error:
