@@ -494,10 +494,14 @@ def test_data_check(call):
 # ---------------------------------------------------------------------- a real terminal
 
 
-def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean():
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [("200", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"), ("80", r"val \d+\.\d% \|")],
+)
+def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, note):
     """stderr is a terminal, stdout a pipe, as in ``everynode train ... --json | jq``."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", "LINES": "40"}
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": columns, "LINES": "40"}
     command = [EVERYNODE, "train", "citeseer", "--epochs", "30", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, stdin=theirs, env=environment)
     os.close(theirs)
@@ -522,5 +526,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean():
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
     assert re.search(r"\d+/30\s+epochs", text)
-    assert re.search(r"ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3} \| val \d+\.\d%", text)
+    assert re.search(r"\d:\d\d:\d\d left \d:\d\d:\d\d " + note, text)
     assert "━" in text
