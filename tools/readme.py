@@ -583,7 +583,10 @@ def candidates_table() -> str:
     found = {(r["variant"], r["graph"]): r for r in rows}
     for variant in dict.fromkeys(r["variant"] for r in rows):
         cells = []
-        for r in (found[variant, graph] for graph in graphs):
+        for r in (found.get((variant, graph)) for graph in graphs):
+            if r is None:
+                cells.append("")
+                continue
             val, test = (100 * statistics.mean(r[metric]) for metric in ("val_accuracy", "test_accuracy"))
             cells.append(f"{val:.1f} / {test:.1f}" + (f"<br>{_between(r['gain'])}" if r["base"] else ""))
         lines.append(f"| {variant} | {' | '.join(cells)} |")
