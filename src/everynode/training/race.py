@@ -65,8 +65,8 @@ def race(
 
     With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
     their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` there
-    is one round, whose epochs the folds share, as they share the patience. With three folds that takes between two and three times as long
-    as a training of cross-entropy (docs/accuracy.md, "Few labels").
+    is one round, whose epochs the folds share, as they share the patience. With three folds that too takes about twice as long as a
+    training of cross-entropy (docs/accuracy.md, "Few labels").
 
     With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
     Ctrl-C ends it after the epoch in hand with the best so far.
