@@ -13,7 +13,7 @@ help:
 	@echo "make test    the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
-	@echo "make reproduce   the paper's tables and figures (two weeks on two cores; REPRODUCE='--max-run-minutes 2' for the short runs only)"
+	@echo "make reproduce   the paper's tables and figures (about six days on two cores; REPRODUCE='--max-run-minutes 2' for the short runs only)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
