@@ -4,7 +4,7 @@
 
 Test accuracy over the first folds (or seeds of a generated graph), and the CPU time of the race against both others'. Written to
 results/safe-defaults.json, which keeps what it has of other graphs. Nothing was chosen on those of FRESH. The default's settings were
-chosen on Cora, the race's light ones on Chameleon, and its rounds on all others (race_designs.py), by validation nodes.
+chosen on Cora, the race's light ones on Chameleon, and its rounds on all that are not fresh (race_designs.py), by validation nodes.
 """
 
 from __future__ import annotations
