@@ -109,6 +109,13 @@ def test_a_dry_run_lists_every_run_once_and_at_once(call):
     assert {run["seed"] for run in told} == {0, 1}
 
 
+def test_a_dry_run_on_some_graphs_lists_theirs_only(call):
+    for graphs, count in (("citeseer", 12), ("citeseer, cora", 24)):
+        told = json.loads(call("reproduce", "semi-supervised", "--seeds", 2, "--graphs", graphs, "--dry-run", "--json").stdout)
+        assert {run["dataset"] for run in told} == set(graphs.split(", "))
+        assert len(told) == count
+
+
 def test_the_list_has_every_experiment(call):
     done = call("reproduce", "list")
     *listed, missing, _ = done.stdout.splitlines()
@@ -134,6 +141,7 @@ def test_the_list_has_every_experiment(call):
         (["semi-supervised", "--seeds", "0"], 2, "--seeds must be at least 1."),
         (["homophilic", "--folds", "-1"], 2, "--folds must be at least 1."),
         (["homophilic", "--folds", "11"], 2, "--folds can be at most 10: there are ten folds."),
+        (["depth", "--graphs", "cora,texas"], 2, "Unknown graph of depth 'texas'. Choose from: cora, citeseer, pubmed."),
         (["tsne", "--workers", "0"], 2, "--workers must be at least 1."),
         (["tsne", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
         (["homophilic", "--data-dir", "nowhere", "--dry-run"], 3, "homophilic cannot be run: the files of "),
@@ -189,6 +197,16 @@ def test_the_table_has_our_numbers_and_the_papers(call):
     assert "Tiny (tab:tiny, preset paper, over seeds)" in " ".join(done.stdout.split())
     assert "paper 70.8" in done.stdout
     assert "gain " in done.stdout
+
+
+def test_runs_on_other_graphs_are_left_out_and_the_table_is_whole(call, monkeypatch):
+    made = tiny()
+    elsewhere = dataclasses.replace(made.cells()[0], dataset="generated-60x120x8x3", column="other", split="random")
+    monkeypatch.setitem(experiments(), "tiny", dataclasses.replace(made, cells=lambda: [*made.cells(), elsewhere]))
+    done = call("reproduce", "tiny", "--graphs", "citeseer", "--seeds", 1, "--workers", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "2 runs, 0 of them" in done.stderr
+    assert [len(cell["runs"]) for cell in json.loads(done.stdout)[0]["cells"]] == [1, 1, 0]
 
 
 @pytest.mark.usefixtures("small")

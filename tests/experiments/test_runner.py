@@ -18,11 +18,14 @@ import sklearn.metrics  # noqa: F401 - before processes are forked, or each of t
 
 import everynode.experiments.runner as module
 from everynode.data import load, random_split
+from everynode.errors import DataError
+from everynode.experiments import tasks
 from everynode.experiments.compare import BASELINE
 from everynode.experiments.run import Run
 from everynode.experiments.runner import Graphs, do_runs
-from everynode.experiments.store import Store
+from everynode.experiments.store import Store, state_path
 from everynode.graph import Graph
+from everynode.training.whole import WholeGraph
 
 forking = pytest.mark.skipif(sys.platform != "linux", reason="counts runs in forked workers, and workers are forked on Linux only")
 
@@ -54,10 +57,10 @@ def executed(monkeypatch, tmp_path):
     log = tmp_path / "executed.log"
     work = module._work
 
-    def logged(run, graphs):
+    def logged(run, shared):
         with log.open("a") as file:
             file.write(f"{run.key}\n")
-        return work(run, graphs)
+        return work(run, shared)
 
     logged.__module__, logged.__qualname__ = module.__name__, "_work"  # as which workers look it up
     monkeypatch.setattr(module, "_work", logged)
@@ -116,13 +119,13 @@ def test_no_claim_and_no_lock_stays(pairs, graphs, tmp_path):
 def test_what_ended_before_a_failure_is_kept(pairs, graphs, tmp_path, monkeypatch, workers):
     work = module._work
 
-    def fail(run, graphs):
+    def fail(run, shared):
         if run.seed == 3:
             started, there = time.monotonic(), Store(tmp_path / "runs.db")  # a connection of this process
             while not all(there.get(run.key) for run in runs[:4]) and time.monotonic() < started + 60:  # however slow the other worker is
                 time.sleep(0.01)
             raise RuntimeError("out of luck")
-        return work(run, graphs)
+        return work(run, shared)
 
     fail.__module__, fail.__qualname__ = module.__name__, "_work"
     monkeypatch.setattr(module, "_work", fail)
@@ -249,6 +252,72 @@ def test_what_a_killed_process_was_doing_is_taken_over(make_run, graph, tmp_path
     assert second.exitcode == 0
     assert executed() == [slow.key] * 2
     assert list(tmp_path.glob("*.lock")) == []
+
+
+@forking
+def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, graphs, tmp_path, monkeypatch):
+    """A long run loses the epochs since its last state, not all; and its record is that of one that nobody killed."""
+    monkeypatch.setattr(module, "POLL", 0.02)
+    monkeypatch.setattr(tasks, "STATE_EVERY", 0.0)
+    log, advance = tmp_path / "epochs.log", WholeGraph.advance
+
+    def logged(self, epoch):
+        with log.open("a") as file:
+            file.write(f"{epoch}\n")
+        advance(self, epoch)
+
+    run, path = make_run(epochs=60, patience=60), tmp_path / "disturbed.db"
+    do_runs([run], graphs, Store(tmp_path / "undisturbed.db"), workers=1)
+    monkeypatch.setattr(WholeGraph, "advance", logged)
+    kills = 0
+    while run.key not in Store(path).keys():  # noqa: SIM118 - not a dict
+        begun = len(log.read_text().split()) if log.exists() else 0
+        process = start([run], graph, path)
+        while process.is_alive() and (not log.exists() or len(log.read_text().split()) < begun + 15):
+            time.sleep(0.005)
+        kills += process.is_alive()
+        process.kill()
+        process.join()
+    epochs = [int(epoch) for epoch in log.read_text().split()]
+    assert kills >= 2
+    assert set(epochs) == set(range(60))
+    assert len(epochs) <= 60 + kills, "more than the epoch in hand was lost"
+    assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
+    assert list(tmp_path.glob("*.state")) == []
+
+
+def test_a_state_that_outlived_its_run_is_removed_and_forgetting_a_run_forgets_its_state(make_run, graphs, tmp_path):
+    run, store = make_run(), Store(tmp_path / "runs.db")
+    do_runs([run], graphs, store, workers=1)
+    left = state_path(store.path, run.key)
+    left.write_bytes(b"killed before this was removed")
+    do_runs([run], graphs, store, workers=1)
+    assert not left.exists()
+    left.write_bytes(b"what there is of a run that is to be done again")
+    store.forget(run.key)
+    assert not left.exists()
+
+
+def test_a_damaged_state_is_named_and_the_way_out(make_run, graphs, tmp_path):
+    run, store = make_run(), Store(tmp_path / "runs.db")
+    left = state_path(store.path, run.key)
+    left.write_bytes(b"no state")
+    with pytest.raises(DataError, match=rf"{left.name} is not a training state of everynode .*: remove it to start over."):
+        do_runs([run], graphs, store, workers=1)
+    assert left.read_bytes() == b"no state"
+    left.unlink()
+    assert do_runs([run], graphs, store, workers=1)[0]["key"] == run.key
+
+
+def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):
+    seen = []
+
+    def elsewhere(work, jobs, shared, *, workers, at_most):
+        seen.append(shared.store)
+        return ((job, work(job, shared)) for job in jobs)
+
+    do_runs([make_run()], graphs, Store(tmp_path / "runs.db"), engine=elsewhere)
+    assert seen == [None]
 
 
 @forking

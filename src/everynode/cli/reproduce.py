@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from everynode.experiments.declare import Experiment
+    from everynode.experiments.declare import Cell, Experiment
     from everynode.experiments.outcome import CellOutcome, Outcome
     from everynode.experiments.run import Run
 
@@ -23,6 +24,7 @@ def reproduce(
     seeds: int | None = None,
     folds: int | None = None,
     preset: str = "paper",
+    graphs: str | None = None,
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     max_run_minutes: float | None = None,
@@ -47,6 +49,8 @@ def reproduce(
     preset
         The paper's settings (paper), everynode's own (default; or tuned, by graph and objective), GCNII's authors' (authors), or those of a
         file of `everynode tune`.
+    graphs
+        Do the runs on these graphs only, such as cora,citeseer; the table is shown whole, with what the store has of the others.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_run_minutes
@@ -80,15 +84,17 @@ def reproduce(
                 other = " --stand-in generated does its runs on a generated graph." if graph == REAL else ""
                 raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
-        unknown = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
-        if unknown and not any(plan.values()) and name != "all":
+        without = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
+        if without and not any(plan.values()) and name != "all":
             raise UsageError(
                 f"The preset {preset} has settings for no cell of {experiment.id}: take another, or a file of `everynode tune`."
             )
-        if unknown:
-            say(f"{experiment.id}: left out {len(unknown)} cells for which the preset {preset} has no settings.", quiet)
+        if without:
+            say(f"{experiment.id}: left out {len(without)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
-    wanted = list({run.key: run for plan in plans.values() for runs in plan.values() for run in runs}.values())
+    named = None if graphs is None else _named(graphs, name, plans)
+    runs_of = [runs for plan in plans.values() for cell, runs in plan.items() if named is None or cell.dataset in named]
+    wanted = list({run.key: run for runs in runs_of for run in runs}.values())
     if dry_run:
         return _dry_run(wanted, out, json_output)
     code = _do(name, wanted, out, data_dir, engine, max_run_minutes, quiet)
@@ -105,6 +111,15 @@ def reproduce(
         for outcome in outcomes:
             show(outcome)
     return code
+
+
+def _named(graphs: str, name: str, plans: Mapping[Experiment, Mapping[Cell, list[Run]]]) -> set[str]:
+    """The graphs of a list such as ``cora,citeseer``, each of which must be in what is reproduced."""
+    there = list(dict.fromkeys(cell.dataset for plan in plans.values() for cell in plan))
+    named = {graph.strip() for graph in graphs.split(",")}
+    for graph in sorted(named - set(there)):
+        unknown(f"graph of {name}", graph, there)
+    return named
 
 
 def _do(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from everynode.data import load, random_split
 from everynode.experiments.run import Run
-from everynode.experiments.store import Store
+from everynode.experiments.store import Store, state_path
 from everynode.experiments.tasks import Result, carry_out
 from everynode.graph import Graph
 from everynode.training.many import Engine, run_many
@@ -75,6 +77,15 @@ class Graphs:
         return run.dataset, run.split, run.per_class, run.split_seed, run.directed, run.graph_digest
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What all runs of a call need."""
+
+    graphs: Graphs
+    #: The store's file, beside which trainings keep their states; None if they are on other machines, which do not have it.
+    store: Path | None
+
+
 def do_runs(
     runs: Sequence[Run],
     graphs: Graphs,
@@ -86,10 +97,12 @@ def do_runs(
 ) -> list[dict[str, Any]]:
     """The records of the runs, in their order: from the store where they are, else carried out by the engine and stored one by one.
 
-    Another process may work on the same store: what it is doing is waited for, and taken over if it dies.
+    Another process may work on the same store: what it is doing is waited for, and taken over if it dies, from the last state that it
+    kept of its training.
     """
     found: dict[str, dict[str, Any]] = {}
     left = list({run.key: run for run in runs}.values())
+    shared = Shared(graphs, store.path if engine is run_many else None)
 
     def look() -> None:
         """Take what the store has."""
@@ -99,6 +112,7 @@ def do_runs(
         for run in left:
             if run.key in known:
                 found[run.key] = store.get(run.key) or {}
+                state_path(store.path, run.key).unlink(missing_ok=True)  # of a process that was killed just after its last write
                 on_record(run, found[run.key], False)
         left = [run for run in left if run.key not in found]
 
@@ -113,7 +127,7 @@ def do_runs(
     try:
         while left:
             fresh = False
-            for run, result in engine(_work, ours(), graphs, workers=workers, at_most=len(left)):
+            for run, result in engine(_work, ours(), shared, workers=workers, at_most=len(left)):
                 store.put(run.specification, result.record, result.cost, result.curve)
                 found[run.key] = store.get(run.key) or {}
                 on_record(run, found[run.key], True)
@@ -126,5 +140,5 @@ def do_runs(
     return [found[run.key] for run in runs]
 
 
-def _work(run: Run, graphs: Graphs) -> Result:
-    return carry_out(run, graphs.of(run))
+def _work(run: Run, shared: Shared) -> Result:
+    return carry_out(run, shared.graphs.of(run), shared.store and state_path(shared.store, run.key))

@@ -39,6 +39,11 @@ def store_path(folder: Path) -> Path:
     return folder / "runs.db"
 
 
+def state_path(store: Path, key: str) -> Path:
+    """Where the process that has claimed a run keeps the state of its training, from which another goes on if that one dies."""
+    return store.with_name(f"{store.name}.{key[:16]}.state")
+
+
 class Store:
     """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched.
 
@@ -99,6 +104,7 @@ class Store:
         with self._connect() as connection:
             connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", row)
             connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
+        state_path(self.path, row[0]).unlink(missing_ok=True)
 
     def put_all(self, rows: Sequence[Row]) -> tuple[int, int]:
         """Keep the rows of several runs, all of them or none; how many were new, and how many were here already (these stay).
@@ -116,9 +122,10 @@ class Store:
         return added, len(rows) - added
 
     def forget(self, key: str) -> None:
-        """Drop a record, so that its run is done again."""
+        """Drop a record and what there is of its training, so that its run is done again."""
         with self._connect() as connection:
             connection.execute("DELETE FROM runs WHERE key = ?", (key,))
+        state_path(self.path, key).unlink(missing_ok=True)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Record and cost of a run, or None."""

@@ -33,6 +33,8 @@ from everynode.training.whole import build, layer_bytes
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
+#: Seconds between two states of a training that are kept: one that is killed loses no more, or the epoch in hand.
+STATE_EVERY = 10.0
 #: Steps that are timed, after some that are not.
 TIMED, WARM_UP = 40, 5
 
@@ -53,10 +55,13 @@ class Result:
         return {**self.record, **self.cost}
 
 
-def carry_out(run: Run, graph: Graph) -> Result:
-    """Do the run. A training that diverges is a result too: its record has ``error`` instead of scores."""
+def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
+    """Do the run. A training that diverges is a result too: its record has ``error`` instead of scores.
+
+    ``state``: where a training that takes long keeps its state, and goes on from it if there is one.
+    """
     try:
-        return TASKS[run.task](run, graph)
+        return TASKS[run.task](run, graph, state)
     except (UsageError, DataError):
         raise
     except EverynodeError as error:
@@ -64,7 +69,13 @@ def carry_out(run: Run, graph: Graph) -> Result:
 
 
 def train(
-    run: Run, graph: Graph | DiskGraph, *, report: Report | None = None, checkpoint: Path | None = None, ranks: Ranks | None = None
+    run: Run,
+    graph: Graph | DiskGraph,
+    *,
+    report: Report | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 1.0,
+    ranks: Ranks | None = None,
 ) -> tuple[Fitted, Result]:
     """Train, select the epoch on validation, and only then look at the test nodes.
 
@@ -75,8 +86,8 @@ def train(
     forget_peak()
     test = graph.nodes("test", run.fold)
     fitted = fit(
-        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, watch=None if run.batches else test,
-        batches=run.batches, ranks=ranks,
+        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        watch=None if run.batches else test, batches=run.batches, ranks=ranks,
     )  # fmt: skip
     nodes = {part: graph.nodes(part, run.fold) for part in ("val", "test")}
     logits = dict(
@@ -124,14 +135,18 @@ def terms_of(run: Run) -> tuple[str, ...]:
     return ("ce", *(term for term in TERMS if getattr(run.settings, term)))
 
 
-def _train(run: Run, graph: Graph) -> Result:
-    fitted, result = train(run, graph)
+def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[Fitted, Result]:
+    fitted, result = train(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
     if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
         raise KeyboardInterrupt
-    return result
+    return fitted, result
 
 
-def _time(run: Run, graph: Graph) -> Result:
+def _train(run: Run, graph: Graph, state: Path | None) -> Result:
+    return _train_to_the_end(run, graph, state)[1]
+
+
+def _time(run: Run, graph: Graph, state: Path | None) -> Result:
     """Medians of a training step and of a prediction for every node, in milliseconds. Only meaningful while nothing else runs."""
     network, objective, optimiser = build(graph, run.settings, fold=run.fold, seed=run.seed)
 
@@ -164,7 +179,7 @@ def _median_ms(work: Callable[[], None]) -> float:
     return round(statistics.median(taken), 4)
 
 
-def _describe(run: Run, graph: Graph) -> Result:
+def _describe(run: Run, graph: Graph, state: Path | None) -> Result:
     """The graph's statistics."""
     statistics = {
         "nodes": graph.num_nodes,
@@ -179,17 +194,15 @@ def _describe(run: Run, graph: Graph) -> Result:
     return Result({**run.describe(), "statistics": statistics, **_provenance(run)}, {})
 
 
-def _tsne(run: Run, graph: Graph) -> Result:
+def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
     """Train, then lay the nodes out in the plane by their predicted probabilities."""
-    fitted, result = train(run, graph)
-    if fitted.interrupted:
-        raise KeyboardInterrupt
+    fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
     return dataclasses.replace(result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)})
 
 
-def _tsne_input(run: Run, graph: Graph) -> Result:
+def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
     """Lay the nodes out in the plane by their input features."""
     return Result({**run.describe(), **_map_of(graph.dense_features.numpy(), graph, run.seed), **_provenance(run)}, {})
 
@@ -207,7 +220,7 @@ def _provenance(run: Run) -> dict[str, Any]:
     return {**made, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
 
 
-TASKS: dict[Task, Callable[[Run, Graph], Result]] = {
+TASKS: dict[Task, Callable[[Run, Graph, Path | None], Result]] = {
     "train": _train,
     "time": _time,
     "describe": _describe,

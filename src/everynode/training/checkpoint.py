@@ -125,9 +125,9 @@ class TrainingState:
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{path} is not a training state of everynode ({error}): --no-resume starts over.") from error
+            raise DataError(f"{path} is not a training state of everynode ({error}): remove it to start over.") from error
         if state.identity != identity:
-            raise DataError(f"{path} is the state of another training (other settings, seed, fold or graph): --no-resume starts over.")
+            raise DataError(f"{path} is the state of another training (other settings, seed, fold or graph): remove it to start over.")
         return state
 
 
