@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Column
+from rich.text import Text
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
@@ -18,22 +20,24 @@ PLAIN_EVERY = 5.0
 class Bar:
     """One bar over ``total`` steps, each with a short note.
 
-    ``unit`` names a step. ``show`` None means: only in a terminal. ``work``: how much work all steps are, if some are more than others;
-    the time left is then reckoned by it. Use it as a context manager and call ``advance``.
+    ``unit`` names a step. ``show`` None means: only in a terminal. ``seconds``: how long all steps would probably take one after the
+    other, if some take longer than others; ``at_once`` of them are done at a time. Use it as a context manager and call ``advance``.
     """
 
-    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True, work: float | None = None):
+    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True, seconds: float | None = None, at_once: int = 1):
         console = Console(stderr=True)
-        self.title, self.total, self.unit, self.done = title, total, unit, 0
+        self.title, self.total, self.unit, self.done, self.begun = title, total, unit, 0, 0
+        self.expected = None if seconds is None else seconds / at_once
+        self.at_once, self.behind = at_once, 0.0
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
-        self.said = time.monotonic()
+        self.started = self.latest = self.said = time.monotonic()
         width = 24 if console.width >= 110 else 5  # so that the note has room
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[count]} " + unit))
-        clocks = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        clocks = (TimeElapsedColumn(), TextColumn("left"), _Left(self))
         note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
         self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
-        self.task = self.progress.add_task(title, total=total if work is None else work, note="", count=f"0/{total}")
+        self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"0/{total}")
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -42,15 +46,48 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.progress.stop()
 
-    def advance(self, note: str = "", *, to: int | None = None, work: float | None = None) -> None:
-        """One step further (or to step ``to``), which was so much work."""
-        before, self.done = self.done, self.done + 1 if to is None else to
+    def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
+        """One step further (or to step ``to``), which was to take so many seconds (none if it had been done before)."""
+        if self.done == 0 and to is not None and to > 1:
+            self.begun = to  # what was done before says nothing of the pace
+        self.done = self.done + 1 if to is None else to
+        self.behind += seconds / self.at_once
+        self.latest = time.monotonic()
         if self.live:
-            count = f"{self.done}/{self.total}"
-            self.progress.update(self.task, advance=self.done - before if work is None else work, note=note, count=count)
-        elif self.plain and time.monotonic() - self.said >= PLAIN_EVERY:
-            print(f"{self.title}: {self.done}/{self.total} {self.unit} {note}", file=sys.stderr, flush=True)
-            self.said = time.monotonic()
+            completed = self.behind if self.expected else self.done
+            self.progress.update(self.task, completed=completed, note=note, count=f"{self.done}/{self.total}")
+        elif self.plain and self.latest - self.said >= PLAIN_EVERY:
+            left = self.left()
+            when = "" if left is None else f", {duration(left)} left"
+            print(f"{self.title}: {self.done}/{self.total} {self.unit}{when} {note}", file=sys.stderr, flush=True)
+            self.said = self.latest
+
+    def left(self) -> float | None:
+        """Seconds that are probably left, or None if there is nothing to tell by.
+
+        By the pace so far. Where it was said beforehand how long the steps take, they are weighed by that, and it counts as if one
+        average step more had taken just so long: at first it is all there is to tell by.
+        """
+        taken, waited = self.latest - self.started, time.monotonic() - self.latest
+        if self.expected is None:
+            steps = self.done - self.begun
+            return max(0.0, taken / steps * (self.total - self.done) - waited) if steps else None
+        step = self.expected / max(self.total, 1)
+        pace = (taken + step) / (self.behind + step) if step else 0.0
+        return max(0.0, pace * (self.expected - self.behind) - waited)
+
+
+class _Left(ProgressColumn):
+    """The time left by a bar's own reckoning: rich's forgets a step after half a minute, so that of longer ones it says nothing."""
+
+    def __init__(self, bar: Bar):
+        super().__init__()
+        self.bar = bar
+
+    def render(self, task: Task) -> Text:
+        """As rich shows times."""
+        left = self.bar.left()
+        return Text("-:--:--" if left is None else str(timedelta(seconds=round(left))), style="progress.remaining")
 
 
 def describe(row: dict[str, float]) -> str:
@@ -61,3 +98,14 @@ def describe(row: dict[str, float]) -> str:
     """
     terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "total" and not name.startswith(("val_", "test_")))
     return f"val {100 * row['val_accuracy']:.1f}% | {terms}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -53,10 +53,13 @@ def compare(
     import torch
 
     from everynode.experiments.compare import BASELINE, conclude
+    from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import Run, short
     from everynode.experiments.runner import Graphs, do_runs
     from everynode.experiments.store import Store, store_path
+    from everynode.machine import cores
     from everynode.progress import Bar
+    from everynode.report.text import count
 
     torch.set_num_threads(1)
     if model.objective == BASELINE:
@@ -84,9 +87,10 @@ def compare(
     if not resume:
         for run in runs:
             store.forget(run.key)
-    known = 0
+    known, left = 0, seconds_left(runs, store.records())
+    title, work, at_once = f"{name} {model.backbone}", sum(left.values()), engine.workers or cores()
     try:
-        with ctrl_c_raises(), Bar(f"{name} {model.backbone}", len(runs), unit="runs", show=not quiet) as bar:
+        with ctrl_c_raises(), Bar(title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
 
             def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
                 nonlocal known
@@ -94,7 +98,7 @@ def compare(
                 if "error" in record:
                     raise EverynodeError(record["error"])
                 where = f"fold {record['fold']}" if folds else f"seed {record['seed']}"
-                bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}")
+                bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}", seconds=left.get(run.key, 0.0))
 
             records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
     except KeyboardInterrupt:
@@ -110,7 +114,7 @@ def compare(
     from rich.console import Console
     from rich.table import Table
 
-    over = f"{len(pairs)} seeds" if folds is None else f"{len(pairs)} folds"
+    over = count(len(pairs), "seed" if folds is None else "fold")
     table = Table(title=f"{name}, {model.backbone}, split {split}, {over}: accuracy in %", title_justify="left")
     for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
         table.add_column(heading, justify="left" if heading == "objective" else "right")

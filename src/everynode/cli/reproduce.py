@@ -128,35 +128,35 @@ def _do(
     """Do the runs, cheapest first; those that measure time come last and alone."""
     import torch
 
-    from everynode.experiments.estimate import Speed
+    from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import short
     from everynode.experiments.runner import Graphs, do_runs
     from everynode.experiments.store import Store, store_path
-    from everynode.progress import Bar
+    from everynode.machine import cores
+    from everynode.progress import Bar, duration
 
     do_many = engine.start()
     torch.set_num_threads(1)
     store = Store(store_path(out))
-    speed = Speed(store.records().values())
-    seconds = {run.key: speed.seconds(run) for run in wanted}
-    known = store.keys()
+    left = seconds_left(wanted, store.records())
     if max_run_minutes is not None:
-        long = [run for run in wanted if seconds[run.key] > 60 * max_run_minutes and run.key not in known]
+        long = {key for key, seconds in left.items() if seconds > 60 * max_run_minutes}
         if long:
             say(f"Left out {len(long)} runs of more than {max_run_minutes:g} minutes.", quiet)
-        wanted = [run for run in wanted if run not in long]
-    wanted.sort(key=lambda run: seconds[run.key])
-    fresh = sum(run.key not in known for run in wanted)
-    say(f"{len(wanted)} runs, {len(wanted) - fresh} of them in {store.path} already.", quiet)
+        wanted = [run for run in wanted if run.key not in long]
+        left = {key: seconds for key, seconds in left.items() if key not in long}
+    wanted.sort(key=lambda run: left.get(run.key, 0.0))
+    work, at_once = sum(left.values()), engine.workers or cores()
+    when = f" About {duration(work / at_once)} left." if left else ""
+    say(f"{len(wanted)} runs, {len(wanted) - len(left)} of them in {store.path} already.{when}", quiet)
     graphs = Graphs(data_dir)
-    work = sum(seconds[run.key] for run in wanted if run.key not in known)
     try:
-        with ctrl_c_raises(), Bar(name, len(wanted), unit="runs", show=not quiet, work=work) as bar:
+        with ctrl_c_raises(), Bar(name, len(wanted), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
 
             def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
                 what = f"{run.dataset} {run.settings.backbone}-{run.settings.layers} {run.objective}"
                 score = f": test {short(record['test_accuracy'])}" if "test_accuracy" in record else ""
-                bar.advance(f"{what}{score}", work=seconds[run.key] if fresh else 0.0)
+                bar.advance(f"{what}{score}", seconds=left.get(run.key, 0.0))
 
             untimed = [run for run in wanted if run.task != "time"]
             do_runs(untimed, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
@@ -173,6 +173,7 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
     from everynode.experiments.estimate import Speed
     from everynode.experiments.store import Store, store_path
     from everynode.machine import cores
+    from everynode.progress import duration
 
     path = store_path(out)
     records = Store(path).records() if path.exists() else {}
@@ -199,23 +200,23 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
 
 
 def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
-    from everynode.experiments.estimate import Speed
+    from everynode.experiments.estimate import seconds_left
     from everynode.experiments.store import Store, store_path
+    from everynode.progress import duration
 
     path = store_path(out)
     records = Store(path).records() if path.exists() else {}
-    speed = Speed(records.values())
     if json_output:
         print(json.dumps([run.describe() | {"key": run.key, "done": run.key in records} for run in wanted]))
         return 0
+    left = seconds_left(wanted, records)
     for run in wanted:
         s = run.settings
         where = run.split if run.per_class is None else f"{run.split} {run.per_class} a class #{run.split_seed}"
         what = f"{run.dataset:14} {where:22} fold {run.fold} {s.backbone:5} {s.layers:2} layers  {run.objective:6} seed {run.seed}"
-        state = "done" if run.key in records else f"about {duration(speed.seconds(run))}"
+        state = f"about {duration(left[run.key])}" if run.key in left else "done"
         print(f"{run.key[:12]}  {what}  {run.task:8} {state}")
-    left = sum(speed.seconds(run) for run in wanted if run.key not in records)
-    print(f"{len(wanted)} runs, {sum(run.key in records for run in wanted)} done; about {duration(left)} of one core left.")
+    print(f"{len(wanted)} runs, {len(wanted) - len(left)} done; about {duration(sum(left.values()))} of one core left.")
     for said in {run.describe()["stand_in"] for run in wanted if "stand_in" in run.describe()}:
         print(said)
     return 0
@@ -263,14 +264,3 @@ def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell.diverged:
         text += f"\n{cell.diverged} diverged"
     return text
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them.
-
-    >>> duration(42), duration(600), duration(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from everynode.data.entries import find
@@ -107,6 +107,12 @@ class Speed:
         epochs = next((self._epochs[kind] for kind in _as_patient(what, settings) if kind in self._epochs), [EPOCHS])
         one = seconds_per_epoch(run.dataset, run.split, settings)
         return statistics.median(slower) * one * min(settings.epochs, statistics.mean(epochs))
+
+
+def seconds_left(runs: Iterable[Run], records: Mapping[str, dict[str, Any]]) -> dict[str, float]:
+    """How long those of the runs that have no record yet will probably take, by key."""
+    speed = Speed(records.values())
+    return {run.key: speed.seconds(run) for run in runs if run.key not in records}
 
 
 def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:

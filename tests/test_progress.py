@@ -1,0 +1,80 @@
+"""How long it still takes, as the bar reckons it."""
+
+from __future__ import annotations
+
+import pytest
+
+import everynode.progress as module
+from everynode.progress import Bar
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is told to go on; it returns how to tell it."""
+    now = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+
+    def go_on(seconds: float) -> None:
+        now[0] += seconds
+
+    return go_on
+
+
+def test_steps_of_many_minutes_have_a_time_left_from_the_first_on(clock):
+    with Bar("reproduce", 4, unit="runs", show=True, seconds=4 * 600.0) as bar:
+        assert bar.left() == pytest.approx(2400)
+        clock(300)
+        assert bar.left() == pytest.approx(2100), "it goes down while a step takes its time"
+        clock(900)
+        bar.advance(seconds=600.0)
+        assert bar.left() == pytest.approx((1200 + 600) / (600 + 600) * 1800), "a step took twice as long; one more counts as foretold"
+        for _ in range(3):
+            clock(1200)
+            bar.advance(seconds=600.0)
+        assert bar.left() == 0.0
+
+
+def test_steps_that_are_done_already_take_no_time_and_do_not_count_for_the_pace(clock):
+    with Bar("reproduce", 103, unit="runs", show=False, seconds=300.0, at_once=2) as bar:
+        for _ in range(100):
+            bar.advance()
+        assert bar.left() == pytest.approx(150), "two at once"
+        clock(100)
+        bar.advance(seconds=200.0)
+        assert bar.left() == pytest.approx(50)
+
+
+def test_a_long_step_weighs_more_than_a_short_one(clock):
+    with Bar("reproduce", 2, unit="runs", show=False, seconds=1001.0) as bar:
+        clock(1)
+        bar.advance(seconds=1.0)
+        assert bar.left() == pytest.approx(1000)
+
+
+def test_without_an_estimate_the_pace_tells_and_what_was_done_before_does_not(clock):
+    with Bar("tune", 10, unit="trials", show=False) as bar:
+        assert bar.left() is None
+        bar.advance(to=4)
+        assert bar.left() is None
+        for done in (5, 6):
+            clock(40)
+            bar.advance(to=done)
+        assert bar.left() == pytest.approx(160)
+        clock(500)
+        assert bar.left() == 0.0
+
+
+def test_nothing_to_do_is_no_time(clock):
+    with Bar("reproduce", 3, unit="runs", show=False, seconds=0.0) as bar:
+        assert bar.left() == 0.0
+        bar.advance()
+        assert bar.left() == 0.0
+
+
+def test_outside_a_terminal_a_line_tells_what_is_left(clock, capsys):
+    with Bar("homophilic", 10, unit="runs", show=True, seconds=6000.0) as bar:
+        clock(600)
+        bar.advance("pubmed gcnii-64 enc: test 86.1", seconds=600.0)
+        clock(1)
+        bar.advance("too soon", seconds=600.0)
+    assert capsys.readouterr().err == "homophilic: 1/10 runs, 1.5 h left pubmed gcnii-64 enc: test 86.1\n"
