@@ -52,6 +52,14 @@ def test_every_table_and_figure_is_there(text, plans):
         assert f'href="#{experiment.id}"' in text
 
 
+def test_versions_are_named_once_and_in_their_order(plans, two_each):
+    records = {key: {**record} for key, record in two_each.records.items()}
+    for record, version in zip(records.values(), ("0.10.0", "0.9.0", "0.10.0.dev1"), strict=False):
+        record["version"] = version
+    said = page(plans, "paper", records, two_each.curve)[0]
+    assert "Made with everynode 0.2.0, 0.9.0, 0.10.0, 0.10.0.dev1 (protocol 1), torch " in said
+
+
 def test_every_planned_run_of_the_store_is_shown_by_its_key_and_no_other(text, two_each):
     assert set(KEY.findall(text)) == {key[:12] for key in two_each.runs}
 

@@ -42,14 +42,18 @@ class Source:
     curve: Callable[[str], dict[str, list[float]]]
 
     def versions(self, keys: Sequence[str]) -> list[str]:
-        """The versions with which runs were made."""
-        return sorted({_versions(self.records[key]) for key in keys})
+        """The versions with which runs were made, everynode's together where all others are the same."""
+        found: dict[str, set[str]] = {}
+        for record in map(self.records.__getitem__, keys):
+            inner = record["versions"]
+            others = f"(protocol {inner['protocol']}), torch {inner['torch']}, Python {record['python']}, {record['system']}"
+            found.setdefault(others, set()).add(record["version"])
+        return [f"everynode {', '.join(sorted(ours, key=_by_number))} {others}" for others, ours in sorted(found.items())]
 
 
-def _versions(record: Mapping[str, Any]) -> str:
-    inner = record["versions"]
-    ours = f"everynode {record['version']} (protocol {inner['protocol']})"
-    return f"{ours}, torch {inner['torch']}, Python {record['python']}, {record['system']}"
+def _by_number(version: str) -> list[tuple[bool, int, str]]:
+    """A key by which 0.9.0 comes before 0.10.0, whatever else a version consists of."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in version.split(".")]
 
 
 def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
