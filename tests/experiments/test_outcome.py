@@ -16,7 +16,7 @@ from everynode.experiments.statistics import compare_paired, holm, summarise
 from everynode.report.export import to_json
 
 ROOT = Root.find("/nowhere")
-CE, ENC = [0.70, 0.71, 0.69, 0.75], [0.72, 0.72, 0.73, 0.76]
+CE, ENC = [0.70, 0.71, 0.69, 0.75, 0.72], [0.72, 0.72, 0.73, 0.76, 0.75]
 SIZES = {"train": 120, "val": 500, "test": 60}
 
 
@@ -57,7 +57,7 @@ def test_a_cell_is_the_summary_of_its_runs_in_percent():
     cell = found["GCN", "c"]
     assert cell.summary == summarise(percent(CE))
     assert cell.values == tuple(percent(CE))
-    assert (cell.planned, len(cell.keys), cell.diverged, cell.complete) == (4, 4, 0, True)
+    assert (cell.planned, len(cell.keys), cell.diverged, cell.complete) == (5, 5, 0, True)
     assert cell.oracle == pytest.approx(100 * np.mean(CE) + 1)
     assert (cell.gain, cell.p_holm) == (None, None)
 
@@ -73,10 +73,10 @@ def test_folds_are_compared_with_the_correction_for_their_overlap():
     found = outcome(experiment("folds"), {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC})
     share = SIZES["test"] / SIZES["train"]
     difference = np.subtract(percent(ENC), percent(CE))
-    error = math.sqrt((1 / 4 + share) * difference.var(ddof=1))
+    error = math.sqrt((1 / 5 + share) * difference.var(ddof=1))
     gain = found["ENC-GCN", "c"].gain
-    assert gain.p_value == pytest.approx(2 * stats.t.sf(difference.mean() / error, 3))
-    half = stats.t.ppf(0.975, 3) * math.sqrt((1 / 4 + share) * np.var(percent(CE), ddof=1))
+    assert gain.p_value == pytest.approx(2 * stats.t.sf(difference.mean() / error, 4))
+    half = stats.t.ppf(0.975, 4) * math.sqrt((1 / 5 + share) * np.var(percent(CE), ddof=1))
     assert found["GCN", "c"].summary.high == pytest.approx(100 * np.mean(CE) + half)
     assert gain.p_value > stats.ttest_rel(ENC, CE).pvalue
 
@@ -105,7 +105,7 @@ def test_without_a_common_run_there_is_no_gain():
 @pytest.mark.parametrize("unknown", ["GCN", "ENC-GCN"])
 def test_a_cell_for_which_the_preset_has_no_settings_has_no_gain(unknown):
     made = experiment()
-    plan, _ = made.plan("default", 4, ROOT)
+    plan, _ = made.plan("default", 5, ROOT)
     plan = {cell: [] if cell.row == unknown else runs for cell, runs in plan.items()}
     records = {run.key: record(run, accuracy) for runs in plan.values() for run, accuracy in zip(runs, CE, strict=False)}
     cells = {cell.cell.row: cell for cell in conclude(made, "default", plan, records).cells}
@@ -152,7 +152,7 @@ def test_what_has_a_term_that_the_paper_has_not_has_no_verdict_against_the_paper
     def verdict(**changes):
         cell = Cell("ENC-GCN", "c", "citeseer", "public", objective="enc", changes=tuple(changes.items()), published=55.0)
         made = Experiment("e", "E", "tab:e", "", "seeds", "table", lambda: [cell])
-        found = outcome(made, {("ENC-GCN", "c"): [0.5, 0.6]})["ENC-GCN", "c"]
+        found = outcome(made, {("ENC-GCN", "c"): [0.5, 0.6, 0.5, 0.6, 0.55]})["ENC-GCN", "c"]
         return found.verdict, found.remark
 
     assert verdict() == ("reproduced", "")
@@ -166,30 +166,59 @@ def test_p_values_are_corrected_over_the_whole_experiment():
     scores = {("GCN", column): CE for column in columns[:4]}
     rng = np.random.default_rng(0)
     scores |= {
-        ("ENC-GCN", column): (np.array(CE) + rng.normal(shift, 0.01, 4)).tolist()
+        ("ENC-GCN", column): (np.array(CE) + rng.normal(shift, 0.01, 5)).tolist()
         for column, shift in zip("abc", (0.05, 0, 0.01), strict=True)
     }
     scores["ENC-GCN", "alone"] = [0.9]
     found = outcome(experiment(columns=columns), scores)
     raw = [found["ENC-GCN", column].gain.p_value for column in "abc"]
-    assert [found["ENC-GCN", column].p_holm for column in "abc"] == holm(raw)
-    assert max(found["ENC-GCN", column].p_holm / p for column, p in zip("abc", raw, strict=True)) == pytest.approx(3)
+    assert [found["ENC-GCN", column].p_holm for column in "abc"] == holm([*raw, 1.0, 1.0])[:3]
+    assert max(found["ENC-GCN", column].p_holm / p for column, p in zip("abc", raw, strict=True)) == pytest.approx(5), (
+        "what has not been run is among the tests from the start, so that it takes no star away later"
+    )
     assert found["ENC-GCN", "alone"].p_holm is found["ENC-GCN", "empty"].p_holm is None
+
+
+@pytest.mark.parametrize(
+    ("over", "of_ce", "of_enc", "judged"),
+    [
+        ("seeds", CE, ENC, True),
+        ("seeds", CE[:4], ENC[:4], False),
+        ("seeds", [*CE[:4], ""], ENC, False),
+        ("seeds", CE, [*ENC[:4], None], False),
+        ("seeds", CE, [value + 0.02 for value in CE], False),
+        ("folds", CE, ENC, False),
+        ("folds", CE * 2, ENC * 2, True),
+    ],
+    ids=["five", "four", "one missing", "one diverged", "all differ by the same", "five folds", "all ten folds"],
+)
+def test_a_gain_is_significant_only_of_runs_enough_all_there_and_none_diverged(over, of_ce, of_enc, judged):
+    cell = outcome(experiment(over), {("GCN", "c"): of_ce, ("ENC-GCN", "c"): of_enc})["ENC-GCN", "c"]
+    assert cell.gain.mean > 0
+    assert (cell.p_holm is not None) == judged
 
 
 # ---------------------------------------------------------------------- verdicts
 
 
 def verdict(
-    paper: float | None, values: list[float], *, task: str = "train", comparable: bool = True, missing: int = 0, diverged: int = 0
+    paper: float | None,
+    values: list[float],
+    *,
+    task: str = "train",
+    comparable: bool = True,
+    missing: int = 0,
+    diverged: int = 0,
+    needed: int = 5,
 ) -> str:
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
-    return CellOutcome(cell, len(values) + missing, keys, tuple(values), diverged, summary, None, None, None, "", comparable).verdict
+    planned = len(values) + missing
+    return CellOutcome(cell, planned, needed, keys, tuple(values), diverged, summary, None, None, None, "", comparable).verdict
 
 
-#: Two runs whose mean has the 95% interval 80 to 82.
-AROUND_81 = [81.0 - 1 / stats.t.ppf(0.975, 1), 81.0 + 1 / stats.t.ppf(0.975, 1)]
+#: Five runs whose mean has the 95% interval 80 to 82.
+AROUND_81 = [81.0 + step * math.sqrt(2.0) / stats.t.ppf(0.975, 4) for step in (-2.0, -1.0, 0.0, 1.0, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -208,8 +237,11 @@ def test_the_papers_number_is_reproduced_if_it_lies_in_our_interval(paper, expec
     assert verdict(paper, AROUND_81, comparable=False) == "", "cross-entropy's runs say nothing about the paper's ENC"
 
 
-def test_one_run_is_no_verdict():
+def test_few_runs_are_no_verdict():
     assert verdict(80.0, [81.0]) == ""
+    assert verdict(80.5, AROUND_81) == "reproduced"
+    assert verdict(80.5, AROUND_81, needed=10) == "", "of folds all are needed"
+    assert verdict(80.0, AROUND_81[:4]) == ""
     assert verdict(80.0, AROUND_81, missing=1) == "", "nor are some of the runs"
     assert verdict(80.0, AROUND_81, diverged=1) == "", "nor those that did not diverge"
 

@@ -17,14 +17,15 @@ import pytest
 import sklearn.metrics  # noqa: F401 - before processes are forked, or each of them would import it
 
 import everynode.experiments.runner as module
+import everynode.training.loop as loop
 from everynode.data import load, random_split
-from everynode.errors import DataError
 from everynode.experiments import tasks
 from everynode.experiments.compare import BASELINE
 from everynode.experiments.run import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store, state_path
 from everynode.graph import Graph
+from everynode.training import fit
 from everynode.training.whole import WholeGraph
 
 forking = pytest.mark.skipif(sys.platform != "linux", reason="counts runs in forked workers, and workers are forked on Linux only")
@@ -255,7 +256,8 @@ def test_what_a_killed_process_was_doing_is_taken_over(make_run, graph, tmp_path
 
 
 @forking
-def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, graphs, tmp_path, monkeypatch):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, graphs, tmp_path, monkeypatch, workers):
     """A long run loses the epochs since its last state, not all; and its record is that of one that nobody killed."""
     monkeypatch.setattr(module, "POLL", 0.02)
     monkeypatch.setattr(tasks, "STATE_EVERY", 0.0)
@@ -266,13 +268,14 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
             file.write(f"{epoch}\n")
         advance(self, epoch)
 
-    run, path = make_run(epochs=60, patience=60), tmp_path / "disturbed.db"
-    do_runs([run], graphs, Store(tmp_path / "undisturbed.db"), workers=1)
+    runs, path = [make_run(seed, epochs=60, patience=60) for seed in range(workers)], tmp_path / "disturbed.db"
+    do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     monkeypatch.setattr(WholeGraph, "advance", logged)
+    monkeypatch.setattr(loop, "KEEPING", 1.0)
     kills = 0
-    while run.key not in Store(path).keys():  # noqa: SIM118 - not a dict
+    while len(Store(path).keys()) < workers:
         begun = len(log.read_text().split()) if log.exists() else 0
-        process = start([run], graph, path)
+        process = start(runs, graph, path, workers)
         while process.is_alive() and (not log.exists() or len(log.read_text().split()) < begun + 15):
             time.sleep(0.005)
         kills += process.is_alive()
@@ -281,7 +284,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
     epochs = [int(epoch) for epoch in log.read_text().split()]
     assert kills >= 2
     assert set(epochs) == set(range(60))
-    assert len(epochs) <= 60 + kills, "more than the epoch in hand was lost"
+    assert len(epochs) <= workers * (60 + 2 * kills), "more than the epoch in hand, and the one whose state was not yet whole, was lost"
     assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
     assert list(tmp_path.glob("*.state")) == []
 
@@ -298,15 +301,16 @@ def test_a_state_that_outlived_its_run_is_removed_and_forgetting_a_run_forgets_i
     assert not left.exists()
 
 
-def test_a_damaged_state_is_named_and_the_way_out(make_run, graphs, tmp_path):
-    run, store = make_run(), Store(tmp_path / "runs.db")
-    left = state_path(store.path, run.key)
-    left.write_bytes(b"no state")
-    with pytest.raises(DataError, match=rf"{left.name} is not a training state of everynode .*: remove it to start over."):
-        do_runs([run], graphs, store, workers=1)
-    assert left.read_bytes() == b"no state"
-    left.unlink()
-    assert do_runs([run], graphs, store, workers=1)[0]["key"] == run.key
+@pytest.mark.parametrize("workers", [1, 2])
+def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, workers):
+    """Damaged ones, and those of a training that an upgrade or a change of settings made another: none may stop the others."""
+    runs, path = [make_run(seed) for seed in range(3)], tmp_path / "runs.db"
+    do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
+    state_path(path, runs[0].key).write_bytes(b"no state")
+    fit(graph, runs[0].settings, seed=7, checkpoint=state_path(path, runs[1].key))
+    do_runs(runs, graphs, Store(path), workers=workers)
+    assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
+    assert list(tmp_path.glob("*.state")) == []
 
 
 def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):

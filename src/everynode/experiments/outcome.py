@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,8 @@ from everynode.experiments.statistics import Paired, Summary, compare_paired, ho
 
 #: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
 ROUNDING = 1e-9
+#: With fewer runs an interval is so wide that it holds almost any number of the paper. Of folds all are needed: its means are of all ten.
+ENOUGH = 5
 
 
 @dataclass(frozen=True)
@@ -19,8 +22,9 @@ class CellOutcome:
     """One number of a table or figure, and where it comes from. Accuracies and their differences are in percent."""
 
     cell: Cell
-    #: How many runs it should have.
+    #: How many runs it should have, and how many it must have to be judged.
     planned: int
+    needed: int
     #: The keys of the runs that it has, in order; those that diverged are among them.
     keys: tuple[str, ...]
     values: tuple[float, ...]
@@ -31,7 +35,7 @@ class CellOutcome:
     oracle: float | None
     #: Against the cell's ``against``, over the runs that both have.
     gain: Paired | None
-    #: The gain's p-value after Holm's correction over the whole experiment.
+    #: The gain's p-value after Holm's correction over the whole experiment, what has not been run included; None if it cannot be judged.
     p_holm: float | None
     #: What its objective's name does not say of its terms: see :meth:`Settings.remark`.
     remark: str = ""
@@ -44,11 +48,16 @@ class CellOutcome:
         return len(self.keys) == self.planned
 
     @property
+    def judged(self) -> bool:
+        """Whether there are runs enough, none missing and none diverged, to say how it compares."""
+        return self.complete and not self.diverged and len(self.values) >= self.needed
+
+    @property
     def verdict(self) -> str:
         """Beside the paper's number: ``reproduced`` (it lies in our interval), ``better by x``, ``short by x``; for counts, ``same``.
 
         The paper's mean is of the same folds, so the interval is not widened for what other folds would have given. Empty where there is
-        nothing to compare: one run alone, a cell that is not complete or of which a run diverged, or another objective than the paper's.
+        nothing to compare: a cell of too few runs, that is not complete or of which a run diverged, or another objective than the paper's.
         """
         paper, found = self.cell.published, self.summary
         if paper is None or found is None or self.cell.task == "time" or not self.comparable:
@@ -57,7 +66,7 @@ class CellOutcome:
             half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
             digits = 0 if float(paper).is_integer() else 2
             return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+,.{digits}f}"
-        if found.count < 2 or not self.complete or self.diverged:
+        if not self.judged:
             return ""
         found = summarise(self.values)
         if found.low > paper + ROUNDING:
@@ -88,39 +97,43 @@ class Outcome:
 
 def conclude(experiment: Experiment, preset: str, plan: Mapping[Cell, Sequence[Run]], records: Mapping[str, dict[str, Any]]) -> Outcome:
     """What the records (by key) say about the cells of the plan."""
-    made = [_outcome(experiment.over, cell, runs, records) for cell, runs in plan.items()]
+    made = [_outcome(experiment, cell, runs, records) for cell, runs in plan.items()]
     by_place = {(m.cell.panel, m.cell.row, m.cell.column): (m, runs) for m, runs in zip(made, plan.values(), strict=True)}
+    p_values: dict[int, float] = {}
     for index, (outcome, runs) in enumerate(zip(made, plan.values(), strict=True)):
-        if outcome.cell.against is not None:
-            other = by_place[outcome.cell.panel, outcome.cell.against, outcome.cell.column]
-            made[index] = replace(outcome, gain=_gain(experiment.over, outcome.cell, runs, other[1], records))
-    judged = [index for index, outcome in enumerate(made) if outcome.gain is not None and outcome.gain.count > 1]
-    corrected = holm([gain.p_value for index in judged if (gain := made[index].gain) is not None])
-    for index, p_value in zip(judged, corrected, strict=True):
-        made[index] = replace(made[index], p_holm=p_value)
+        if outcome.cell.against is None:
+            continue
+        other, others = by_place[outcome.cell.panel, outcome.cell.against, outcome.cell.column]
+        if not runs or not others or [run.key for run in runs] == [run.key for run in others]:
+            continue  # for one of them the preset has no settings, or they are the same runs: see Cell.runs
+        gain = _gain(experiment.over, outcome.cell, runs, others, records)
+        made[index] = replace(outcome, gain=gain)
+        told = gain is not None and outcome.judged and other.judged and not math.isnan(gain.p_value)
+        p_values[index] = gain.p_value if gain is not None and told else math.nan
+    # What cannot be judged yet counts as a test all the same: a star that is given is not taken back when more has been run.
+    corrected = holm([1.0 if math.isnan(p_value) else p_value for p_value in p_values.values()])
+    for (index, p_value), p_holm in zip(p_values.items(), corrected, strict=True):
+        made[index] = replace(made[index], p_holm=None if math.isnan(p_value) else p_holm)
     return Outcome(experiment, preset, tuple(made))
 
 
-def _outcome(over: Over, cell: Cell, runs: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> CellOutcome:
+def _outcome(experiment: Experiment, cell: Cell, runs: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> CellOutcome:
     there = [records[run.key] for run in runs if run.key in records]
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
     remark = runs[0].settings.remark(cell.objective) if runs else ""
     comparable = remark != "no term" and (not runs or runs[0].settings.of_the_paper)
+    needed = experiment.count if experiment.over == "folds" else ENOUGH
     if cell.metric == "positions":  # a picture
-        return CellOutcome(cell, len(runs), keys, (), len(there) - len(fine), None, None, None, None, remark, comparable)
+        return CellOutcome(cell, len(runs), needed, keys, (), len(there) - len(fine), None, None, None, None, remark, comparable)
     values = tuple(value(record, cell.metric) for record in fine)
-    summary = summarise(values, test_share=_test_share(over, fine)) if values else None
+    summary = summarise(values, test_share=_test_share(experiment.over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), keys, values, len(there) - len(fine), summary, oracle, None, None, remark, comparable)
+    return CellOutcome(cell, len(runs), needed, keys, values, len(there) - len(fine), summary, oracle, None, None, remark, comparable)
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:
-    if not runs or not others:  # for one of them the preset has no settings
-        return None
-    if [run.key for run in runs] == [run.key for run in others]:  # nothing to compare: see Cell.runs
-        return None
     pairs = [(records.get(a.key), records.get(b.key)) for a, b in zip(runs, others, strict=True)]
     both = [(a, b) for a, b in pairs if a is not None and b is not None and "error" not in a and "error" not in b]
     if not both:

@@ -53,6 +53,8 @@ def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float 
 
     Folds of one graph share their training nodes, so their scores are not independent. For them the variance of the mean is not
     s^2/n but s^2 (1/n + test/train) (Nadeau and Bengio 2003), with ``test_share`` = test nodes / training nodes.
+
+    Differences that are all the same, and not zero, have no p-value: where few nodes are tested that is chance, not certainty.
     """
     if len(a) != len(b):
         raise ValueError(f"paired values must be as many: {len(a)} and {len(b)}")
@@ -62,7 +64,7 @@ def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float 
     if std > 0:
         p_value = float(2 * stats.t.sf(abs(mean) / (std * math.sqrt(factor)), len(difference) - 1))
     else:
-        p_value = math.nan if math.isnan(std) else (1.0 if mean == 0 else 0.0)
+        p_value = 1.0 if std == 0 and mean == 0 else math.nan
     return Paired(len(difference), mean, std, mean - half, mean + half, p_value)
 
 

@@ -27,13 +27,14 @@ from everynode.settings import TERMS
 from everynode.training import Fitted, fit
 from everynode.training.batches.inference import infer
 from everynode.training.batches.ranks import Ranks
+from everynode.training.checkpoint import UnusableState
 from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 from everynode.training.whole import build, layer_bytes
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
-#: Seconds between two states of a training that are kept: one that is killed loses no more, or the epoch in hand.
+#: Seconds between two states of a training that are kept, at least: a run that is killed loses about as much, or the epoch in hand.
 STATE_EVERY = 10.0
 #: Steps that are timed, after some that are not.
 TIMED, WARM_UP = 40, 5
@@ -58,10 +59,16 @@ class Result:
 def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
     """Do the run. A training that diverges is a result too: its record has ``error`` instead of scores.
 
-    ``state``: where a training that takes long keeps its state, and goes on from it if there is one.
+    ``state``: where a training keeps its state, and goes on from it if there is one; one that is of no use (of an older everynode, say,
+    or damaged) gives way to a new one.
     """
     try:
-        return TASKS[run.task](run, graph, state)
+        try:
+            return TASKS[run.task](run, graph, state)
+        except UnusableState:
+            assert state is not None  # what could not be used
+            state.unlink()
+            return TASKS[run.task](run, graph, state)
     except (UsageError, DataError):
         raise
     except EverynodeError as error:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 MODEL_FORMAT = 1
 
 
+class UnusableState(DataError):
+    """A file that is no state of the training in hand."""
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing."""
     try:
@@ -125,9 +129,9 @@ class TrainingState:
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{path} is not a training state of everynode ({error}): remove it to start over.") from error
+            raise UnusableState(f"{path} is not a training state of everynode ({error}): remove it to start over.") from error
         if state.identity != identity:
-            raise DataError(f"{path} is the state of another training (other settings, seed, fold or graph): remove it to start over.")
+            raise UnusableState(f"{path} is the state of another training (other settings, seed, fold or graph): remove it to start over.")
         return state
 
 

@@ -19,17 +19,19 @@ from torch import Tensor, nn
 
 from everynode.backbones import Network
 from everynode.disk import DiskGraph
-from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.errors import EverynodeError, UsageError
 from everynode.graph import Graph
 from everynode.metrics import accuracy
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.work import Batched
-from everynode.training.checkpoint import TrainingState
+from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.memory import reused_memory
 from everynode.training.whole import WholeGraph, history_name
 
+#: Keeping states may take this share of the time at most: that of a large network takes half a second to write.
+KEEPING = 0.02
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
 
@@ -120,8 +122,9 @@ def fit(
 ) -> Fitted:
     """Train on one fold of a graph and return the network with the weights of its best validation epoch.
 
-    With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, and when
-    interrupted) and training goes on from it if it is there; it then ends bit for bit where it would have ended undisturbed.
+    With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, more rarely if it takes
+    long to write, and at the end) and training goes on from it if it is there; it then ends bit for bit where it would have ended
+    undisturbed.
     Ctrl-C ends the training after the step in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
     whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time.
     ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
@@ -181,7 +184,7 @@ class Training:
                 try:
                     self.best = state.restore(self.network, self.work.objective, self.work.optimiser)
                 except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                    raise DataError(f"{checkpoint} is the training state of another model: remove it to start over.") from error
+                    raise UnusableState(f"{checkpoint} is the training state of another model: remove it to start over.") from error
                 self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
                 self.epoch, self.seconds = state.epoch, state.seconds
                 self.work.step, self.work.sums = state.step, state.sums
@@ -200,18 +203,19 @@ class Training:
         with torch.random.fork_rng(devices=[]), reused_memory(self.work.layer_bytes), subnormals_flushed():
             torch.set_rng_state(self._random)
             before, start = self.seconds, time.perf_counter()
-            saved = start
+            due, keeping = start + checkpoint_every, 0.0
             while not self.ended and (until is None or self.epoch < until) and not self.ranks.any(interrupt.is_set()):
                 self.work.advance(self.epoch)
                 self._require_finite("loss", self.work.sums["total"])
                 row = self._end_epoch() if self.work.step == self.work.steps else None
-                self.seconds = before + time.perf_counter() - start
+                self.seconds = before + time.perf_counter() - start - keeping
                 if report and row:
                     report(self.epoch - 1, row)
-                if self.checkpoint and time.perf_counter() - saved >= checkpoint_every:
+                if self.checkpoint and (begun := time.perf_counter()) >= due:
                     self._keep(self.checkpoint)
-                    saved = time.perf_counter()
-            self.seconds = before + time.perf_counter() - start
+                    took = time.perf_counter() - begun
+                    due, keeping = begun + max(checkpoint_every, took / KEEPING), keeping + took
+            self.seconds = before + time.perf_counter() - start - keeping
             if self.checkpoint:
                 self._keep(self.checkpoint)
             self._random = torch.get_rng_state()
