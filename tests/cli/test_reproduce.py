@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from everynode.data.files import Root
 from everynode.experiments.declare import Cell, Experiment, experiments
+from everynode.experiments.store import state_path
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -142,6 +144,12 @@ def test_the_list_has_every_experiment(call):
         (["homophilic", "--folds", "-1"], 2, "--folds must be at least 1."),
         (["homophilic", "--folds", "11"], 2, "--folds can be at most 10: there are ten folds."),
         (["depth", "--graphs", "cora,texas"], 2, "Unknown graph of depth 'texas'. Choose from: cora, citeseer, pubmed."),
+        (["depth", "--graphs", ","], 2, "Unknown graph of depth ','. Choose from: cora, citeseer, pubmed."),
+        (["tsne", "--graphs", "cora", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
+        (["homophilic", "--graphs", "pubmed", "--data-dir", "nowhere"], 3, "homophilic cannot be run: the files of pubmed are not in"),
+        (["semi-supervised", "--max-run-minutes", "-1"], 2, "--max-run-minutes must be at least 0."),
+        (["list", "--seeds", "3"], 2, "`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does."),
+        (["list", "--graphs", "cora"], 2, "`everynode reproduce list` tells of everything"),
         (["tsne", "--workers", "0"], 2, "--workers must be at least 1."),
         (["tsne", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
         (["homophilic", "--data-dir", "nowhere", "--dry-run"], 3, "homophilic cannot be run: the files of "),
@@ -215,6 +223,26 @@ def test_runs_that_would_take_too_long_are_left_out(call):
     assert done.returncode == 0
     assert "Left out 4 runs of more than 0 minutes." in done.stderr
     assert [cell["runs"] for cell in json.loads(done.stdout)[0]["cells"]] == [[], []]
+    assert call("reproduce", "tiny", "--max-run-minutes", 0, "--dry-run").stdout.startswith("0 runs, 0 done")
+
+
+def test_what_is_begun_is_not_left_out(call, small):
+    """An estimate that has changed since must not leave half a run behind."""
+    (run, *_), *_ = small.plan("paper", None, Root.find(None))[0].values()
+    Path("runs").mkdir()
+    state_path(STORE, run.key).write_bytes(b"begun")
+    done = call("reproduce", "tiny", "--max-run-minutes", 0, "--json")
+    assert "Left out 3 runs of more than 0 minutes." in done.stderr
+    assert [len(cell["runs"]) for cell in json.loads(done.stdout)[0]["cells"]] == [1, 0]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_table_in_a_pipe_is_not_cut_and_a_preset_may_be_called_anything(call):
+    Path("[").mkdir()
+    Path("[/b]t.toml").write_text("[public.citeseer.gcn.ce]\nlayers = 2\n")
+    done = call("reproduce", "tiny", "--preset", "[/b]t.toml", "--max-run-minutes", 0)
+    assert done.returncode == 0, done.stderr
+    assert "Tiny (tab:tiny, preset [/b]t.toml, over seeds)" in " ".join(done.stdout.split())
 
 
 def test_a_run_that_diverges_is_shown_as_such(call, monkeypatch):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,12 @@ from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
 from everynode.errors import DataError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from everynode.experiments.declare import Cell, Experiment
+    from everynode.experiments.declare import Experiment
     from everynode.experiments.outcome import CellOutcome, Outcome
     from everynode.experiments.run import Run
+
+#: Columns of a table in a file or a pipe, where nothing need be cut.
+WIDE = 200
 
 
 def reproduce(
@@ -54,7 +58,7 @@ def reproduce(
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_run_minutes
-        Leave out runs that will probably take longer than this.
+        Leave out runs that will probably take longer than this, by what is known when the command is given; what is begun goes on.
     dry_run
         Only list the runs.
     out
@@ -64,44 +68,60 @@ def reproduce(
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import REAL, experiments, find, fitting_count
+    from everynode.experiments.estimate import seconds_left
+    from everynode.experiments.store import Store, state_path, store_path
 
     for flag, value in (("seeds", seeds), ("folds", folds)):
         if value is not None and value < 1:
             raise UsageError(f"--{flag} must be at least 1.")
+    if max_run_minutes is not None and max_run_minutes < 0:
+        raise UsageError("--max-run-minutes must be at least 0.")
     if folds is not None and folds > 10:
         raise UsageError("--folds can be at most 10: there are ten folds.")
     root = Root.find(data_dir)
     if name == "list":
+        if dry_run or not all(value is None for value in (seeds, folds, graphs, stand_in, max_run_minutes)):
+            raise UsageError("`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does.")
         return _list(preset, root, out, json_output)
     chosen = list(experiments().values()) if name == "all" else [find(name)]
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
+    named = _named(graphs, name, list(dict.fromkeys(cell.dataset for experiment in chosen for cell in experiment.cells())))
     plans = {}
     for experiment in chosen:
-        plan, missing = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
+        plan, absent = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
+        missing = {graph: reason for graph, reason in absent.items() if graph in named}
         for graph, reason in missing.items():
-            if len({cell.dataset for cell in plan}) == len(missing) and name != "all":
+            if {cell.dataset for cell in plan} & named == missing.keys() and name != "all":
                 other = " --stand-in generated does its runs on a generated graph." if graph == REAL else ""
                 raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
-        without = [cell for cell, runs in plan.items() if not runs and cell.dataset not in missing]
+        without = [cell for cell, runs in plan.items() if not runs and cell.dataset in named and cell.dataset not in missing]
         if without and not any(plan.values()) and name != "all":
             raise UsageError(
                 f"The preset {preset} has settings for no cell of {experiment.id}: take another, or a file of `everynode tune`."
             )
         if without:
             say(f"{experiment.id}: left out {len(without)} cells for which the preset {preset} has no settings.", quiet)
-        plans[experiment] = {cell: [] if cell.dataset in missing else runs for cell, runs in plan.items()}
-    named = None if graphs is None else _named(graphs, name, plans)
-    runs_of = [runs for plan in plans.values() for cell, runs in plan.items() if named is None or cell.dataset in named]
+        plans[experiment] = {cell: [] if cell.dataset in absent else runs for cell, runs in plan.items()}
+    runs_of = [runs for plan in plans.values() for cell, runs in plan.items() if cell.dataset in named]
     wanted = list({run.key: run for runs in runs_of for run in runs}.values())
+    path = store_path(out)
+    left = seconds_left(wanted, Store(path).records() if path.exists() else {})
+    if max_run_minutes is not None:
+        # What is begun goes on: estimates change with what is known, and the same command must not leave it behind.
+        begun = {key for key in left if state_path(path, key).exists()}
+        long = {key for key, seconds in left.items() if seconds > 60 * max_run_minutes} - begun
+        if long:
+            say(f"Left out {len(long)} runs of more than {max_run_minutes:g} minutes.", quiet)
+        wanted = [run for run in wanted if run.key not in long]
+        left = {key: seconds for key, seconds in left.items() if key not in long}
     if dry_run:
-        return _dry_run(wanted, out, json_output)
-    code = _do(name, wanted, out, data_dir, engine, max_run_minutes, quiet)
+        return _dry_run(wanted, left, json_output)
+    code = _do(name, wanted, left, path, data_dir, engine, quiet)
     from everynode.experiments.outcome import conclude
-    from everynode.experiments.store import Store, store_path
 
-    records = Store(store_path(out)).records()
+    records = Store(path).records()
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     if json_output:
         from everynode.report.export import to_json
@@ -113,38 +133,29 @@ def reproduce(
     return code
 
 
-def _named(graphs: str, name: str, plans: Mapping[Experiment, Mapping[Cell, list[Run]]]) -> set[str]:
-    """The graphs of a list such as ``cora,citeseer``, each of which must be in what is reproduced."""
-    there = list(dict.fromkeys(cell.dataset for plan in plans.values() for cell in plan))
-    named = {graph.strip() for graph in graphs.split(",")}
-    for graph in sorted(named - set(there)):
+def _named(graphs: str | None, name: str, there: Sequence[str]) -> set[str]:
+    """The graphs of a list such as ``cora,citeseer``, each of which must be in what is reproduced; all of these if there is none."""
+    named = set(there) if graphs is None else {graph.strip() for graph in graphs.split(",") if graph.strip()}
+    for graph in sorted(named - set(there)) if named else [str(graphs)]:
         unknown(f"graph of {name}", graph, there)
     return named
 
 
 def _do(
-    name: str, wanted: list[Run], out: Path, data_dir: Path | None, engine: EngineOptions, max_run_minutes: float | None, quiet: bool
+    name: str, wanted: list[Run], left: Mapping[str, float], path: Path, data_dir: Path | None, engine: EngineOptions, quiet: bool
 ) -> int:
-    """Do the runs, cheapest first; those that measure time come last and alone."""
+    """Do the runs, cheapest first; those that measure time come last and alone. ``left``: how long each that is not done will take."""
     import torch
 
-    from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import short
     from everynode.experiments.runner import Graphs, do_runs
-    from everynode.experiments.store import Store, store_path
+    from everynode.experiments.store import Store
     from everynode.machine import cores
     from everynode.progress import Bar, duration
 
     do_many = engine.start()
     torch.set_num_threads(1)
-    store = Store(store_path(out))
-    left = seconds_left(wanted, store.records())
-    if max_run_minutes is not None:
-        long = {key for key, seconds in left.items() if seconds > 60 * max_run_minutes}
-        if long:
-            say(f"Left out {len(long)} runs of more than {max_run_minutes:g} minutes.", quiet)
-        wanted = [run for run in wanted if run.key not in long]
-        left = {key: seconds for key, seconds in left.items() if key not in long}
+    store = Store(path)
     wanted.sort(key=lambda run: left.get(run.key, 0.0))
     work, at_once = sum(left.values()), engine.workers or cores()
     when = f" About {duration(work / at_once)} left." if left else ""
@@ -199,17 +210,12 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
     return 0
 
 
-def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
-    from everynode.experiments.estimate import seconds_left
-    from everynode.experiments.store import Store, store_path
+def _dry_run(wanted: list[Run], left: Mapping[str, float], json_output: bool) -> int:
     from everynode.progress import duration
 
-    path = store_path(out)
-    records = Store(path).records() if path.exists() else {}
     if json_output:
-        print(json.dumps([run.describe() | {"key": run.key, "done": run.key in records} for run in wanted]))
+        print(json.dumps([run.describe() | {"key": run.key, "done": run.key not in left} for run in wanted]))
         return 0
-    left = seconds_left(wanted, records)
     for run in wanted:
         s = run.settings
         where = run.split if run.per_class is None else f"{run.split} {run.per_class} a class #{run.split_seed}"
@@ -225,15 +231,16 @@ def _dry_run(wanted: list[Run], out: Path, json_output: bool) -> int:
 def show(outcome: Outcome) -> None:
     """The tables of an experiment on the terminal, the paper's numbers beside ours."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     experiment = outcome.experiment
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
     for panel, cells in outcome.panels().items():
         title = (
             f"{experiment.title}{f', {panel}' if panel else ''} ({experiment.reference}, preset {outcome.preset}, over {experiment.over})"
         )
-        table = Table(title=title, title_justify="left")
+        table = Table(title=escape(title), title_justify="left")
         columns = list(dict.fromkeys(cell.cell.column for cell in cells))
         table.add_column("")
         for column in columns:

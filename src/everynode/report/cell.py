@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,9 +72,11 @@ def metric_name(metric: str) -> str:
     return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
 
 
-def command(experiment: Experiment, preset: str) -> str:
-    """What makes an experiment's runs, or shows them again."""
-    return f"everynode reproduce {experiment.id} --preset {preset}"
+def command(experiment: Experiment, preset: str, graph: str | None = None) -> str:
+    """What makes an experiment's runs (those on one graph), or shows them again."""
+    several = graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1
+    words = ["everynode", "reproduce", experiment.id, "--preset", preset, *(("--graphs", str(graph)) if several else ())]
+    return shlex.join(words)
 
 
 def place_name(experiment: Experiment, cell: CellOutcome) -> str:
@@ -97,7 +100,7 @@ def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, so
         _runs(experiment, cell, records),
         _settings(cell, source),
         h("h4", "Make it again"),
-        h("p", h("code", command(experiment, preset), class_="command")),
+        h("p", h("code", command(experiment, preset, cell.cell.dataset), class_="command")),
         h("p", "One run: ", h("code", f"everynode results show {cell.keys[0][:KEY_DIGITS]}", class_="command")) if cell.keys else None,
     )
     return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
