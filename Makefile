@@ -34,8 +34,10 @@ lint: $(READY)
 	$(BIN)/mypy
 
 reproduce: $(READY)
+	$(BIN)/everynode results merge results/runs-paper.csv results/tsne-paper.json
 	$(BIN)/everynode reproduce all $(REPRODUCE)
-	$(BIN)/everynode results export results/runs-paper.csv
+	$(BIN)/everynode results export results/runs-paper.csv --preset paper
+	$(BIN)/everynode results export results/tsne-paper.json --preset paper --experiment tsne
 	$(BIN)/everynode results tables results/tables-paper.json
 	$(BIN)/python tools/readme.py
 

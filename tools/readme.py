@@ -1,4 +1,4 @@
-"""Write the tables of README and docs, and the picture, from ``results/``; with ``--check``, say whether they are up to date."""
+"""Write the tables of README and docs, and the pictures, from ``results/``; with ``--check``, say whether they are up to date."""
 
 from __future__ import annotations
 
@@ -743,6 +743,25 @@ def picture() -> None:
     figure.savefig(ROOT / "docs/every-seed.svg", metadata={"Date": None})
 
 
+def maps() -> None:
+    """Cora's nodes in the plane, from the records of ``everynode reproduce tsne``."""
+    from matplotlib import pyplot
+
+    found = sorted(result("tsne-paper"), key=lambda record: (record["task"] != "tsne-input", record["objective"] != "ce"))
+    figure, axes = pyplot.subplots(1, len(found), figsize=(3.4 * len(found), 3.5), layout="constrained")
+    for axis, record in zip(axes, found, strict=True):
+        x, y = zip(*record["positions"], strict=True)
+        axis.scatter(x, y, c=record["labels"], cmap="Dark2", s=3, linewidths=0)
+        if record["task"] == "tsne-input":
+            said = "input features"
+        else:
+            name = {"ce": "GCN, cross-entropy", "enc": "ENC-GCN"}[record["objective"]]
+            said = f"predictions of {name}: {100 * record['test_accuracy']:.1f} %"
+        axis.set_title(said, fontsize=9)
+        axis.set_axis_off()
+    figure.savefig(ROOT / "docs/tsne.png", dpi=110, metadata={"Software": None})
+
+
 def main() -> int:
     stale = []
     for name, tables in TABLES.items():
@@ -764,6 +783,7 @@ def main() -> int:
             print(f"{', '.join(stale)}: not what results/ say; run python tools/readme.py.")
         return int(bool(stale))
     picture()
+    maps()
     return 0
 
 

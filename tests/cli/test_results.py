@@ -72,8 +72,45 @@ def test_exports_have_every_run_once_and_the_same_bytes_again(call):
         rows = list(csv.DictReader(file))
     assert [row["key"] for row in rows] == sorted(run.key for run in runs)
     assert {row["settings.channels"] for row in rows} == {"64"}
-    assert "confusion" not in rows[0]
+    assert json.loads(rows[0]["confusion"]) == [[1, 0], [0, 1]]
     assert json.loads(Path("out.json").read_text()) == [{**record(run), "seconds": 1.5} for run in sorted(runs, key=lambda run: run.key)]
+
+
+def test_an_export_of_some_runs(call):
+    halves, nowhere = planned(2), Root(Path("nowhere"), downloads=False)
+    maps = [run for runs in find("tsne").plan("paper", 1, nowhere)[0].values() for run in runs]
+    other = dataclasses.replace(halves[0], preset="tuned")
+    make("runs/runs.db", [*halves, *maps, other])
+
+    def exported(*flags: str) -> set[str]:
+        assert call("results", "export", "some.json", *flags).returncode == 0
+        return {found["key"] for found in json.loads(Path("some.json").read_text())}
+
+    assert exported("--preset", "paper") == {run.key for run in [*halves, *maps]}
+    assert exported("--preset", "there/tuned") == {other.key}
+    assert exported("--experiment", "tsne") == {run.key for run in maps}
+    assert exported("--experiment", "halves", "--preset", "paper") == {run.key for run in halves}
+    done = call("results", "export", "some.json", "--experiment", "halfs")
+    assert (done.returncode, "did you mean 'halves'?" in done.stderr) == (2, True)
+
+
+def test_a_store_may_be_named_by_its_folder(call):
+    make("there/runs.db", planned(1))
+    assert "6 runs in there" in call("results", "show", "--store", "there").stdout
+    assert call("results", "export", "out.csv", "--store", "there").returncode == 0
+    done = call("results", "show", "--store", "runs")
+    assert (done.returncode, "no store of runs at runs" in done.stderr) == (3, True)
+
+
+def test_tables_and_page_of_as_many_seeds_as_were_run(call):
+    make("runs/runs.db", planned(12))
+    for seeds, count in ((None, 10), (12, 12), (5, 5)):
+        flags = [] if seeds is None else ["--seeds", seeds]
+        assert call("results", "tables", "t.json", "--data-dir", "nowhere", *flags).returncode == 0
+        (table,) = [table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves"]
+        assert {(cell["planned"], len(cell["runs"])) for cell in table["cells"]} == {(count, count)}
+    done = call("results", "tables", "t.json", "--seeds", 0)
+    assert (done.returncode, done.stderr) == (2, "everynode: --seeds must be at least 1.\n")
 
 
 def test_export_to_another_ending_is_refused(call):

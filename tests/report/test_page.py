@@ -41,6 +41,17 @@ def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_were_stored(tw
     assert "everynode reproduce arxiv --preset paper" in sections(made)["not-run"]
 
 
+def test_a_page_may_have_more_seeds_than_ten(make_up, nowhere, tmp_path):
+    runs = [run for cell in experiments()["halves"].cells() for run in cell.runs("paper", "seeds", 12, nowhere)]
+    store = Store(make_up(runs).put_into(tmp_path / "many.db"), must_exist=True)
+    ten, _ = page_of_store(store, "paper", nowhere)
+    twelve, _ = page_of_store(store, "paper", nowhere, seeds=12)
+    assert len(set(KEY.findall(ten))) == 60
+    assert "12 further runs of the store belong to no table here" in ten
+    assert len(set(KEY.findall(twelve))) == 72
+    assert "further run" not in twelve
+
+
 def test_every_table_and_figure_is_there(text, plans):
     found = sections(text)
     for experiment, plan in plans.items():

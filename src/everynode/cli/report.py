@@ -15,6 +15,8 @@ def report(
     *,
     out: Path = Path("report.html"),
     preset: str = "paper",
+    seeds: int | None = None,
+    folds: int | None = None,
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
@@ -29,6 +31,10 @@ def report(
         The page.
     preset
         Whose runs: those with the paper's settings, or with another preset: default, tuned, authors, or a file of `everynode tune`.
+    seeds
+        How many seeds (or random splits) a cell has, if other than ten.
+    folds
+        How many of the ten folds.
     data_dir
         Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
@@ -36,11 +42,10 @@ def report(
     from everynode.experiments.store import Store
     from everynode.report.page import page_of_store
 
-    path = store / "runs.db" if store.is_dir() else store
-    if out.resolve() == path.resolve():
+    there = Store(store, must_exist=True)
+    if out.resolve() == there.path.resolve():
         raise UsageError(f"--out {out} is the store itself: name another file.")
-    there = Store(path, must_exist=True)
-    text, outcomes = page_of_store(there, preset, Root.find(data_dir))
+    text, outcomes = page_of_store(there, preset, Root.find(data_dir), seeds=seeds, folds=folds)
     from everynode.training.checkpoint import write_atomically
 
     write_atomically(out, text.encode())

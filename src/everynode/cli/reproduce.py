@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Columns of a table in a file or a pipe, where nothing need be cut.
 WIDE = 200
+#: Beside so many other threads, on average, times are not worth much.
+BUSY = 0.5
 
 
 def reproduce(
@@ -67,17 +69,13 @@ def reproduce(
         Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import REAL, experiments, find, fitting_count
+    from everynode.experiments.declare import REAL, check_counts, experiments, find, fitting_count
     from everynode.experiments.estimate import seconds_left
     from everynode.experiments.store import Store, state_path, store_path
 
-    for flag, value in (("seeds", seeds), ("folds", folds)):
-        if value is not None and value < 1:
-            raise UsageError(f"--{flag} must be at least 1.")
+    check_counts(seeds, folds)
     if max_run_minutes is not None and max_run_minutes < 0:
         raise UsageError("--max-run-minutes must be at least 0.")
-    if folds is not None and folds > 10:
-        raise UsageError("--folds can be at most 10: there are ten folds.")
     root = Root.find(data_dir)
     if name == "list":
         if dry_run or not all(value is None for value in (seeds, folds, graphs, stand_in, max_run_minutes)):
@@ -152,6 +150,7 @@ def _do(
     from everynode.experiments.store import Store
     from everynode.machine import cores
     from everynode.progress import Bar, duration
+    from everynode.report.text import count
 
     do_many = engine.start()
     torch.set_num_threads(1)
@@ -160,11 +159,13 @@ def _do(
     work, at_once = sum(left.values()), engine.workers or cores()
     when = f" About {duration(work / at_once)} left." if left else ""
     say(f"{len(wanted)} runs, {len(wanted) - len(left)} of them in {store.path} already.{when}", quiet)
-    graphs = Graphs(data_dir)
+    graphs, busy = Graphs(data_dir), 0
     try:
         with ctrl_c_raises(), Bar(name, len(wanted), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
 
             def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
+                nonlocal busy
+                busy += fresh and record.get("others", 0.0) > BUSY
                 what = f"{run.dataset} {run.settings.backbone}-{run.settings.layers} {run.objective}"
                 score = f": test {short(record['test_accuracy'])}" if "test_accuracy" in record else ""
                 bar.advance(f"{what}{score}", seconds=left.get(run.key, 0.0))
@@ -175,6 +176,8 @@ def _do(
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.")
         return INTERRUPTED
+    if busy:
+        say(f"{count(busy, 'time')} were measured while something else was running, and may be too long: their runs say so (others).")
     return 0
 
 

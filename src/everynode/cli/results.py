@@ -51,16 +51,29 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
     return 0
 
 
-def results_export(file: Path, /, *, store: Path = STORE, quiet: QuietFlag = False) -> int:
-    """Write all runs of a store as a table (.csv) or as a list with everything but the curves (.json).
+def results_export(
+    file: Path,
+    /,
+    *,
+    preset: str | None = None,
+    experiment: str | None = None,
+    store: Path = STORE,
+    quiet: QuietFlag = False,
+) -> int:
+    """Write the runs of a store as a table (.csv) or as a list with everything but the curves (.json).
 
     Parameters
     ----------
     file
-        Ends in .csv or .json.
+        Ends in .csv, which has no room for maps of nodes, or .json.
+    preset
+        Only the runs that had this preset.
+    experiment
+        Only the runs that this table or figure of the paper can have, whatever their seeds.
     store
         The store of runs.
     """
+    from everynode.experiments.declare import find
     from everynode.experiments.store import Store
     from everynode.report.export import runs_csv, runs_json
     from everynode.training.checkpoint import write_atomically
@@ -69,6 +82,11 @@ def results_export(file: Path, /, *, store: Path = STORE, quiet: QuietFlag = Fal
     if file.suffix not in writers:
         raise UsageError(f"{file} must end in .csv or .json: that decides the format.")
     records = Store(store, must_exist=True).records()
+    if preset is not None:
+        records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
+    if experiment is not None:
+        kinds = {(cell.task, cell.dataset, cell.split) for cell in find(experiment).cells()}
+        records = {key: record for key, record in records.items() if (record["task"], record["dataset"], record["split"]) in kinds}
     write_atomically(file, writers[file.suffix](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
     return 0
@@ -79,6 +97,8 @@ def results_tables(
     /,
     *,
     preset: str = "paper",
+    seeds: int | None = None,
+    folds: int | None = None,
     store: Path = STORE,
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
@@ -91,21 +111,25 @@ def results_tables(
         Where to.
     preset
         The preset that the runs had.
+    seeds
+        How many seeds (or random splits) a cell has, if other than ten.
+    folds
+        How many of the ten folds.
     store
         The store of runs.
     data_dir
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import experiments
+    from everynode.experiments.declare import plan_all
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
     from everynode.training.checkpoint import write_atomically
 
     records = Store(store, must_exist=True).records()
-    root = Root.find(data_dir)
-    outcomes = [conclude(experiment, preset, experiment.plan(preset, None, root)[0], records) for experiment in experiments().values()]
+    plans = plan_all(preset, seeds, folds, Root.find(data_dir))
+    outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     write_atomically(file, tables_json(outcomes).encode())
     say(f"{sum(outcome.done > 0 for outcome in outcomes)} of {len(outcomes)} experiments have runs; written to {file}.", quiet)
     return 0
@@ -115,7 +139,7 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     """Take the runs of other stores, or of exports, over; those that are known stay as they are.
 
     Of an export (.csv, .json) it is checked that every record is of the run that its key names, not what that run got. Such runs have no
-    training curves, those of a .csv no confusion matrices, and times of run-times are left out, since they are of another machine.
+    training curves, and times of run-times are left out, since they are of another machine; so are maps where they are not in the file.
 
     Parameters
     ----------

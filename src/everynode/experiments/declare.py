@@ -197,6 +197,21 @@ def find(name: str) -> Experiment:
     return experiments()[name]
 
 
+def plan_all(preset: str, seeds: int | None, folds: int | None, root: Root) -> dict[Experiment, dict[Cell, list[Run]]]:
+    """Every experiment with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
+    check_counts(seeds, folds)
+    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root)[0] for e in experiments().values()}
+
+
+def check_counts(seeds: int | None, folds: int | None) -> None:
+    """Refuse numbers of seeds and folds that cannot be."""
+    for flag, value in (("seeds", seeds), ("folds", folds)):
+        if value is not None and value < 1:
+            raise UsageError(f"--{flag} must be at least 1.")
+    if folds is not None and folds > 10:
+        raise UsageError("--folds can be at most 10: there are ten folds.")
+
+
 def fitting_count(experiment: Experiment, seeds: int | None, folds: int | None, *, strict: bool = True) -> int | None:
     """How many runs a cell has, from the flags; with ``strict`` a flag that does not fit the experiment is refused."""
     if strict and experiment.over == "once" and (seeds, folds) != (None, None):

@@ -25,7 +25,7 @@ from everynode.settings import Batches, Settings, parse_objective
 T = TypeVar("T", Settings, Batches)
 
 #: What a run took; everything else in a record is what it got.
-COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms")
+COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms", "others")
 #: Columns of a table that are text, whatever they look like; those below ``versions`` are too.
 TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
 COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")
@@ -47,7 +47,7 @@ class Export:
     def read(cls, file: Path, root: Root) -> Export:
         """Read a file, all of it before anything is made of it. What is wrong in it is told with its place.
 
-        An export has no curves, and a table no confusion matrices, so these runs have none.
+        An export has no curves, so these runs have none.
         """
         rows: dict[str, Row] = {}
         left_out, digests = 0, dict[tuple[str, str], str]()

@@ -26,7 +26,7 @@ _TABLES = """
 CREATE TABLE runs (
     key TEXT PRIMARY KEY,
     specification TEXT NOT NULL,  -- the canonical JSON that the key is the SHA-256 of
-    record TEXT NOT NULL,         -- what the run got: the same whenever it is done
+    record TEXT NOT NULL,         -- what the run got: the same whenever it is done on such a machine
     cost TEXT NOT NULL,           -- what it took: seconds, memory
     curve BLOB NOT NULL           -- every epoch's terms and metrics: JSON, zlib
 ) STRICT;
@@ -45,14 +45,15 @@ def state_path(store: Path, key: str) -> Path:
 
 
 class Store:
-    """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched.
+    """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched. Where
+    it must exist, a folder stands for the store that ``reproduce`` and ``compare`` keep in it.
 
     A process that is about to do a run claims it, so that another process on the same store does not do it too. A claim ends with its
     owner: see :class:`~everynode.experiments.owner.Owner`.
     """
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
-        self.path = Path(path)
+        self.path = store_path(Path(path)) if must_exist and Path(path).is_dir() else Path(path)
         self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
             raise DataError(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")

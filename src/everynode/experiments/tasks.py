@@ -21,6 +21,7 @@ from everynode.disk import DiskGraph
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.experiments.run import Run, Task
 from everynode.graph import Graph
+from everynode.machine import cpu, others_running
 from everynode.metrics import confusion, scores
 from everynode.numerics import subnormals_flushed
 from everynode.settings import TERMS
@@ -44,7 +45,8 @@ TIMED, WARM_UP = 40, 5
 class Result:
     """What a run got."""
 
-    #: The same whenever and wherever the run is done with the same versions.
+    #: The same whenever the run is done with the same versions, on a machine of the same kind: another CPU rounds otherwise, and in a
+    #: few hundred epochs that can come to a few test nodes.
     record: dict[str, Any]
     #: What it took: seconds and memory, which differ from time to time.
     cost: dict[str, float]
@@ -154,7 +156,7 @@ def _train(run: Run, graph: Graph, state: Path | None) -> Result:
 
 
 def _time(run: Run, graph: Graph, state: Path | None) -> Result:
-    """Medians of a training step and of a prediction for every node, in milliseconds. Only meaningful while nothing else runs."""
+    """Medians of a training step and of a prediction for every node, in milliseconds; and how much else was running."""
     network, objective, optimiser = build(graph, run.settings, fold=run.fold, seed=run.seed)
 
     def step() -> None:
@@ -171,19 +173,24 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
 
     with reused_memory(layer_bytes(graph, run.settings)):
         with subnormals_flushed():  # as in training
-            training = _median_ms(step)
-        cost = {"training_ms": training, "inference_ms": _median_ms(infer)}
-    return Result({**run.describe(), **_provenance(run)}, cost)
+            training, beside_training = _median_ms(step)
+        inference, beside_inference = _median_ms(infer)
+    cost = {"training_ms": training, "inference_ms": inference}
+    beside = [*beside_training, *beside_inference]
+    return Result({**run.describe(), **_provenance(run)}, {**cost, "others": round(statistics.mean(beside), 2)} if beside else cost)
 
 
-def _median_ms(work: Callable[[], None]) -> float:
-    taken = []
+def _median_ms(work: Callable[[], None]) -> tuple[float, list[int]]:
+    """How long some work takes; and, after every time, how many other threads were running, where that can be told."""
+    taken, beside = [], []
     for turn in range(WARM_UP + TIMED):
         start = time.perf_counter()
         work()
         if turn >= WARM_UP:
             taken.append(1000 * (time.perf_counter() - start))
-    return round(statistics.median(taken), 4)
+            if (others := others_running()) is not None:
+                beside.append(others)
+    return round(statistics.median(taken), 4), beside
 
 
 def _describe(run: Run, graph: Graph, state: Path | None) -> Result:
@@ -224,7 +231,8 @@ def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
 def _provenance(run: Run) -> dict[str, Any]:
     """With which graph, settings and versions, in every record: from an export a run can be told again, and checked against its key."""
     made = {"graph_digest": run.graph_digest, "directed": run.directed, "settings": dataclasses.asdict(run.settings), "key": run.key}
-    return {**made, "version": __version__, "versions": run.versions, "python": platform.python_version(), "system": sys.platform}
+    on = {"python": platform.python_version(), "system": sys.platform, "cpu": cpu()}
+    return {**made, "version": __version__, "versions": run.versions, **on}
 
 
 TASKS: dict[Task, Callable[[Run, Graph, Path | None], Result]] = {

@@ -48,6 +48,7 @@ class Source:
         for record in map(self.records.__getitem__, keys):
             inner = record["versions"]
             others = f"(protocol {inner['protocol']}), torch {inner['torch']}, Python {record['python']}, {record['system']}"
+            others += f", {record['cpu']}" if "cpu" in record else ""  # younger than 0.13
             found.setdefault(others, set()).add(record["version"])
         return [f"everynode {', '.join(sorted(ours, key=_by_number))} {others}" for others, ours in sorted(found.items())]
 

@@ -58,11 +58,11 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
 
 
 #: What does not fit a table.
-_LARGE = ("confusion", "positions", "labels")
+_LARGE = ("positions", "labels")
 
 
 def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
-    """One line per run, in the order of the keys; what is nested has a dotted name. Confusion matrices and maps are left out.
+    """One line per run, in the order of the keys; what is nested has a dotted name. Maps are left out.
 
     Columns are in the order of their names, and one that is empty throughout is left out: so the same runs give the same bytes
     wherever they come from.

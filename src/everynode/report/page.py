@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from everynode.data.files import Root
-from everynode.experiments.declare import Cell, Experiment, experiments
+from everynode.experiments.declare import Cell, Experiment, plan_all
 from everynode.experiments.outcome import CellOutcome, Outcome, conclude
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
@@ -23,10 +23,11 @@ OVER = {"seeds": "seeds on one split", "folds": "folds, one seed each", "splits"
 VERDICTS = ("reproduced", "same", "better", "short", "differs")
 
 
-def page_of_store(store: Store, preset: str, root: Root) -> tuple[str, list[Outcome]]:
+def page_of_store(
+    store: Store, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None
+) -> tuple[str, list[Outcome]]:
     """The page of all experiments that have a run in the store, and what they say."""
-    plans = {experiment: experiment.plan(preset, None, root)[0] for experiment in experiments().values()}
-    return page(plans, preset, store.records(), store.curve)
+    return page(plan_all(preset, seeds, folds, root), preset, store.records(), store.curve)
 
 
 def page(
@@ -108,11 +109,14 @@ def _reading() -> Html:
             h("p", badge("same"), badge("differs by +3"), " For counts of a graph, which have no interval."),
             h(
                 "p",
-                "No verdict: one run alone, a cell that is not complete, ENC without a term or with one more, other machines' times.",
+                "No verdict: fewer than five runs or not all ten folds, a cell that is not complete or of which a run diverged, ENC "
+                "without a term or with one more, other machines' times.",
             ),
         ],
         "gain +1.9*": "The mean difference from the row without the term, run by run on the same seeds or folds. The star: "
-        f"p < {SIGNIFICANT} after Holm's correction, with which false claims in a whole table are as rare as in a single test.",
+        f"p < {SIGNIFICANT} after Holm's correction, with which false claims in a whole table are as rare as in a single test; cells "
+        "that are not complete have none, and count as tests. Folds are corrected for their overlap; random splits, whose test nodes "
+        "overlap too, are not.",
         "without CVG": "The settings give this term no weight; tuning may choose that. With “no term” it is plain cross-entropy.",
         "with consistency": "The settings also give weight to terms that the paper does not have.",
         "7 of 10 runs": "The cell is not complete: its number may still move.",

@@ -26,7 +26,8 @@ EXPERIMENT = Experiment(
     title="Run-times",
     reference="tab:runtimes",
     about="Training step and inference in milliseconds, accuracy in percent; Cora, two layers. The paper measured on a GPU, these are one "
-    "thread of a CPU: compare the ratios, not the milliseconds. Timed one run after another, with nothing else running.",
+    "thread of a CPU: compare the ratios, not the milliseconds. Timed one run after another; how many other threads were running is in "
+    "every run's record.",
     over="seeds",
     view="table",
     cells=cells,
