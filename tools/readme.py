@@ -460,6 +460,19 @@ def verdicts() -> str:
     return "\n".join(lines)
 
 
+def redo_table() -> str:
+    """What the committed runs get when they are done again on another machine."""
+    found = result("redo")
+    again = f"again, on {found['cpu']}"
+    lines = [f"| | committed | {again}, less that (95% interval) | runs that differ | by at most |", "|---|---|---|---|---|"]
+    for r in found["rows"]:
+        gap = r["gap"]
+        between = f"{gap['mean']:+.2f} ({gap['low']:+.2f} to {gap['high']:+.2f})"
+        differ = f"{r['differ']} of {r['runs']} | {r['largest']:.1f}"
+        lines.append(f"| {r['experiment']}, {r['graph']}, {r['row']} | {r['before']:.1f} | {between} | {differ} |")
+    return "\n".join(lines)
+
+
 def recipe_table() -> str:
     """Each variant's validation and test accuracy, by graph; marked where the paired interval against ``ce`` is off zero."""
     from everynode.experiments.statistics import compare_paired
@@ -668,7 +681,7 @@ def listed(values: list[Any]) -> str:
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo_table, "results": results_table, "tuned": tuned_table, "speed": speed_table, "verdicts": verdicts},
-    "docs/reproduction.md": {"verdicts": verdicts, **{name: partial(paper_table, name) for name in REPRODUCED}},
+    "docs/reproduction.md": {"verdicts": verdicts, "redo": redo_table, **{name: partial(paper_table, name) for name in REPRODUCED}},
     "docs/accuracy.md": {
         "recipe": recipe_table,
         "stock-consistency": stock_consistency_table,

@@ -1,0 +1,56 @@
+"""Does this machine get what the committed runs got? Some of the paper's runs that took seconds, done again.
+
+    EVERYNODE_DATA=... python benchmarks/redo.py
+
+Another CPU rounds otherwise, and in a few hundred epochs that can come to another best epoch and a few test nodes. What counts is
+whether the cells of the tables stay what they are: so every run of a few whole cells is done again, and their means are compared, paired.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from common import ROOT, write
+from everynode import __version__
+from everynode.data.files import Root
+from everynode.experiments.declare import find
+from everynode.experiments.exported import Export
+from everynode.experiments.runner import Graphs, do_runs
+from everynode.experiments.statistics import compare_paired
+from everynode.experiments.store import Store
+from everynode.machine import cpu
+
+#: Experiment, graph, layers at most: cells whose runs take seconds.
+CELLS = (("semi-supervised", "cora", 2), ("homophilic", "cora", 2), ("heterophilic", "texas", 16), ("heterophilic", "chameleon", 2))
+
+
+def main() -> None:
+    root = Root.find(None)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Store(Path(folder) / "kept.db")
+        kept.put_all(Export.read(ROOT / "results/runs-paper.csv", root).rows)
+        before = kept.records()
+        rows: list[dict[str, Any]] = []
+        for name, graph, layers in CELLS:
+            for cell, runs in find(name).plan("paper", None, root)[0].items():
+                if cell.dataset != graph or runs[0].settings.layers > layers or not all(run.key in before for run in runs):
+                    continue
+                after = do_runs(runs, Graphs(), Store(Path(folder) / "again.db"), workers=1)
+                old = [100 * before[run.key]["test_accuracy"] for run in runs]
+                new = [100 * record["test_accuracy"] for record in after]
+                gap = compare_paired(new, old)
+                row = {
+                    "experiment": name, "graph": graph, "row": cell.row, "runs": len(runs), "before": sum(old) / len(old),
+                    "differ": sum(a != b for a, b in zip(new, old, strict=True)),
+                    "largest": max(abs(a - b) for a, b in zip(new, old, strict=True)), "gap": gap.to_dict(),
+                }  # fmt: skip
+                rows.append(row)
+                print(f"{name} {graph} {cell.row}: {row['before']:.2f}, now {gap.mean:+.2f}; {row['differ']} of {len(runs)} runs differ, "
+                      f"by {row['largest']:.1f} at most", flush=True)  # fmt: skip
+    write("redo", {"cpu": cpu(), "version": __version__, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
