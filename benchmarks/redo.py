@@ -35,7 +35,7 @@ def main() -> None:
         rows: list[dict[str, Any]] = []
         for name, graph, layers in CELLS:
             for cell, runs in find(name).plan("paper", None, root)[0].items():
-                if cell.dataset != graph or runs[0].settings.layers > layers or not all(run.key in before for run in runs):
+                if cell.dataset != graph or not runs or runs[0].settings.layers > layers or not all(run.key in before for run in runs):
                     continue
                 after = do_runs(runs, Graphs(), Store(Path(folder) / "again.db"), workers=1)
                 old = [100 * before[run.key]["test_accuracy"] for run in runs]

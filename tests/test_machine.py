@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from everynode.machine import cores, cpu, others_running
+from everynode.machine import cpu, others_running
 
 
 def test_a_processor_has_a_name_and_torchs_instructions():
@@ -26,20 +26,20 @@ def _spin(seconds: float) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what else is running")
 def test_others_that_run_are_seen():
-    busy = [multiprocessing.get_context("fork").Process(target=_spin, args=(20.0,)) for _ in range(2 * cores() + 2)]
+    busy = [multiprocessing.get_context("fork").Process(target=_spin, args=(20.0,)) for _ in range(3)]
     for process in busy:
         process.start()
     try:
         end = time.monotonic() + 15
         seen = 0
-        while seen < len(busy) - 1 and time.monotonic() < end:
+        while seen < len(busy) and time.monotonic() < end:
             seen = max(seen, others_running() or 0)
             time.sleep(0.01)
     finally:
         for process in busy:
             process.kill()
             process.join()
-    assert seen >= len(busy) - 1
+    assert seen >= len(busy)
 
 
 def test_where_it_cannot_be_told_nothing_is(monkeypatch):

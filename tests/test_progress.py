@@ -11,6 +11,7 @@ from everynode.progress import Bar
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still until it is told to go on; it returns how to tell it."""
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     now = [1000.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
 
@@ -52,16 +53,29 @@ def test_a_long_step_weighs_more_than_a_short_one(clock):
 
 
 def test_without_an_estimate_the_pace_tells_and_what_was_done_before_does_not(clock):
-    with Bar("tune", 10, unit="trials", show=False) as bar:
+    for before in (1, 4):
+        with Bar("tune", 10, unit="trials", show=False, done=before) as bar:
+            assert bar.left() is None
+            for more in (1, 2):
+                clock(40)
+                bar.advance(to=before + more)
+            assert bar.left() == pytest.approx(40 * (8 - before))
+            clock(500)
+            assert bar.left() == 0.0
+
+
+def test_a_training_that_goes_on_and_one_that_begins_after_another_have_a_pace_of_their_own(clock):
+    with Bar("fit", 2000, unit="epochs", show=False) as bar:
+        bar.advance(to=501)
         assert bar.left() is None
-        bar.advance(to=4)
-        assert bar.left() is None
-        for done in (5, 6):
-            clock(40)
-            bar.advance(to=done)
-        assert bar.left() == pytest.approx(160)
-        clock(500)
-        assert bar.left() == 0.0
+        for epoch in range(502, 601):
+            clock(0.1)
+            bar.advance(to=epoch)
+        assert bar.left() == pytest.approx(140)
+        for epoch in range(1, 11):
+            clock(0.2)
+            bar.advance(to=epoch)
+            assert bar.left() == pytest.approx(0.2 * (2000 - epoch))
 
 
 def test_nothing_to_do_is_no_time(clock):

@@ -285,13 +285,13 @@ def paper_cell(cell: dict[str, Any]) -> str:
     found = cell["summary"]
     if found is None:
         return f"all {cell['diverged']} runs diverged" if cell["diverged"] else "not run"
-    digits = 0 if float(found["mean"]).is_integer() and cell["metric"].startswith("statistics") else 2 if found["count"] == 1 else 1
+    digits = 1 if not cell["metric"].startswith("statistics") else 0 if float(found["mean"]).is_integer() else 2
     text = f"{found['mean']:.{digits}f}" + (f" ± {found['std']:.{digits}f}" if found["std"] is not None else "")
     if cell["published"] is not None:
         text += f" (paper {cell['published']:g}{', ' + cell['verdict'] if cell['verdict'] else ''})"
     gain = cell["gain"]
-    if gain and gain["p_holm"] is not None:
-        text += f"<br>gain {gain['mean']:+.1f}{' *' if gain['p_holm'] < 0.05 else ''}"
+    if gain and gain["count"] > 1:
+        text += f"<br>gain {gain['mean']:+.1f}{' *' if _significant(gain) else ''}"
     text += f" ({cell['remark']})" if cell["remark"] else ""
     notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
     notes += [f"{cell['diverged']} diverged"] if cell["diverged"] else []
@@ -337,7 +337,7 @@ def tuned_counts() -> str:
     for name, ids in {"public split": ["semi-supervised"], "ten folds": ["homophilic", "heterophilic"]}.items():
         cells = [c for table in ids for c in tables[table] if c["objective"] == "enc" and c["planned"] and len(c["runs"]) == c["planned"]]
         gains = [cell["gain"] for cell in cells if cell["gain"]]  # none where its runs are cross-entropy's own
-        sure = [gain["mean"] for gain in gains if gain["p_holm"] < 0.05]
+        sure = [gain["mean"] for gain in gains if _significant(gain)]
         with_more = [cell["remark"] for cell in cells if any(name in cell["remark"] for name in NOT_OF_THE_PAPER.values())]
         alone = sum(remark.startswith("without MI, TV, CVG") for remark in with_more)
         counts = [len(cells), sum(cell["remark"] == "no term" for cell in cells), len(with_more), alone]
@@ -444,6 +444,10 @@ def weights_table() -> str:
         shown = [f"{100 * statistics.mean(r['test_accuracy'][way]):.1f}" if way in r["test_accuracy"] else "" for way in ways]
         lines.append(f"| {r['model']}, {r['features']} features, {r['labels']} labels | {' | '.join(shown)} |")
     return "\n".join(lines)
+
+
+def _significant(gain: dict[str, Any]) -> bool:
+    return gain["p_holm"] is not None and gain["p_holm"] < 0.05
 
 
 def verdicts() -> str:
@@ -760,7 +764,8 @@ def maps() -> None:
     """Cora's nodes in the plane, from the records of ``everynode reproduce tsne``."""
     from matplotlib import pyplot
 
-    found = sorted(result("tsne-paper"), key=lambda record: (record["task"] != "tsne-input", record["objective"] != "ce"))
+    kinds = {(record["task"], record["objective"]): record for record in result("tsne-paper")}
+    found = [kinds[kind] for kind in (("tsne-input", "ce"), ("tsne", "ce"), ("tsne", "enc"))]
     figure, axes = pyplot.subplots(1, len(found), figsize=(3.4 * len(found), 3.5), layout="constrained")
     for axis, record in zip(axes, found, strict=True):
         x, y = zip(*record["positions"], strict=True)

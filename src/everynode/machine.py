@@ -30,7 +30,7 @@ def cpu() -> str:
 def others_running() -> int | None:
     """How many other threads of the machine want a core at this moment; only Linux tells."""
     try:
-        running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3]
-        return max(0, int(running.partition("/")[0]) - 1)
+        running = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
         return None
+    return running - 1 if running else None  # at least this one runs: a system that says 0 does not count

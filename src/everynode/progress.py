@@ -20,13 +20,17 @@ PLAIN_EVERY = 5.0
 class Bar:
     """One bar over ``total`` steps, each with a short note.
 
-    ``unit`` names a step. ``show`` None means: only in a terminal. ``seconds``: how long all steps would probably take one after the
-    other, if some take longer than others; ``at_once`` of them are done at a time. Use it as a context manager and call ``advance``.
+    ``unit`` names a step. ``show`` None means: only in a terminal. ``done``: steps that were done before. ``seconds``: how long all
+    others would probably take one after the other, if some take longer than others; ``at_once`` of them are done at a time. Use it as a
+    context manager and call ``advance``.
     """
 
-    def __init__(self, title: str, total: int, *, unit: str, show: bool | None = True, seconds: float | None = None, at_once: int = 1):
+    def __init__(
+        self, title: str, total: int, *, unit: str, show: bool | None = True, done: int = 0, seconds: float | None = None, at_once: int = 1
+    ):
         console = Console(stderr=True)
-        self.title, self.total, self.unit, self.done, self.begun = title, total, unit, 0, 0
+        #: ``begun``: the step from which on the pace is taken.
+        self.title, self.total, self.unit, self.done, self.begun = title, total, unit, done, done
         self.expected = None if seconds is None else seconds / at_once
         self.at_once, self.behind = at_once, 0.0
         self.live = console.is_terminal and show is not False
@@ -37,7 +41,7 @@ class Bar:
         clocks = (TimeElapsedColumn(), TextColumn("left"), _Left(self))
         note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
         self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
-        self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"0/{total}")
+        self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"{done}/{total}")
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -48,8 +52,10 @@ class Bar:
 
     def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
         """One step further (or to step ``to``), which was to take so many seconds (none if it had been done before)."""
-        if self.done == 0 and to is not None and to > 1:
-            self.begun = to  # what was done before says nothing of the pace
+        if to is not None and to < self.done:  # another training begins: the pace is its own
+            self.begun, self.started = to - 1, self.latest
+        elif to is not None and self.done == 0 and to > 1:  # an interrupted one goes on: what it had done says nothing of the pace
+            self.begun = to
         self.done = self.done + 1 if to is None else to
         self.behind += seconds / self.at_once
         self.latest = time.monotonic()

@@ -90,6 +90,11 @@ def test_an_export_of_some_runs(call):
     assert exported("--preset", "there/tuned") == {other.key}
     assert exported("--experiment", "tsne") == {run.key for run in maps}
     assert exported("--experiment", "halves", "--preset", "paper") == {run.key for run in halves}
+    Path("some.json").write_text("precious")
+    for flags in (("--preset", "papr"), ("--experiment", "mi-vs-tv"), ("--experiment", "tsne", "--preset", "tuned")):
+        done = call("results", "export", "some.json", *flags)
+        assert (done.returncode, Path("some.json").read_text()) == (2, "precious")
+        assert "There is no such run in runs/runs.db, which has runs of paper, tuned: nothing was written." in done.stderr
     done = call("results", "export", "some.json", "--experiment", "halfs")
     assert (done.returncode, "did you mean 'halves'?" in done.stderr) == (2, True)
 

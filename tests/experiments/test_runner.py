@@ -266,14 +266,16 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
     def logged(self, epoch):
         with log.open("a") as file:
             file.write(f"{epoch}\n")
+        time.sleep(0.01)  # so that a busy machine sees it in time
         advance(self, epoch)
 
     runs, path = [make_run(seed, epochs=60, patience=60) for seed in range(workers)], tmp_path / "disturbed.db"
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     monkeypatch.setattr(WholeGraph, "advance", logged)
     monkeypatch.setattr(loop, "KEEPING", 1.0)
-    kills = 0
+    kills, end = 0, time.monotonic() + 240
     while len(Store(path).keys()) < workers:
+        assert time.monotonic() < end, "it does not come to an end"
         begun = len(log.read_text().split()) if log.exists() else 0
         process = start(runs, graph, path, workers)
         while process.is_alive() and (not log.exists() or len(log.read_text().split()) < begun + 15):
@@ -281,6 +283,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
         kills += process.is_alive()
         process.kill()
         process.join()
+        assert process.exitcode in (0, -signal.SIGKILL)
     epochs = [int(epoch) for epoch in log.read_text().split()]
     assert kills >= 2
     assert set(epochs) == set(range(60))

@@ -88,6 +88,18 @@ def test_equal_values_have_an_interval_of_no_width():
     assert math.isnan(better.p_value), "two differences that happen to be the same are no certainty"
 
 
+@pytest.mark.parametrize("nodes", [37, 51, 456, 1000])
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+@pytest.mark.parametrize("count", [2, 5, 10])
+def test_one_node_more_everywhere_has_no_p_value_whatever_floats_make_of_it(nodes, unit, count):
+    right = [nodes // 2 + 3 * i % 7 for i in range(count)]
+    one_more = compare_paired([unit * (k + 1) / nodes for k in right], [unit * k / nodes for k in right], test_share=0.4)
+    assert math.isnan(one_more.p_value)
+    assert compare_paired([unit * k / nodes for k in right], [unit * k / nodes for k in right]).p_value == 1.0
+    mixed = compare_paired([unit * (k + i % 2) / nodes for i, k in enumerate(right)], [unit * k / nodes for k in right])
+    assert 0 < mixed.p_value < 1
+
+
 def test_pairs_must_be_as_many():
     with pytest.raises(ValueError, match="2 and 1"):
         compare_paired([1.0, 2.0], [1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -88,7 +89,7 @@ def compare(
         for run in runs:
             store.forget(run.key)
     known, left = 0, seconds_left(runs, store.records())
-    title, work, at_once = f"{name} {model.backbone}", sum(left.values()), engine.workers or cores()
+    title, work, at_once = f"{name} {model.backbone}", sum(left.values()), min(engine.workers or cores(), max(1, len(left)))
     try:
         with ctrl_c_raises(), Bar(title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
 
@@ -129,7 +130,8 @@ def compare(
     Console().print(table)
     gain = result.gain
     print(f"{model.objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
-    print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f} (p = {gain.p_value:.2g})" if gain.count > 1 else "")
+    p_value = "" if math.isnan(gain.p_value) else f" (p = {gain.p_value:.2g})"
+    print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f}{p_value}" if gain.count > 1 else "")
     if "stand_in" in records[0]:
         print(records[0]["stand_in"])
     return 0

@@ -13,7 +13,7 @@ from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
 from everynode.errors import DataError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from everynode.experiments.declare import Experiment
+    from everynode.experiments.declare import Cell, Experiment
     from everynode.experiments.outcome import CellOutcome, Outcome
     from everynode.experiments.run import Run
 
@@ -85,7 +85,8 @@ def reproduce(
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
     named = _named(graphs, name, list(dict.fromkeys(cell.dataset for experiment in chosen for cell in experiment.cells())))
-    plans = {}
+    plans: dict[Experiment, dict[Cell, list[Run]]] = {}
+    wanted: dict[str, Run] = {}
     for experiment in chosen:
         plan, absent = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
         missing = {graph: reason for graph, reason in absent.items() if graph in named}
@@ -101,22 +102,21 @@ def reproduce(
             )
         if without:
             say(f"{experiment.id}: left out {len(without)} cells for which the preset {preset} has no settings.", quiet)
-        plans[experiment] = {cell: [] if cell.dataset in absent else runs for cell, runs in plan.items()}
-    runs_of = [runs for plan in plans.values() for cell, runs in plan.items() if cell.dataset in named]
-    wanted = list({run.key: run for runs in runs_of for run in runs}.values())
+        plans[experiment] = plan
+        wanted |= {run.key: run for cell, runs in plan.items() if cell.dataset in named - missing.keys() for run in runs}
     path = store_path(out)
-    left = seconds_left(wanted, Store(path).records() if path.exists() else {})
+    left = seconds_left(wanted.values(), Store(path).records() if path.exists() else {})
     if max_run_minutes is not None:
         # What is begun goes on: estimates change with what is known, and the same command must not leave it behind.
         begun = {key for key in left if state_path(path, key).exists()}
         long = {key for key, seconds in left.items() if seconds > 60 * max_run_minutes} - begun
         if long:
             say(f"Left out {len(long)} runs of more than {max_run_minutes:g} minutes.", quiet)
-        wanted = [run for run in wanted if run.key not in long]
+        wanted = {key: run for key, run in wanted.items() if key not in long}
         left = {key: seconds for key, seconds in left.items() if key not in long}
     if dry_run:
-        return _dry_run(wanted, left, json_output)
-    code = _do(name, wanted, left, path, data_dir, engine, quiet)
+        return _dry_run([*wanted.values()], left, json_output)
+    code = _do(name, [*wanted.values()], left, path, data_dir, engine, quiet)
     from everynode.experiments.outcome import conclude
 
     records = Store(path).records()
@@ -156,7 +156,7 @@ def _do(
     torch.set_num_threads(1)
     store = Store(path)
     wanted.sort(key=lambda run: left.get(run.key, 0.0))
-    work, at_once = sum(left.values()), engine.workers or cores()
+    work, at_once = sum(left.values()), min(engine.workers or cores(), max(1, len(left)))
     when = f" About {duration(work / at_once)} left." if left else ""
     say(f"{len(wanted)} runs, {len(wanted) - len(left)} of them in {store.path} already.{when}", quiet)
     graphs, busy = Graphs(data_dir), 0
@@ -177,7 +177,7 @@ def _do(
         say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.")
         return INTERRUPTED
     if busy:
-        say(f"{count(busy, 'time')} were measured while something else was running, and may be too long: their runs say so (others).")
+        say(f"Times may be too long: something else was running during {count(busy, 'run')} (others, in their records).", quiet)
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
-from everynode.errors import UsageError
+from everynode.errors import UsageError, unknown
 
 #: Where `compare` and `reproduce` keep runs unless told otherwise.
 STORE = Path("runs/runs.db")
@@ -58,6 +58,7 @@ def results_export(
     preset: str | None = None,
     experiment: str | None = None,
     store: Path = STORE,
+    data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
     """Write the runs of a store as a table (.csv) or as a list with everything but the curves (.json).
@@ -69,11 +70,14 @@ def results_export(
     preset
         Only the runs that had this preset.
     experiment
-        Only the runs that this table or figure of the paper can have, whatever their seeds.
+        Only the runs of this table or figure with that preset (default: paper), whatever their seeds and folds.
     store
         The store of runs.
+    data_dir
+        Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
-    from everynode.experiments.declare import find
+    from everynode.data.files import Root
+    from everynode.experiments.declare import experiments
     from everynode.experiments.store import Store
     from everynode.report.export import runs_csv, runs_json
     from everynode.training.checkpoint import write_atomically
@@ -81,12 +85,19 @@ def results_export(
     writers = {".csv": runs_csv, ".json": runs_json}
     if file.suffix not in writers:
         raise UsageError(f"{file} must end in .csv or .json: that decides the format.")
-    records = Store(store, must_exist=True).records()
+    opened = Store(store, must_exist=True)
+    records = opened.records()
+    presets = ", ".join(sorted({record["preset"] for record in records.values()})) or "no preset"
+    if experiment is not None:
+        if experiment not in experiments():
+            unknown("experiment", experiment, experiments())
+        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir))
+        kinds = {_kind(run.specification) for runs in plan.values() for run in runs}
+        records = {key: records[key] for key, specification, *_ in opened.rows() if _kind(specification) in kinds}
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
-    if experiment is not None:
-        kinds = {(cell.task, cell.dataset, cell.split) for cell in find(experiment).cells()}
-        records = {key: record for key, record in records.items() if (record["task"], record["dataset"], record["split"]) in kinds}
+    if (preset or experiment) and not records:
+        raise UsageError(f"There is no such run in {opened.path}, which has runs of {presets}: nothing was written.")
     write_atomically(file, writers[file.suffix](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
     return 0
@@ -168,6 +179,12 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
         rest = f" Left out: {count(source.left_out, 'record')} (maps, times, or without settings)." if source.left_out else ""
         say(f"{path}: {count(added, 'new run')}, {count(known, 'known one')}.{rest}", quiet)
     return 0
+
+
+def _kind(specification: str) -> str:
+    """What the runs of a cell have in common: all but seed, fold and split."""
+    fields = json.loads(specification)
+    return json.dumps({name: value for name, value in fields.items() if name not in ("seed", "fold", "split_seed")}, sort_keys=True)
 
 
 def _kinds(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

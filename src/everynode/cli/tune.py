@@ -106,7 +106,8 @@ def tune(
         starts = f"the {len(journal.study.known)} settings to start from"
         say(f"{count(trials, 'trial')} cannot try all of {starts}: left out are {', '.join(left_out)}.", quiet)
     try:
-        with ctrl_c_raises(), Bar(f"{name} {model.backbone} {study.objective}", trials, unit="trials", show=not quiet) as bar:
+        title = f"{name} {model.backbone} {study.objective}"
+        with ctrl_c_raises(), Bar(title, trials, unit="trials", show=not quiet, done=done) as bar:
             bar.advance(_note(journal), to=done)
 
             def on_trial() -> None:

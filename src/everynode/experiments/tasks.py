@@ -45,8 +45,8 @@ TIMED, WARM_UP = 40, 5
 class Result:
     """What a run got."""
 
-    #: The same whenever the run is done with the same versions, on a machine of the same kind: another CPU rounds otherwise, and in a
-    #: few hundred epochs that can come to a few test nodes.
+    #: The same whenever the run is done with the same versions, on a machine of the same kind. Another CPU rounds otherwise, and a few
+    #: hundred epochs later a run may end elsewhere: benchmarks/redo.py.
     record: dict[str, Any]
     #: What it took: seconds and memory, which differ from time to time.
     cost: dict[str, float]

@@ -128,7 +128,9 @@ class TrainingState:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        except OSError as error:  # which may pass
+            raise DataError(f"{path} cannot be read ({error}): try again, or remove it to start over.") from error
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise UnusableState(f"{path} is not a training state of everynode ({error}): remove it to start over.") from error
         if state.identity != identity:
             raise UnusableState(f"{path} is the state of another training (other settings, seed, fold or graph): remove it to start over.")

@@ -30,7 +30,7 @@ from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.memory import reused_memory
 from everynode.training.whole import WholeGraph, history_name
 
-#: Keeping states may take this share of the time at most: that of a large network takes half a second to write.
+#: The share of the time that keeping states may take, but for the first and the last: that of a large network takes half a second to write.
 KEEPING = 0.02
 #: Called after every epoch with the epoch and its history row (terms, validation).
 Report = Callable[[int, dict[str, float]], None]
