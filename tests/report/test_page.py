@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sqlite3
@@ -61,6 +62,22 @@ def test_every_table_and_figure_is_there(text, plans):
         assert drawn == {"table": panels if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
         assert f"everynode reproduce {experiment.id} --preset paper" in section
         assert f'href="#{experiment.id}"' in text
+
+
+def test_the_axis_of_a_figure_ends_where_accuracies_do(plans, make_up):
+    """Two runs that differ by much have an interval from -500 to 600%, which is no reason to draw it."""
+    depth = experiments()["depth"]
+    (cell, runs), *_ = plans[depth].items()
+    two = make_up(runs[:2])
+    records = two.records
+    for record, accuracy in zip(records.values(), (0.1, 0.9), strict=True):
+        record["test_accuracy"] = accuracy
+    text = page({depth: {dataclasses.replace(cell, against=None): runs[:2]}}, "paper", records, two.curve)[0]
+    plot = text.split('<svg viewBox="0 0 4', 1)[1].split("</svg>", 1)[0]
+    numbers = [float(found.replace("−", "-")) for found in re.findall(r">([−-]?\d+)</text>", plot)]
+    assert {0.0, 100.0} <= set(numbers)
+    assert min(numbers) >= 0
+    assert max(numbers) <= 100
 
 
 def test_versions_are_named_once_and_in_their_order(plans, two_each):
