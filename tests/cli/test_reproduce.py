@@ -16,7 +16,7 @@ import pytest
 
 from everynode.data.files import Root
 from everynode.experiments.declare import Cell, Experiment, experiments
-from everynode.experiments.store import state_path
+from everynode.experiments.store import Store, state_path
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -169,6 +169,17 @@ def test_graphs_that_are_not_here_are_left_out_and_named(call):
     assert {run["dataset"] for run in json.loads(done.stdout)} == {"citeseer"}
     for graph in ("cora", "pubmed"):
         assert f"semi-supervised: left out {graph}: the files of {graph} are not in nowhere." in done.stderr
+
+
+def test_what_the_store_has_of_graphs_that_are_not_here_is_shown(call, monkeypatch):
+    made = tiny()
+    away = dataclasses.replace(made.cells()[0], dataset="cora", column="cora")
+    monkeypatch.setitem(experiments(), "tiny", dataclasses.replace(made, cells=lambda: [*made.cells(), away]))
+    (run,) = away.runs("paper", "seeds", 1, Root.find("nowhere"))
+    Store(STORE).put(run.specification, {**run.describe(), "key": run.key, "test_accuracy": 0.5}, {}, {})
+    done = call("reproduce", "tiny", "--seeds", 1, "--max-run-minutes", 0, "--data-dir", "nowhere", "--json")
+    assert "tiny: left out cora: the files of cora are not in nowhere." in done.stderr
+    assert [len(cell["runs"]) for cell in json.loads(done.stdout)[0]["cells"]] == [0, 0, 1]
 
 
 # ---------------------------------------------------------------------- running
