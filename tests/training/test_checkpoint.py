@@ -286,7 +286,7 @@ def test_a_bad_training_state_is_refused_in_one_sentence(graph, tmp_path, kind):
     path = tmp_path / "training.safetensors"
     BAD_STATES[kind](graph, path)
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(DataError, match="remove it to start over") as caught:
+    with pytest.raises(DataError, match=r"remove it \(or --no-resume\) to start over") as caught:
         fit(graph, QUICK, checkpoint=path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)

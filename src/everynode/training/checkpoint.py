@@ -129,11 +129,15 @@ class TrainingState:
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
         except OSError as error:  # which may pass
-            raise DataError(f"{path} cannot be read ({error}): try again, or remove it to start over.") from error
+            raise DataError(f"{path} cannot be read ({error}): try again, or remove it (or --no-resume) to start over.") from error
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise UnusableState(f"{path} is not a training state of everynode ({error}): remove it to start over.") from error
+            raise UnusableState(
+                f"{path} is not a training state of everynode ({error}): remove it (or --no-resume) to start over."
+            ) from error
         if state.identity != identity:
-            raise UnusableState(f"{path} is the state of another training (other settings, seed, fold or graph): remove it to start over.")
+            raise UnusableState(
+                f"{path} is the state of another training (other settings, seed, fold or graph): remove it (or --no-resume) to start over."
+            )
         return state
 
 
