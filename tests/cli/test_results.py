@@ -12,7 +12,7 @@ import pytest
 from everynode.data.files import Root
 from everynode.experiments.declare import find
 from everynode.experiments.run import Run
-from everynode.experiments.store import Store
+from everynode.experiments.store import Store, state_path
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -39,6 +39,14 @@ def test_show_counts_the_runs_of_each_kind(call):
     rows = json.loads(call("results", "show", "--json").stdout)
     assert {(row["backbone"], row["layers"], row["runs"]) for row in rows} == {("gat", 2, 6), ("gcn", 2, 6), ("gcnii", 8, 6)}
     assert "18 runs in runs/runs.db" in call("results", "show").stdout
+
+
+def test_show_counts_what_has_not_ended(call):
+    make("runs/runs.db", planned(1))
+    assert "State" not in call("results", "show").stdout
+    for key in "abc":
+        state_path(Path("runs/runs.db"), key * 64).write_bytes(b"x" * 2_000_000)
+    assert "States of 3 trainings that did not end (6 MB): " in call("results", "show").stdout
 
 
 def test_show_tells_everything_about_one_run(call):

@@ -27,6 +27,7 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
         The terms and metrics after every epoch too.
     """
     from everynode.experiments.store import Store
+    from everynode.report.text import count
 
     opened = Store(store, must_exist=True)
     records = opened.records()
@@ -40,6 +41,10 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
             where = f"{row['preset']:8} {row['task']:10} {row['dataset']:14} {row['split']:9}"
             print(f"{where} {network:8} {row['objective']:8} {row['runs']:5} runs")
         print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
+        if states := opened.states():
+            size = sum(state.stat().st_size for state in states) / 1e6
+            ended = f"{count(len(states), 'training')} that did not end"
+            print(f"States of {ended} ({size:.0f} MB): the same command goes on from them; {opened.path}.*.state may also be removed.")
         return 0
     found = [full for full in records if full.startswith(key.lower())]
     if len(found) != 1:

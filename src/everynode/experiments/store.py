@@ -128,6 +128,10 @@ class Store:
             connection.execute("DELETE FROM runs WHERE key = ?", (key,))
         state_path(self.path, key).unlink(missing_ok=True)
 
+    def states(self) -> list[Path]:
+        """The states of trainings that have not ended: some go on, those of another version or of runs that nobody wants any more do not."""
+        return sorted(self.path.parent.glob(f"{self.path.name}.*.state"))
+
     def get(self, key: str) -> dict[str, Any] | None:
         """Record and cost of a run, or None."""
         with self._connect() as connection:
