@@ -43,10 +43,11 @@ def test_show_counts_the_runs_of_each_kind(call):
 
 def test_show_counts_what_has_not_ended(call):
     make("runs/runs.db", planned(1))
-    assert "State" not in call("results", "show").stdout
+    assert "not ended" not in call("results", "show").stdout
     for key in "abc":
         state_path(Path("runs/runs.db"), key * 64).write_bytes(b"x" * 2_000_000)
-    assert "States of 3 trainings that did not end (6 MB): " in call("results", "show").stdout
+    shown = call("results", "show").stdout
+    assert "Trainings that have not ended: 3, whose states are runs/runs.db.*.state (6 MB)." in shown
 
 
 def test_show_tells_everything_about_one_run(call):

@@ -27,7 +27,6 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
         The terms and metrics after every epoch too.
     """
     from everynode.experiments.store import Store
-    from everynode.report.text import count
 
     opened = Store(store, must_exist=True)
     records = opened.records()
@@ -43,8 +42,8 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
         print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
         if states := opened.states():
             size = sum(state.stat().st_size for state in states) / 1e6
-            ended = f"{count(len(states), 'training')} that did not end"
-            print(f"States of {ended} ({size:.0f} MB): the same command goes on from them; {opened.path}.*.state may also be removed.")
+            print(f"Trainings that have not ended: {len(states)}, whose states are {opened.path}.*.state ({size:.0f} MB). The same command")
+            print("goes on from them; those that nobody will go on with may be removed.")
         return 0
     found = [full for full in records if full.startswith(key.lower())]
     if len(found) != 1:

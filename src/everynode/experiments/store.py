@@ -129,7 +129,7 @@ class Store:
         state_path(self.path, key).unlink(missing_ok=True)
 
     def states(self) -> list[Path]:
-        """The states of trainings that have not ended: some go on, those of another version or of runs that nobody wants any more do not."""
+        """The states of trainings that have not ended; those of another version, or of runs that nobody wants any more, never will."""
         return sorted(self.path.parent.glob(f"{self.path.name}.*.state"))
 
     def get(self, key: str) -> dict[str, Any] | None:
