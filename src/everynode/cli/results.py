@@ -41,7 +41,7 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
             print(f"{where} {network:8} {row['objective']:8} {row['runs']:5} runs")
         print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
         if states := opened.states():
-            size = sum(state.stat().st_size for state in states) / 1e6
+            size = sum(state.stat().st_size for state in states if state.exists()) / 1e6  # a run may just have ended
             print(f"Trainings that have not ended: {len(states)}, whose states are {opened.path}.*.state ({size:.0f} MB). The same command")
             print("goes on from them; those that nobody will go on with may be removed.")
         return 0
