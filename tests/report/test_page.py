@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import sqlite3
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 from everynode.experiments.declare import experiments
 from everynode.experiments.outcome import conclude
 from everynode.experiments.store import Store
+from everynode.report import figures
 from everynode.report.page import page, page_of_store
 
 KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
@@ -78,6 +80,15 @@ def test_the_axis_of_a_figure_ends_where_accuracies_do(plans, make_up):
     assert {0.0, 100.0} <= set(numbers)
     assert min(numbers) >= 0
     assert max(numbers) <= 100
+
+
+def test_one_run_has_no_interval_in_a_figure(plans, make_up):
+    depth = experiments()["depth"]
+    (cell, runs), *_ = plans[depth].items()
+    outcome = conclude(depth, "paper", {dataclasses.replace(cell, against=None): runs[:1]}, make_up(runs[:1]).records)
+    (point,) = figures._points(depth, outcome.cells, dict.fromkeys(outcome.cells, "id"))
+    assert math.isnan(point.low)
+    assert math.isnan(point.high)
 
 
 def test_versions_are_named_once_and_in_their_order(plans, two_each):

@@ -79,7 +79,7 @@ def _points(
             tip += f", {len(cell.keys)} of {cell.planned} runs"
         x = float(cell.cell.column) if columns is None else float(columns.index(cell.cell.column))
         low, high = found.low, found.high
-        if experiment.unit == "%":  # the interval of two runs may be wider than all there is
+        if experiment.unit == "%" and found.count > 1:  # the interval of two runs may be wider than all there is
             low, high = max(0.0, low), min(100.0, high)
         made.append(svg.Point(x, found.mean, low, high, tip, ids[cell]))
     return made
