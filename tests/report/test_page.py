@@ -53,6 +53,12 @@ def test_a_page_may_have_more_seeds_than_ten(make_up, nowhere, tmp_path):
     assert "12 further runs of the store belong to no table here" in ten
     assert len(set(KEY.findall(twelve))) == 72
     assert "further run" not in twelve
+    assert "--seeds" not in ten
+    assert "everynode reproduce halves --preset paper --seeds 12" in sections(twelve)["halves"]
+    assert "everynode reproduce labels-per-class --preset paper --seeds 12" in sections(twelve)["not-run"]
+    assert "everynode reproduce tsne --preset paper<" in sections(twelve)["not-run"]
+    five, _ = page_of_store(store, "paper", nowhere, folds=5)
+    assert "everynode reproduce homophilic --preset paper --folds 5" in sections(five)["not-run"]
 
 
 def test_every_table_and_figure_is_there(text, plans):

@@ -87,6 +87,11 @@ class Outcome:
         """How many different runs are there."""
         return len({key for cell in self.cells for key in cell.keys})
 
+    @property
+    def each(self) -> int:
+        """How many runs a cell should have; those for which the preset has no settings have none."""
+        return max((cell.planned for cell in self.cells if cell.planned), default=self.experiment.count)
+
     def panels(self) -> dict[str, list[CellOutcome]]:
         """The cells of each table or plot."""
         found: dict[str, list[CellOutcome]] = {}

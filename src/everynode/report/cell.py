@@ -73,10 +73,13 @@ def metric_name(metric: str) -> str:
     return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
 
 
-def command(experiment: Experiment, preset: str, graph: str | None = None) -> str:
-    """What makes an experiment's runs (those on one graph), or shows them again."""
-    several = graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1
-    words = ["everynode", "reproduce", experiment.id, "--preset", preset, *(("--graphs", str(graph)) if several else ())]
+def command(experiment: Experiment, preset: str, each: int, graph: str | None = None) -> str:
+    """What makes an experiment's runs, ``each`` cell having so many (those on one graph), or shows them again."""
+    words = ["everynode", "reproduce", experiment.id, "--preset", preset]
+    if each != experiment.count and experiment.over != "once":
+        words += ["--folds" if experiment.over == "folds" else "--seeds", str(each)]
+    if graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1:
+        words += ["--graphs", graph]
     return shlex.join(words)
 
 
@@ -101,7 +104,7 @@ def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, so
         _runs(experiment, cell, records),
         _settings(cell, source),
         h("h4", "Make it again"),
-        h("p", h("code", command(experiment, preset, cell.cell.dataset), class_="command")),
+        h("p", h("code", command(experiment, preset, cell.planned, cell.cell.dataset), class_="command")),
         h("p", "One run: ", h("code", f"everynode results show {cell.keys[0][:KEY_DIGITS]}", class_="command")) if cell.keys else None,
     )
     return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")

@@ -43,7 +43,7 @@ def page(
     there, absent = ([o for o in outcomes if bool(o.done) is wanted] for wanted in (True, False))
     shown = sorted({key for outcome in there for cell in outcome.cells for key in cell.keys})
     sections = [_section(outcome, source) for outcome in there]
-    main = h("main", _head(preset, source, shown), _overview(there), _reading(), sections, _absent(absent, preset), id="top")
+    main = h("main", _head(preset, source, shown), _overview(there), _reading(), sections, _absent(absent), id="top")
     return document("everynode: the paper's tables and figures", bar("report"), h("div", _contents(there), main, class_="layout")), there
 
 
@@ -138,7 +138,7 @@ def _section(outcome: Outcome, source: Source) -> Html:
         h("h2", experiment.title),
         h("p", " · ".join(filter(None, meta)), class_="quiet"),
         h("p", prose(experiment.about)),
-        h("p", h("code", command(experiment, outcome.preset), class_="command")),
+        h("p", h("code", command(experiment, outcome.preset, outcome.each), class_="command")),
         _views(outcome, ids, source),
         listing(experiment, outcome.cells, ids) if experiment.view != "maps" else None,
         [panel(experiment, outcome.preset, cell, ids[cell], source) for cell in outcome.cells if cell.keys],
@@ -159,8 +159,8 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
 
 
-def _absent(outcomes: Sequence[Outcome], preset: str) -> Html | None:
+def _absent(outcomes: Sequence[Outcome]) -> Html | None:
     if not outcomes:
         return None
-    entries = [h("li", f"{o.experiment.title}: ", h("code", command(o.experiment, preset), class_="command")) for o in outcomes]
+    entries = [h("li", f"{o.experiment.title}: ", h("code", command(o.experiment, o.preset, o.each), class_="command")) for o in outcomes]
     return h("section", h("h2", "Not run"), h("p", "No run of these is in the store yet."), h("ul", entries), id="not-run")
