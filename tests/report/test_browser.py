@@ -69,7 +69,7 @@ def test_a_number_opens_its_runs_without_a_mouse_and_closes_again(browser, plans
     assert keys == [run.key[:12] for run in list(plans[experiment].values())[3][:2]]
     assert panel.find_element(By.CSS_SELECTOR, "h3").text == "ENC-GCN · cora"
     assert "Diagnostic, not a result" in panel.text
-    assert len(panel.find_elements(By.CSS_SELECTOR, ".plot")) == 2
+    assert len(panel.find_elements(By.CSS_SELECTOR, ".plot")) == 3  # the terms, validation's loss and accuracy
     browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not panel.is_displayed()
     browser.open(fragment="#semi-supervised-3")
@@ -91,6 +91,9 @@ def test_tables_sort(browser):
         head.find_element(By.CSS_SELECTOR, "button").click()
         assert head.get_attribute("aria-sort") == order
         assert means(3) == sorted(means(3), key=lambda value, sign=sign: sign * value)
+    head.find_element(By.CSS_SELECTOR, "button").click()  # a third time
+    assert head.get_attribute("aria-sort") is None
+    assert [name.text for name in table.find_elements(By.CSS_SELECTOR, "tbody th")] == names
     table.find_element(By.CSS_SELECTOR, "thead th button").click()
     assert [name.text for name in table.find_elements(By.CSS_SELECTOR, "tbody th")] == sorted(names)
 
@@ -128,6 +131,10 @@ def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
     assert all(name in tip.text for name in ("CE:", "CE + MI:", "CE + TV:"))
     plot.send_keys(Keys.ARROW_RIGHT)
     assert "layers 16" in tip.text
+    plot.send_keys(Keys.ENTER)
+    (opened,) = browser.all("[popover]:popover-open.panel")
+    assert opened.find_element(By.CSS_SELECTOR, "h3").text == "GCN · CE · layers 16"
+    browser.run("arguments[0].hidePopover()", opened)
     point = plot.find_elements(By.CSS_SELECTOR, ".pt[data-opens]")[-1]  # drawn last: nothing lies over it
     browser.click_middle(point)
     panel = browser.one(f"#{point.get_attribute('data-opens')}")
@@ -136,6 +143,8 @@ def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
     browser.show(curve)
     curve.send_keys(Keys.ARROW_RIGHT)
     assert tip.text.startswith("epoch 0\nCE: ")
+    values = [line.partition(": ")[2] for line in tip.text.splitlines()[1:]]
+    assert all(len(value.partition(".")[2]) == 2 for value in values)  # as many as a path of whole coordinates tells
 
 
 def test_a_legend_picks_one_series_out(browser):

@@ -129,7 +129,7 @@ def test_every_part_is_shown(browser, fit):
     for name in SECTIONS:
         assert browser.one(f"#{name} h2").is_displayed()
     assert len(browser.all("#map .plot")) == 2
-    assert len(browser.all("#training .plot")) == 2
+    assert len(browser.all("#training .plot")) == 3  # the terms, validation's loss and accuracy
     assert all(plot.size["height"] > 80 for plot in browser.all(".plot"))
     test = fit.quality["test"]["accuracy"]
     row = browser.one("#quality tbody tr").text

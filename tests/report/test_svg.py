@@ -72,6 +72,7 @@ def test_every_number_of_the_axis_is_beside_the_plot(low, high):
     places = [float(y) for y in re.findall(r'y="([\d.-]+)"[^>]*class="yt"|class="yt"[^>]*y="([\d.-]+)"', plot) for y in y if y]
     assert len(places) >= 2
     assert all(svg.TOP <= y - 4 <= svg.HEIGHT - svg.BOTTOM for y in places)
+    assert {min(places) - 4, max(places) - 4} == {svg.TOP, svg.HEIGHT - svg.BOTTOM}  # its ends have one
 
 
 def test_a_line_is_broken_where_a_tick_has_no_point():

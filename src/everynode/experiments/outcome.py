@@ -41,6 +41,8 @@ class CellOutcome:
     remark: str = ""
     #: Whether its objective is that of the paper's row: not if it has no term, and then is cross-entropy's, or one that the paper has not.
     comparable: bool = True
+    #: What the paper's numbers say of the gain; None where it has not both.
+    published_gain: float | None = None
 
     @property
     def complete(self) -> bool:
@@ -53,13 +55,20 @@ class CellOutcome:
         return self.complete and not self.diverged and len(self.values) >= self.needed
 
     @property
+    def on_these(self) -> Summary | None:
+        """The summary on these very seeds or folds. The paper's mean is of the same ten folds, so its verdict is by this interval, which is
+        not widened for what other folds would have given, as that of ``summary`` is.
+        """
+        return summarise(self.values) if self.values else None
+
+    @property
     def verdict(self) -> str:
         """Beside the paper's number: ``reproduced`` (it lies in our interval), ``better by x``, ``short by x``; for counts, ``same``.
 
-        The paper's mean is of the same folds, so the interval is not widened for what other folds would have given. Empty where there is
-        nothing to compare: a cell of too few runs, that is not complete or of which a run diverged, or another objective than the paper's.
+        Empty where there is nothing to compare: a cell of too few runs, that is not complete or of which a run diverged, or another
+        objective than the paper's.
         """
-        paper, found = self.cell.published, self.summary
+        paper, found = self.cell.published, self.on_these
         if paper is None or found is None or self.cell.task == "time" or not self.comparable:
             return ""
         if self.cell.task == "describe":
@@ -68,7 +77,6 @@ class CellOutcome:
             return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+,.{digits}f}"
         if not self.judged:
             return ""
-        found = summarise(self.values)
         if found.low > paper + ROUNDING:
             return f"better by {found.mean - paper:.1f}"
         return f"short by {paper - found.mean:.1f}" if found.high < paper - ROUNDING else "reproduced"
@@ -112,7 +120,8 @@ def conclude(experiment: Experiment, preset: str, plan: Mapping[Cell, Sequence[R
         if not runs or not others or [run.key for run in runs] == [run.key for run in others]:
             continue  # for one of them the preset has no settings, or they are the same runs: see Cell.runs
         gain = _gain(experiment.over, outcome.cell, runs, others, records)
-        made[index] = replace(outcome, gain=gain)
+        both = outcome.cell.published, other.cell.published
+        made[index] = replace(outcome, gain=gain, published_gain=None if both[0] is None or both[1] is None else both[0] - both[1])
         told = gain is not None and outcome.judged and other.judged and not math.isnan(gain.p_value)
         p_values[index] = gain.p_value if gain is not None and told else math.nan
     # What cannot be judged yet counts as a test all the same: a star that is given is not taken back when more has been run.

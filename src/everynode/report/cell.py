@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from everynode.experiments.declare import Experiment, Over
 from everynode.experiments.outcome import CellOutcome, value
 from everynode.experiments.run import Run
-from everynode.experiments.statistics import summarise
+from everynode.experiments.statistics import Summary, summarise
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, as_printed, count, interval, number, p_value
@@ -30,8 +31,16 @@ DIFFER: dict[Over, tuple[str, str]] = {
     "splits": ("split", "split_seed"),
     "once": ("seed", "seed"),
 }
-SCORES = {"test_accuracy": "test accuracy, %", "val_accuracy": "validation accuracy, %", "test_macro_f1": "test macro F1",
-          "test_nll": "test negative log-likelihood", "test_ece": "test calibration error"}  # fmt: skip
+SCORES = {
+    f"{part}_{name}": f"{words} {what}"
+    for name, what in {
+        "accuracy": "accuracy, %",
+        "macro_f1": "macro F1",
+        "nll": "negative log-likelihood",
+        "ece": "calibration error",
+    }.items()
+    for part, words in {"test": "test", "val": "validation"}.items()
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,13 @@ def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
     """How many decimals a cell has: counts have none."""
     whole = cell.cell.task == "describe" and cell.summary is not None and float(cell.summary.mean).is_integer()
     return 0 if whole else experiment.digits
+
+
+def limits(found: Summary, cell: CellOutcome) -> tuple[float, float]:
+    """The ends of a 95% interval; those of few accuracies may be wider than all there is. NaN where one run alone cannot tell."""
+    if not cell.cell.metric.endswith("accuracy") or math.isnan(found.low):
+        return found.low, found.high
+    return max(0.0, found.low), min(100.0, found.high)
 
 
 def metric_name(metric: str) -> str:
@@ -118,15 +134,21 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
         rows.append((metric_name(cell.cell.metric), number(found.mean, digits)))
         if found.count > 1:
             rows.append(("standard deviation", number(found.std, digits)))
-            rows.append(("95% interval of the mean", interval(found.low, found.high, digits)))
+            if experiment.over == "folds" and cell.on_these is not None:
+                rows.append(("95% interval on these folds", interval(*limits(cell.on_these, cell), digits)))
+                rows.append(("and for what others would give", interval(*limits(found, cell), digits)))
+            else:
+                rows.append(("95% interval of the mean", interval(*limits(found, cell), digits)))
     if cell.cell.published is not None:
-        rows.append(("in the paper", as_printed(cell.cell.published)))
+        rows.append(("in the paper", as_printed(cell.cell.published, digits)))
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:
         rows.append((f"gain over {cell.cell.against}, paired", number(gain.mean, digits, sign=True)))
         rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
         rows.append(("significance after Holm", p_value(cell.p_holm)))
+        if cell.published_gain is not None:
+            rows.append(("that gain in the paper", number(cell.published_gain, digits, sign=True)))
     if cell.remark:
         rows.append(("objective", cell.remark))
     rows.append(("runs", f"{len(cell.keys)} of {cell.planned}"))
@@ -150,10 +172,11 @@ def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
 def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html | None:
     """Of one run: the first that did not diverge."""
     key = next((key for key in cell.keys if "error" not in source.records[key]), None)
-    curve = {} if key is None else source.curve(key)
-    if key is None or not curve:
+    if key is None or "best_epoch" not in source.records[key]:
         return None
-    record = source.records[key]
+    record, curve = source.records[key], source.curve(key)
+    if not curve:
+        return h("p", "Without training curves: these runs were taken over from an export, which has none.", class_="small")
     word, entry = DIFFER[experiment.over]
     of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
     note = f"One run, {of}. Terms before they are weighted; the dashed line is the epoch that validation chose."
@@ -167,11 +190,11 @@ def curve_plots(curve: Mapping[str, Sequence[float]], best: int, of: str) -> Htm
     if len(terms) == 2:  # one term with weight 1 is the total
         terms.pop("total", None)
     plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms of the loss", mark=best)]
-    for name in (name for name in curve if name.startswith("val_") and name != "val_loss"):
-        title = f"validation {name.removeprefix('val_').replace('_', ' ')}"
-        values = {title: [100 * curve[name][e] for e in epochs]}
+    for name in sorted((name for name in curve if name.startswith("val_")), key=lambda name: name != "val_loss"):
+        title, factor = f"validation {name.removeprefix('val_').replace('_', ' ')}", 1 if name == "val_loss" else 100
+        values = {title: [factor * curve[name][e] for e in epochs]}
         plots.append(svg.curves(epochs, values, label=f"{title.capitalize()} over epochs, {of}", x_label="epoch",
-                                y_label=f"{title}, %", mark=best))  # fmt: skip
+                                y_label=f"{title}, %" if factor > 1 else title, mark=best))  # fmt: skip
     legend = [h("li", svg.swatch(i, "curve"), name) for i, name in enumerate(terms)]
     return join(h("ul", legend, class_="legend"), h("div", plots, class_="plots"))
 

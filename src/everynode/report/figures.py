@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from everynode.experiments.declare import Experiment
 from everynode.experiments.outcome import CellOutcome
 from everynode.report import svg
-from everynode.report.cell import Source, digits_of
+from everynode.report.cell import Source, digits_of, limits
 from everynode.report.html import Html, h
-from everynode.report.text import count, interval, number
+from everynode.report.text import as_printed, count, interval, number
 
 #: From this ratio of the largest to the smallest value on, an x axis is logarithmic.
 LOG_FROM = 16
@@ -25,12 +25,23 @@ def line_plots(experiment: Experiment, panels: Mapping[str, Sequence[CellOutcome
             continue
         xs = [float(cell.cell.column) for cell in cells]  # of all cells, so that the axis is whole while runs are missing
         title = f"{experiment.title}{f', {panel}' if panel else ''}"
+        papers = {
+            row: [(float(c.cell.column), c.cell.published) for c in cells if c.cell.row == row and c.cell.published is not None]
+            for row in rows
+        }
         plot = svg.lines(series, label=f"{title}: {', '.join(rows)}", x_label=experiment.x, y_label="test accuracy, %",
-                         log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM, xs=xs)  # fmt: skip
+                         log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM, xs=xs, beside=papers)  # fmt: skip
         plots.append(_figure(plot, panel))
     if not plots:
         return None
-    return h("div", legend(rows, "line"), h("div", plots, class_="plots few" if len(plots) == 1 else "plots"), class_="figure")
+    everything = [cell for cells in panels.values() for cell in cells]
+    signs = {
+        "Dotted: the paper's numbers.": any(cell.cell.published is not None for cell in everything),
+        "Hollow: runs are missing.": any(cell.keys and not cell.complete for cell in everything),
+    }
+    said = " ".join(text for text, true in signs.items() if true)
+    note = h("p", said, class_="small") if said else None
+    return h("div", legend(rows, "line"), note, h("div", plots, class_="plots few" if len(plots) == 1 else "plots"), class_="figure")
 
 
 def bar_plot(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html | None:
@@ -72,16 +83,16 @@ def _points(
         if found is None:
             continue
         digits = digits_of(experiment, cell)
+        low, high = limits(found, cell)
         tip = f"{number(found.mean, digits)}"
         if found.count > 1:
-            tip += f" ± {number(found.std, digits)} ({interval(found.low, found.high, digits)})"
+            tip += f" ± {number(found.std, digits)} ({interval(low, high, digits)})"
         if not cell.complete:
             tip += f", {len(cell.keys)} of {cell.planned} runs"
+        if cell.cell.published is not None:
+            tip += f", paper {as_printed(cell.cell.published, digits)}"
         x = float(cell.cell.column) if columns is None else float(columns.index(cell.cell.column))
-        low, high = found.low, found.high
-        if experiment.unit == "%" and found.count > 1:  # the interval of two runs may be wider than all there is
-            low, high = max(0.0, low), min(100.0, high)
-        made.append(svg.Point(x, found.mean, low, high, tip, ids[cell]))
+        made.append(svg.Point(x, found.mean, low, high, tip, ids[cell], hollow=not cell.complete))
     return made
 
 

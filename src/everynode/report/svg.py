@@ -40,6 +40,8 @@ class Point:
     tip: str = ""
     #: The id of what a click opens.
     opens: str | None = None
+    #: Whether runs are missing: it is drawn hollow.
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,18 +76,27 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def lines(
-    series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str, log_x: bool = False, xs: Sequence[float] = ()
+    series: Mapping[str, Sequence[Point]],
+    *,
+    label: str,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    xs: Sequence[float] = (),
+    beside: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> Html:
     """A line for every name, with whiskers from low to high, over a common x that has a tick at every point and at all of ``xs``.
 
-    Where a name has no point at a tick, its line is broken: nothing is known there.
+    Where a name has no point at a tick, its line is broken: nothing is known there. ``beside``: by name, what somebody else found, which is
+    dotted in the same colour.
     """
+    beside = beside or {}
     points = [point for made in series.values() for point in made]
     xs = sorted({point.x for point in points} | set(xs))
     pad = 0.0 if log_x else 0.03 * (xs[-1] - xs[0])
     factor = (xs[-1] / xs[0]) ** 0.03 if log_x else 1.0
     x = Axis((xs[0] - pad) / factor, (xs[-1] + pad) * factor, LEFT, WIDTH - RIGHT, log_x)
-    y = _y_axis(points)
+    y, steps = _y_axis([*points, *(Point(*place) for made in beside.values() for place in made)])
     # Series stand a little beside each other, so that their whiskers can be told apart.
     shift = {name: (i - (len(series) - 1) / 2) * 3 for i, name in enumerate(series)}
     drawn = []
@@ -93,8 +104,10 @@ def lines(
         said = [_said(x(point.x), point, f"{x_label} {significant(point.x)}", name) for point in made]
         ranks = [xs.index(point.x) for point in made]
         gaps = [k for k, (one, other) in enumerate(pairwise(ranks), start=1) if other > one + 1]
+        if dotted := "".join(f"{'L' if k else 'M'}{_c(x(at))} {_c(y(value))}" for k, (at, value) in enumerate(beside.get(name, ()))):
+            drawn.append(h("g", h("path", d=dotted, class_="beside"), class_=f"s{i % COLOURS}", data_series=i))
         drawn.append(_series(i, [(x(point.x) + shift[name], point) for point in made], y, said, gaps))
-    return _plot(label, _grid(y, y_label), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
+    return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
 
 
 def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: str, x_label: str, y_label: str) -> Html:
@@ -102,7 +115,7 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
 
     Bars are read by their length, so the axis starts at 0.
     """
-    y = _y_axis([Point(0, 0), *(point for made in series.values() for point in made)])
+    y, steps = _y_axis([Point(0, 0), *(point for made in series.values() for point in made)])
     group = (WIDTH - LEFT - RIGHT) / len(names)
     width = min(34.0, 0.7 * group / len(series))
     drawn = []
@@ -122,7 +135,7 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
         drawn.append(h("g", boxes, class_=f"s{i % COLOURS} fill{i % 4}", data_series=i))
     marks = [(LEFT + group * (k + 0.5), name) for k, name in enumerate(names)]
     floor = h("path", d=f"M{LEFT} {_c(y.start)}H{WIDTH - RIGHT}", class_="axis")
-    return _plot(label, _grid(y, y_label), _x_ticks(marks, x_label), drawn, floor)
+    return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, floor)
 
 
 def curves(
@@ -161,8 +174,14 @@ def _series(
     path = "".join(f"{'L' if k and k not in gaps else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
     whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
     marks = [
-        h("path", d=MARKERS[i % len(MARKERS)], transform=f"translate({_c(px)} {_c(py)})", class_="pt", **words)
-        for (px, py, _point), words in zip(places, said, strict=True)
+        h(
+            "path",
+            d=MARKERS[i % len(MARKERS)],
+            transform=f"translate({_c(px)} {_c(py)})",
+            class_="pt hollow" if point.hollow else "pt",
+            **words,
+        )
+        for (px, py, point), words in zip(places, said, strict=True)
     ]
     return h("g", h("path", d=whiskers, class_="whisker") if whiskers else None, h("path", d=path, class_="line"), marks,
              class_=f"s{i % COLOURS}", data_series=i)  # fmt: skip
@@ -252,14 +271,14 @@ def _has_interval(point: Point) -> bool:
     return math.isfinite(point.low) and math.isfinite(point.high)
 
 
-def _y_axis(points: Sequence[Point]) -> Axis:
+def _y_axis(points: Sequence[Point]) -> tuple[Axis, list[float]]:
+    """An axis from round number to round number, and those that are to stand beside it, its ends among them."""
     values = [v for p in points for v in (p.y, p.low, p.high) if math.isfinite(v)]
     steps = ticks(min(values), max(values))
-    return Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP)
+    return Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP), steps
 
 
-def _grid(y: Axis, label: str, steps: Sequence[float] | None = None) -> Html:
-    steps = [v for v in ticks(y.low, y.high) if y.low <= v <= y.high] if steps is None else steps
+def _grid(y: Axis, label: str, steps: Sequence[float]) -> Html:
     rules = "".join(f"M{LEFT} {_c(y(v))}H{WIDTH - RIGHT}" for v in steps)
     numbers = [h("text", significant(v, 6), x=LEFT - 7, y=_c(y(v) + 4), class_="yt") for v in steps]
     return h("g", h("path", d=rules, class_="grid"), numbers, h("text", label, x=10, y=16))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from everynode.experiments.declare import Experiment
 from everynode.experiments.outcome import CellOutcome
-from everynode.report.cell import digits_of
+from everynode.experiments.statistics import Paired, Summary
+from everynode.report.cell import digits_of, limits
 from everynode.report.html import Html, h, scroll
 from everynode.report.text import DASH, as_printed, interval, number, p_value
 
@@ -33,6 +34,16 @@ def badge(verdict: str) -> Html | None:
     return h("span", f"{SIGNS[kind(verdict)]} {verdict.replace('-', '−')}", class_=f"verdict {kind(verdict)}") if verdict else None
 
 
+def _difference(cell: CellOutcome) -> float | None:
+    """Our number less the paper's."""
+    return None if cell.summary is None or cell.cell.published is None else cell.summary.mean - cell.cell.published
+
+
+def is_star(cell: CellOutcome) -> bool:
+    """Whether the cell's gain is significant."""
+    return cell.p_holm is not None and cell.p_holm < SIGNIFICANT
+
+
 def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], caption: str) -> Html:
     """Rows by columns; every number is a button that opens what stands behind it."""
     columns = list(dict.fromkeys(cell.cell.column for cell in cells))
@@ -41,20 +52,27 @@ def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[Ce
     for row in dict.fromkeys(cell.cell.row for cell in cells):
         found = (places.get((row, column)) for column in columns)
         rows.append(h("tr", h("th", row, scope="row"), [_entry(experiment, cell, ids) for cell in found]))
-    corner = h("th", h("span", "method" if experiment.id != "datasets" else "graph", class_="quiet"), scope="col")
+    first = h("th", h("span", corner(experiment), class_="quiet"), scope="col")
     unit = f" {experiment.x}" if experiment.x else ""
     heads = [h("th", f"{column}{unit}", scope="col") for column in columns]
-    table = h("table", h("caption", caption), h("thead", h("tr", corner, heads)), h("tbody", rows), class_="matrix sortable")
+    table = h("table", h("caption", caption), h("thead", h("tr", first, heads)), h("tbody", rows), class_="matrix sortable")
     return scroll(table, caption)
+
+
+def corner(experiment: Experiment) -> str:
+    """What the rows are."""
+    return "graph" if experiment.id == "datasets" else "method"
 
 
 def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]) -> Html:
     if cell is None:
         return h("td")
-    paper = h("span", f"paper {as_printed(cell.cell.published)}", class_="paper") if cell.cell.published is not None else None
+    digits, found, gain = digits_of(experiment, cell), cell.on_these, cell.gain
+    off = f" ({number(_difference(cell), digits, sign=True)})" if cell.verdict == "reproduced" else ""  # other verdicts say by how much
+    paper = None if cell.cell.published is None else h("span", f"paper {as_printed(cell.cell.published, digits)}{off}", class_="paper")
     if not cell.keys:
-        return h("td", h("span", DASH, class_="mean"), paper, h("span", "not run", class_="flag"), class_="none")
-    digits, found, gain = digits_of(experiment, cell), cell.summary, cell.gain
+        why = "not timed here" if cell.cell.task == "time" else "not run"
+        return h("td", h("span", DASH, class_="mean"), paper, h("span", why, class_="flag"), class_="none", data_v="")
     lines: list[Html | None] = []
     if found is None:
         lines.append(h("span", "diverged", class_="mean"))
@@ -62,33 +80,36 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
         spread = h("span", f" ± {number(found.std, digits)}", class_="std") if found.count > 1 else None
         lines.append(h("span", number(found.mean, digits), spread, class_="mean"))
         if found.count > 1:
-            lines.append(h("span", interval(found.low, found.high, digits), class_="ci"))
+            lines.append(h("span", interval(*limits(found, cell), digits), class_="ci"))
     lines += [paper, badge(cell.verdict)]
     if gain is not None and gain.count > 1:
-        star = "*" if cell.p_holm is not None and cell.p_holm < SIGNIFICANT else ""
-        lines.append(h("span", f"gain {number(gain.mean, digits, sign=True)}{star}", class_="gain"))
+        text = f"gain {number(gain.mean, digits, sign=True)}{'*' if is_star(cell) else ''}"
+        theirs = "" if cell.published_gain is None else f" ({number(cell.published_gain, digits, sign=True)})"
+        lines.append(h("span", h("b", text, class_=("up" if gain.mean > 0 else "down") if is_star(cell) else None), theirs, class_="gain"))
     if cell.remark:
         lines.append(h("span", cell.remark, class_="flag"))
     if not cell.complete:
         lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
     if cell.diverged:
         lines.append(h("span", f"{cell.diverged} diverged", class_="flag bad"))
-    return h("td", h("button", lines, popovertarget=ids[cell], class_="cell"), data_v=None if found is None else _raw(found.mean))
+    return h("td", h("button", lines, popovertarget=ids[cell], class_="cell"), data_v="" if found is None else _raw(found.mean))
 
 
 def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html:
     """Every number of an experiment as a row, with what the short tables leave out; columns that would be empty are left out."""
     columns: dict[str, Callable[[CellOutcome], Html]] = {
         "panel": lambda c: h("td", c.cell.panel),
-        "row": lambda c: h("td", c.cell.row),
-        experiment.x or "column": lambda c: h("td", c.cell.column),
+        corner(experiment): lambda c: h("td", c.cell.row),
+        experiment.x or ("graph" if all(c.cell.column == c.cell.dataset for c in cells) else "column"): lambda c: h("td", c.cell.column),
         "mean": lambda c: _number(c, None if c.summary is None else c.summary.mean, experiment, opens=ids[c]),
         "std": lambda c: _number(c, None if c.summary is None else c.summary.std, experiment),
-        "95% interval": lambda c: _range(c, c.summary, experiment),
-        "paper": lambda c: h("td", "" if c.cell.published is None else as_printed(c.cell.published)),
-        "verdict": lambda c: h("td", badge(c.verdict)),
+        "95% interval": lambda c: _range(c, c.on_these, experiment),
+        "95% interval for other folds": lambda c: _range(c, c.summary if experiment.over == "folds" else None, experiment),
+        "paper": lambda c: _papers(c, experiment),
+        "verdict": lambda c: h("td", badge(c.verdict), data_v=_raw(_difference(c) or 0.0) if c.verdict else ""),
         "gain": lambda c: _number(c, c.gain.mean if c.gain and c.gain.count > 1 else None, experiment, sign=True),
         "gain's 95% interval": lambda c: _range(c, c.gain, experiment),
+        "gain in the paper": lambda c: _number(c, c.published_gain if c.gain else None, experiment, sign=True),
         "p (Holm)": lambda c: h("td", "", data_v="") if c.p_holm is None else h("td", p_value(c.p_holm), data_v=_raw(c.p_holm)),
         "runs": lambda c: h("td", f"{len(c.keys)} of {c.planned}", data_v=len(c.keys)),
         "diverged": lambda c: h("td", str(c.diverged) if c.diverged else ""),
@@ -113,8 +134,15 @@ def _number(cell: CellOutcome, found: float | None, experiment: Experiment, *, s
     return h("td", h("button", text, popovertarget=opens, class_="open") if opens else text, data_v=_raw(found))
 
 
-def _range(cell: CellOutcome, found: object, experiment: Experiment) -> Html:
-    low, high = getattr(found, "low", math.nan), getattr(found, "high", math.nan)
+def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
+    found = cell.cell.published
+    return h("td", data_v="") if found is None else h("td", as_printed(found, digits_of(experiment, cell)), data_v=_raw(found))
+
+
+def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> Html:
+    if found is None or found.count < 2:
+        return h("td", data_v="")
+    low, high = (found.low, found.high) if isinstance(found, Paired) else limits(found, cell)
     return h("td", interval(low, high, digits_of(experiment, cell)), data_v=_raw(low) if math.isfinite(low) else "")
 
 

@@ -19,13 +19,14 @@ def number(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
     return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", "−")
 
 
-def as_printed(value: float) -> str:
-    """A number of the paper, with the digits that it prints.
+def as_printed(value: float, digits: int = 0) -> str:
+    """A number of the paper, with all the decimals that it has and at least so many.
 
-    >>> as_printed(85.3), as_printed(79.0), as_printed(1166243.0)
-    ('85.3', '79', '1,166,243')
+    >>> as_printed(85.77, 1), as_printed(79.0, 1), as_printed(1166243.0)
+    ('85.77', '79.0', '1,166,243')
     """
-    return f"{value:,.12g}".replace("-", "−")
+    _, _, decimals = f"{value:.12g}".partition(".")
+    return number(value, max(digits, len(decimals)))
 
 
 def significant(value: float | None, digits: int = 3) -> str:

@@ -22,5 +22,4 @@ EXPERIMENT = Experiment(
     over="folds",
     view="table",
     cells=cells,
-    digits=2,
 )

@@ -10,5 +10,4 @@ EXPERIMENT = Experiment(
     over="folds",
     view="table",
     cells=lambda: with_and_without("homophilic", ("cora", "citeseer", "pubmed"), "geom-gcn"),
-    digits=2,
 )

@@ -33,5 +33,4 @@ EXPERIMENT = Experiment(
     over="folds",
     view="table",
     cells=cells,
-    digits=2,
 )

@@ -27,11 +27,12 @@
     });
   }
 
-  // ---- tables: a click on a head sorts by its column; empty cells stay last
+  // ---- tables: a click on a head sorts by its column, a second the other way, a third puts the rows back; empty cells stay last
   const key = (cell) => (cell ? cell.dataset.v ?? cell.textContent.trim() : "");
   const order = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b) ? a - b : a < b ? -1 : a > b ? 1 : 0);
   for (const table of all("table.sortable")) {
     const body = table.tBodies[0];
+    const first = [...body.rows];
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
       const sorter = make("button");
@@ -39,10 +40,15 @@
       sorter.append(...head.childNodes);
       head.append(sorter);
       sorter.addEventListener("click", () => {
-        const down = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        const before = head.getAttribute("aria-sort");
+        const down = before === "ascending" ? -1 : 1;
         heads.forEach((other) => other.removeAttribute("aria-sort"));
+        if (before === "descending") {
+          body.append(...first);
+          return;
+        }
         head.setAttribute("aria-sort", down > 0 ? "ascending" : "descending");
-        const rows = [...body.rows].map((row) => [key(row.cells[column]), row]);
+        const rows = first.map((row) => [key(row.cells[column]), row]);
         rows.sort(([a], [b]) => (a === "") - (b === "") || down * order(a, b));
         body.append(...rows.map(([, row]) => row));
       });
@@ -82,13 +88,15 @@
   const places = (plot) => {
     if (plot.places) return plot.places;
     const found = new Map();
-    const add = (x, head, line) => {
-      if (!found.has(x)) found.set(x, { x, head, lines: [] });
+    const add = (x, head, line, opens) => {
+      if (!found.has(x)) found.set(x, { x, head, opens, lines: [] });
       found.get(x).lines.push(line);
     };
-    for (const mark of all("[data-tip]", plot)) add(Number(mark.dataset.x), mark.dataset.head, `${mark.dataset.name}: ${mark.dataset.tip}`);
+    for (const { dataset: mark } of all("[data-tip]", plot)) add(Number(mark.x), mark.head, `${mark.name}: ${mark.tip}`, mark.opens);
     if (plot.dataset.scale) {
       const [x0, x1, left, right, y0, y1, bottom, top, fine] = plot.dataset.scale.split(" ").map(Number);
+      // A path has whole coordinates: no more decimals than they tell.
+      const decimals = Math.max(0, -Math.ceil(Math.log10((y1 - y0) / (bottom - top) / fine)));
       for (const curve of all(".curve", plot)) {
         const steps = (curve.getAttribute("d").match(/-?\d+/g) || []).map(Number);
         let x = 0, y = 0;
@@ -97,7 +105,7 @@
           y += steps[i + 1];
           const at = left + ((x - x0) / (x1 - x0)) * (right - left);
           const value = y0 + ((y / fine - bottom) / (top - bottom)) * (y1 - y0);
-          add(at, `${plot.dataset.x} ${x}`, `${curve.dataset.name}: ${Number(value.toPrecision(3))}`);
+          add(at, `${plot.dataset.x} ${x}`, `${curve.dataset.name}: ${value.toFixed(decimals).replace("-", "−")}`);
         }
       }
     }
@@ -131,6 +139,11 @@
     plot.addEventListener("pointerleave", hide);
     plot.addEventListener("blur", hide);
     plot.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && plot.place && plot.place.opens) {
+        hide();
+        document.getElementById(plot.place.opens).showPopover();
+        return;
+      }
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step || !places(plot).length) return;
       event.preventDefault();
