@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -323,6 +324,12 @@ def test_the_command_writes_the_page(call, store, tmp_path):
     assert json.loads(said.stdout)["experiments"] == ["datasets", "heterophilic", "tv-vs-preg"]
     assert (tmp_path / "deep" / "page.html").read_bytes() == page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "report.html", "runs"]
+    (tmp_path / "my runs").mkdir()
+    shutil.copy(store, tmp_path / "my runs" / "runs.db")
+    assert call("report", "my runs").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "everynode reproduce heterophilic --preset paper --graphs texas --out 'my runs'<" in page
+    assert re.search(r"everynode results show \w{12} --store 'my runs/runs.db'<", page)
     said = call("report", "--preset", "tuned")
     assert "The store has runs of the preset paper: choose with --preset." in said.stderr
 

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.results import STORE
 from everynode.errors import UsageError
 
 
 def report(
-    store: Path = Path("runs/runs.db"),
+    store: Path = STORE,
     /,
     *,
     out: Path = Path("report.html"),
@@ -45,7 +46,8 @@ def report(
     there = Store(store, must_exist=True)
     if out.resolve() == there.path.resolve():
         raise UsageError(f"--out {out} is the store itself: name another file.")
-    text, outcomes = page_of_store(there, preset, Root.find(data_dir), seeds=seeds, folds=folds)
+    named = None if there.path.resolve() == STORE.resolve() else there.path
+    text, outcomes = page_of_store(there, preset, Root.find(data_dir), seeds=seeds, folds=folds, named=named)
     from everynode.training.checkpoint import write_atomically
 
     write_atomically(out, text.encode())

@@ -7,12 +7,14 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from everynode.experiments.declare import Experiment, Over
-from everynode.experiments.outcome import CellOutcome, value
+from everynode.experiments.outcome import CellOutcome, Outcome, value
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Summary, summarise
+from everynode.experiments.store import store_path
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, as_printed, count, interval, number, p_value
@@ -45,11 +47,28 @@ SCORES = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where the numbers come from: records by key, the planned runs by key, and the curves of a run."""
+    """Where the numbers come from: records by key, the planned runs by key, the curves of a run; the store, if commands must be told."""
 
     records: Mapping[str, dict[str, Any]]
     runs: Mapping[str, Run]
     curve: Callable[[str], dict[str, list[float]]]
+    store: Path | None = None
+
+    def show(self, key: str) -> str:
+        """The command that shows a run."""
+        return shlex.join(["everynode", "results", "show", key[:KEY_DIGITS], *(["--store", str(self.store)] if self.store else [])])
+
+    def reproduce(self, outcome: Outcome, graph: str | None = None) -> str:
+        """The command that makes the runs of an experiment (on one graph), or shows them again."""
+        experiment, each = outcome.experiment, outcome.each
+        words = ["everynode", "reproduce", experiment.id, "--preset", outcome.preset]
+        if each != experiment.count and experiment.over != "once":
+            words += ["--folds" if experiment.over == "folds" else "--seeds", str(each)]
+        if graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1:
+            words += ["--graphs", graph]
+        if self.store and self.store == store_path(self.store.parent):
+            words += ["--out", str(self.store.parent)]
+        return shlex.join(words)
 
     def versions(self, keys: Sequence[str]) -> list[str]:
         """The versions with which runs were made, everynode's together where all others are the same."""
@@ -89,24 +108,15 @@ def metric_name(metric: str) -> str:
     return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
 
 
-def command(experiment: Experiment, preset: str, each: int, graph: str | None = None) -> str:
-    """What makes an experiment's runs, ``each`` cell having so many (those on one graph), or shows them again."""
-    words = ["everynode", "reproduce", experiment.id, "--preset", preset]
-    if each != experiment.count and experiment.over != "once":
-        words += ["--folds" if experiment.over == "folds" else "--seeds", str(each)]
-    if graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1:
-        words += ["--graphs", graph]
-    return shlex.join(words)
-
-
 def place_name(experiment: Experiment, cell: CellOutcome) -> str:
     """A cell by its place."""
     column = f"{experiment.x} {cell.cell.column}" if experiment.x else cell.cell.column
     return " · ".join(part for part in (cell.cell.panel, cell.cell.row, column) if part)
 
 
-def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, source: Source) -> Html:
+def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Html:
     """The side panel of a cell, which its button opens without any script."""
+    experiment = outcome.experiment
     records = [source.records[key] for key in cell.keys]
     fine = [record for record in records if "error" not in record]
     close = h("button", "×", popovertarget=ident, popovertargetaction="hide", aria_label="Close", class_="close")
@@ -120,8 +130,8 @@ def panel(experiment: Experiment, preset: str, cell: CellOutcome, ident: str, so
         _runs(experiment, cell, records),
         _settings(cell, source),
         h("h4", "Make it again"),
-        h("p", h("code", command(experiment, preset, cell.planned, cell.cell.dataset), class_="command")),
-        h("p", "One run: ", h("code", f"everynode results show {cell.keys[0][:KEY_DIGITS]}", class_="command")) if cell.keys else None,
+        h("p", h("code", source.reproduce(outcome, cell.cell.dataset), class_="command")),
+        h("p", "One run: ", h("code", source.show(cell.keys[0]), class_="command")) if cell.keys else None,
     )
     return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
 

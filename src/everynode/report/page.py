@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from everynode.data.files import Root
@@ -11,7 +12,7 @@ from everynode.experiments.declare import Cell, Experiment, plan_all
 from everynode.experiments.outcome import CellOutcome, Outcome, conclude
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
-from everynode.report.cell import Source, command, panel
+from everynode.report.cell import Source, panel
 from everynode.report.figures import bar_plot, line_plots, maps
 from everynode.report.html import Child, Html, bar, document, h, prose, scroll
 from everynode.report.tables import SIGNIFICANT, badge, is_star, kind, listing, matrix
@@ -27,10 +28,10 @@ PAPER = "https://arxiv.org/abs/2211.16631"
 
 
 def page_of_store(
-    store: Store, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None
+    store: Store, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None, named: Path | None = None
 ) -> tuple[str, list[Outcome]]:
-    """The page of all experiments that have a run in the store, and what they say."""
-    return page(plan_all(preset, seeds, folds, root), preset, store.records(), store.curve)
+    """The page of all experiments that have a run in the store, and what they say; ``named``: as which its commands name the store."""
+    return page(plan_all(preset, seeds, folds, root), preset, store.records(), store.curve, named)
 
 
 def page(
@@ -38,15 +39,24 @@ def page(
     preset: str,
     records: Mapping[str, dict[str, Any]],
     curve: Callable[[str], dict[str, list[float]]],
+    store: Path | None = None,
 ) -> tuple[str, list[Outcome]]:
     """The page of planned experiments from records and curves by run key, and what the experiments say. The same input, the same text."""
     runs = {run.key: run for plan in plans.values() for made in plan.values() for run in made}
-    source = Source(records, runs, curve)
+    source = Source(records, runs, curve, store)
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     there, absent = ([o for o in outcomes if bool(o.done) is wanted] for wanted in (True, False))
     shown = sorted({key for outcome in there for cell in outcome.cells for key in cell.keys})
     sections = [_section(outcome, source) for outcome in there]
-    main = h("main", _head(preset, source, shown, _outcome(there)), _overview(there), _reading(there), sections, _absent(absent), id="top")
+    main = h(
+        "main",
+        _head(preset, source, shown, _outcome(there)),
+        _overview(there),
+        _reading(there),
+        sections,
+        _absent(absent, source),
+        id="top",
+    )
     return document("everynode: the paper's tables and figures", bar("report"), h("div", _contents(there), main, class_="layout")), there
 
 
@@ -195,10 +205,10 @@ def _section(outcome: Outcome, source: Source) -> Html:
         h("h2", experiment.title),
         h("p", " · ".join(filter(None, meta)), class_="quiet"),
         h("p", prose(experiment.about)),
-        h("p", h("code", command(experiment, outcome.preset, outcome.each), class_="command")),
+        h("p", h("code", source.reproduce(outcome), class_="command")),
         _views(outcome, ids, source),
         listing(experiment, outcome.cells, ids) if experiment.view != "maps" else None,
-        [panel(experiment, outcome.preset, cell, ids[cell], source) for cell in outcome.cells if cell.keys],
+        [panel(outcome, cell, ids[cell], source) for cell in outcome.cells if cell.keys],
         id=experiment.id,
         class_="experiment",
     )
@@ -216,8 +226,8 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
 
 
-def _absent(outcomes: Sequence[Outcome]) -> Html | None:
+def _absent(outcomes: Sequence[Outcome], source: Source) -> Html | None:
     if not outcomes:
         return None
-    entries = [h("li", f"{o.experiment.title}: ", h("code", command(o.experiment, o.preset, o.each), class_="command")) for o in outcomes]
+    entries = [h("li", f"{o.experiment.title}: ", h("code", source.reproduce(o), class_="command")) for o in outcomes]
     return h("section", h("h2", "Not run"), h("p", "No run of these is in the store yet."), h("ul", entries), id="not-run")
