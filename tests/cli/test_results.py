@@ -24,7 +24,9 @@ def planned(seeds: int) -> list[Run]:
 
 def record(run: Run) -> dict[str, object]:
     score = 0.5 + run.seed / 100 + (0.1 if run.settings.halves == "random" else 0.0)
-    return {**run.describe(), "key": run.key, "test_accuracy": score, "settings": {"channels": 64}, "confusion": [[1, 0], [0, 1]]}
+    made_with = {"versions": run.versions, "version": "0.1.0", "python": "3.11", "system": "linux"}
+    got = {"test_accuracy": score, "settings": {"channels": 64}, "confusion": [[1, 0], [0, 1]]}
+    return {**run.describe(), "key": run.key, **made_with, **got}
 
 
 def make(path: str, runs: list[Run]) -> Store:
@@ -39,6 +41,68 @@ def test_show_counts_the_runs_of_each_kind(call):
     rows = json.loads(call("results", "show", "--json").stdout)
     assert {(row["backbone"], row["layers"], row["runs"]) for row in rows} == {("gat", 2, 6), ("gcn", 2, 6), ("gcnii", 8, 6)}
     assert "18 runs in runs/runs.db" in call("results", "show").stdout
+
+
+def test_what_is_written_never_replaces_a_store(call):
+    """In `report` the first argument is the store, in `tables` it is what is written."""
+    make("runs/runs.db", planned(5))
+    make("runs/table.csv", planned(1))
+    before = {path: path.read_bytes() for path in Path("runs").iterdir()}
+    for words in (
+        ["results", "tables", "runs/runs.db"],
+        ["results", "export", "runs/table.csv"],
+        ["results", "export", "runs/table.csv", "--store", "runs/table.csv"],
+        ["report", "--out", "runs/table.csv"],
+    ):
+        done = call(*words)
+        assert done.returncode == 2, words
+        assert "is a database, perhaps a store of runs, and is not replaced" in done.stderr
+    for words in (["results", "tables", "runs"], ["report", "--out", "."]):
+        done = call(*words)
+        assert (done.returncode, "is a folder: name a file" in done.stderr) == (2, True)
+    assert {path: path.read_bytes() for path in Path("runs").iterdir()} == before
+
+
+def test_nothing_is_written_over_a_good_file_if_there_is_nothing_to_write(call):
+    Store("empty/runs.db")
+    Path("t.csv").write_text("good")
+    Path("t.json").write_text("good")
+    for words in (["export", "t.csv"], ["tables", "t.json"]):
+        done = call("results", *words, "--store", "empty")
+        assert (done.returncode, "nothing was written" in done.stderr) == (2, True)
+    assert Path("t.csv").read_text() == Path("t.json").read_text() == "good"
+
+
+def test_runs_of_another_torch_are_still_shown_and_exported(call):
+    """With versions other than those installed they are other runs, but what they got can be read."""
+    runs = [dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in planned(10)]
+    store = Store("runs/runs.db")
+    for run in runs:
+        store.put(run.specification, record(run), {"seconds": 1.5}, {})
+    assert call("results", "tables", "t.json").returncode == 0
+    cells = next(table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves")["cells"]
+    assert [cell["summary"]["count"] for cell in cells] == [10] * 6
+    assert call("report").returncode == 0
+    assert runs[0].key[:12] in Path("report.html").read_text()
+    assert call("results", "export", "halves.csv", "--experiment", "halves").returncode == 0
+    listed = call("reproduce", "halves", "--dry-run")
+    assert "The runs in runs/runs.db are of protocol 1, torch 1.0.0; here is protocol 1, torch 2" in listed.stderr
+    assert "60 runs, 0 done" in listed.stdout
+
+
+def test_merging_says_where_two_stores_disagree(call):
+    run, *others = planned(2)
+    make("a/runs.db", [run, *others])
+    store = Store("b/runs.db")
+    store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {"total": [1.0]})
+    done = call("results", "merge", "b/runs.db", "--into", "a")
+    assert "0 new runs, 1 known one. Of 1 known one b/runs.db says something else" in done.stderr
+    assert Store("a/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
+    store = Store("c/runs.db")
+    store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {})
+    done = call("results", "merge", "a", "--into", "c/runs.db")
+    assert "1 known one had no curve and gave way to those of a." in done.stderr
+    assert Store("c/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
 
 
 def test_show_counts_what_has_not_ended(call):
@@ -157,7 +221,7 @@ def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
     runs, store = planned(2), Store("a.db")
     for run in runs:
         of_run = {"settings": dataclasses.asdict(run.settings), "versions": run.versions, "python": "3", "system": "x", "version": "1"}
-        got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"test": 2}, "terms": {"ce": 1.0}}
+        got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"train": 1, "val": 2, "test": 2}, "terms": {"ce": 1.0}}
         store.put(run.specification, record(run) | of_run | got, {"seconds": 1.5}, {})
     call("results", "export", "a.csv", "--store", "a.db")
     Path("b.csv").write_text("something,else\n")

@@ -53,13 +53,13 @@ def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(store, 
     file.write_text(write(store.records()))
     export, other = Export.read(file, ROOT), Store(tmp_path / "other.db")
     assert export.left_out == left_out
-    assert other.put_all(export.rows) == (len(RUNS) - left_out, 0)
+    assert other.put_all(export.rows) == (len(RUNS) - left_out, 0, 0, 0)
     there = other.keys()
     kept = {key: record for key, record in store.records().items() if key in there}
     assert write(other.records()) == write(kept)
     assert {other.specification(key) for key in kept} == {store.specification(key) for key in kept}
     assert other.curve(next(iter(kept))) == {}
-    assert other.put_all(store.rows()) == (left_out, len(RUNS) - left_out)
+    assert other.put_all(store.rows())[:2] == (left_out, len(RUNS) - left_out)
     assert other.curve(RUNS[0].key) == store.curve(RUNS[0].key), "a record of an export gives way to the whole one"
     assert runs_csv(other.records()) == runs_csv(store.records())
 
@@ -138,7 +138,17 @@ def change(store, tmp_path):
         ({"nodes": 5}, "nodes must be a table"),
         ({"terms.ce": "x"}, "terms.ce must be a number"),
         ({"epochs": None}, "epochs is missing"),
-        ({"confusion": "abc"}, "confusion must be a list of rows of numbers"),
+        ({"confusion": "abc"}, "confusion must be as many whole numbers a row as it has rows"),
+        ({"confusion": [[1, 2], [3]]}, "confusion must be as many whole numbers a row as it has rows"),
+        ({"confusion": [[1, None], [3, 4]]}, "confusion must be as many whole numbers a row as it has rows"),
+        ({"nodes": {}}, "nodes.train must be a whole number >= 1. Got 'None'."),
+        ({"nodes.train": 0}, "nodes.train must be a whole number >= 1. Got '0'."),
+        ({"nodes.test": None}, "nodes.test must be a whole number >= 0"),
+        ({"terms": {"ce": None}}, "terms must be numbers"),
+        ({"seconds": 10**400}, "seconds must be a number >= 0"),
+        ({"cpu": "\ud800"}, "surrogates not allowed"),
+        ({"positions": []}, "positions must be two numbers for every node"),
+        ({"positions": [[1.0, 2.0]], "labels": [0, 1]}, "labels must be a whole number for every node"),
     ],
 )  # fmt: skip
 def test_what_no_run_can_be_or_get_is_refused_with_its_place(change, changes, why):
@@ -174,6 +184,7 @@ HEAD = "key,dataset,task,settings.layers"
         ("a.json", "[{}]", "There is no run in"),
         ("a.json", "nonsense", "Expecting value"),
         ("a.json", "[" * 100000, "is no export of"),
+        ("a.json", "[" + "7" * 5000 + "]", "is no export of"),
         ("a.json", '[{"key": "x", "settings": {}, "dataset": "cora"}]', "record 1: split is missing"),
     ],
 )

@@ -103,7 +103,8 @@ def compare(
 
             records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
     except KeyboardInterrupt:
-        say(f"\nInterrupted: what has ended is in {path}, and the same command goes on from there.")
+        without = "" if resume else ", without --no-resume,"
+        say(f"\nInterrupted: what has ended is in {path}, and the same command{without} goes on from there.")
         return INTERRUPTED
     if known:
         say(f"{known} of {len(runs)} runs were in {path} already.", quiet)

@@ -69,12 +69,13 @@ def reproduce(
         Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import REAL, check_counts, experiments, find, fitting_count
+    from everynode.experiments.declare import REAL, check_counts, experiments, find, fitting_count, versions_of
     from everynode.experiments.estimate import seconds_left
+    from everynode.experiments.run import versions
     from everynode.experiments.store import Store, state_path, store_path
 
     check_counts(seeds, folds)
-    if max_run_minutes is not None and max_run_minutes < 0:
+    if max_run_minutes is not None and not max_run_minutes >= 0:  # nor NaN
         raise UsageError("--max-run-minutes must be at least 0.")
     root = Root.find(data_dir)
     if name == "list":
@@ -104,8 +105,14 @@ def reproduce(
             say(f"{experiment.id}: left out {len(without)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = plan
         wanted |= {run.key: run for cell, runs in plan.items() if cell.dataset in named - missing.keys() for run in runs}
+    if out.is_file():
+        raise UsageError(f"--out is the folder of the store, and {out} is a file: give {out.parent}.")
     path = store_path(out)
-    left = seconds_left(wanted.values(), Store(path).records() if path.exists() else {})
+    there = Store(path).records() if path.exists() else {}
+    if older := versions_of(there.values()):
+        made, here = (", ".join(f"{what} {number}" for what, number in found.items()) for found in (older, versions()))
+        say(f"The runs in {path} are of {made}; here is {here}, with which they are done anew. `everynode report` shows those.", quiet)
+    left = seconds_left(wanted.values(), there)
     if max_run_minutes is not None:
         # What is begun goes on: estimates change with what is known, and the same command must not leave it behind.
         begun = {key for key in left if state_path(path, key).exists()}

@@ -81,7 +81,7 @@ def results_export(
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import experiments
+    from everynode.experiments.declare import experiments, versions_of
     from everynode.experiments.store import Store
     from everynode.report.export import runs_csv, runs_json
     from everynode.training.checkpoint import write_atomically
@@ -95,12 +95,12 @@ def results_export(
     if experiment is not None:
         if experiment not in experiments():
             unknown("experiment", experiment, experiments())
-        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir))
+        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir), versions_of(records.values()))
         kinds = {_kind(run.specification) for runs in plan.values() for run in runs}
         records = {key: records[key] for key, specification, *_ in opened.rows() if _kind(specification) in kinds}
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
-    if (preset or experiment) and not records:
+    if not records:
         raise UsageError(f"There is no such run in {opened.path}, which has runs of {presets}: nothing was written.")
     write_atomically(file, writers[file.suffix](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
@@ -136,22 +136,27 @@ def results_tables(
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import plan_all
+    from everynode.experiments.declare import plan_all, versions_of
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
     from everynode.training.checkpoint import write_atomically
 
     records = Store(store, must_exist=True).records()
-    plans = plan_all(preset, seeds, folds, Root.find(data_dir))
+    plans = plan_all(preset, seeds, folds, Root.find(data_dir), versions_of(records.values()))
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
+    if not any(outcome.done for outcome in outcomes):
+        presets = ", ".join(sorted({record["preset"] for record in records.values()})) or "no preset"
+        raise UsageError(
+            f"No run in {store} belongs to a table of the paper with --preset {preset} (it has runs of {presets}): nothing was written."
+        )
     write_atomically(file, tables_json(outcomes).encode())
     say(f"{sum(outcome.done > 0 for outcome in outcomes)} of {len(outcomes)} experiments have runs; written to {file}.", quiet)
     return 0
 
 
 def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = None, quiet: QuietFlag = False) -> int:
-    """Take the runs of other stores, or of exports, over; those that are known stay as they are.
+    """Take the runs of other stores, or of exports, over; those that are known stay as they are, unless only the other has their curves.
 
     Of an export (.csv, .json) it is checked that every record is of the run that its key names, not what that run got. Such runs have no
     training curves, and times of run-times are left out, since they are of another machine; so are maps where they are not in the file.
@@ -161,26 +166,31 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     sources
         Stores of runs, or files of `everynode results export`.
     into
-        The store that gets them; made if it is not there.
+        The store that gets them, or its folder; made if it is not there.
     data_dir
         Only for runs on ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.exported import Export, is_export
-    from everynode.experiments.store import Store
+    from everynode.experiments.store import Store, store_path
     from everynode.report.text import count
 
     if not sources:
         raise UsageError("Name at least one store, or export, to merge.")
     if is_export(into):
         raise UsageError(f"--into is a store of runs: {into} would be taken for an export. Name a file that ends in .db.")
+    into = store_path(into) if into.is_dir() else into
     root = Root.find(data_dir)
     # All of them are read before anything is written.
     read = [Export.read(path, root) if is_export(path) else Export(Store(path, must_exist=True).rows(), 0) for path in sources]
     target = Store(into)
     for path, source in zip(sources, read, strict=True):
-        added, known = target.put_all(source.rows)
+        added, known, other, replaced = target.put_all(source.rows)
         rest = f" Left out: {count(source.left_out, 'record')} (maps, times, or without settings)." if source.left_out else ""
+        if replaced:
+            rest += f" {count(replaced, 'known one')} had no curve and gave way to those of {path}."
+        if other:
+            rest += f" Of {count(other, 'known one')} {path} says something else, as another machine may: what {into} says stays."
         say(f"{path}: {count(added, 'new run')}, {count(known, 'known one')}.{rest}", quiet)
     return 0
 

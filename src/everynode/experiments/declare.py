@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -13,7 +15,7 @@ from everynode.data.entries import STAND_IN, is_generated, is_present
 from everynode.data.entries import find as find_graph
 from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
-from everynode.experiments.run import Run, Task
+from everynode.experiments.run import Run, Task, versions
 from everynode.settings import NoSettings, Settings, read_preset
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
@@ -54,9 +56,15 @@ class Cell:
     #: The row, same panel and column, with which this cell is compared, run by run.
     against: str | None = None
 
-    def runs(self, preset: str, over: Over, count: int, root: Root) -> list[Run]:
-        """The cell's runs."""
-        digest = _digest(self.dataset, self.split, root)
+    def runs(self, preset: str, over: Over, count: int, root: Root, versions: Mapping[str, str] | None = None) -> list[Run]:
+        """The cell's runs, with these versions (None: those that are installed).
+
+        There are none where the graph's files are missing and its digest is not known beforehand.
+        """
+        try:
+            digest = _digest(self.dataset, self.split, root)
+        except DataError:
+            return []
         settings = Settings.preset(
             preset, graph=self.dataset, split=self.split, backbone=self.backbone, objective=self.objective, **dict(self.changes)
         )
@@ -68,7 +76,8 @@ class Cell:
             per_class, split_seed = (self.per_class or 20, i if over == "splits" else 0) if self.split == "random" else (None, None)
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
-            made.append(Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, objective, chosen, *drawn, self.task))
+            run = Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, objective, chosen, *drawn, self.task)
+            made.append(run if versions is None else replace(run, versions=dict(versions)))
         return made
 
 
@@ -99,7 +108,9 @@ class Experiment:
     #: Decimals that are shown.
     digits: int = 1
 
-    def plan(self, preset: str, count: int | None, root: Root) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
+    def plan(
+        self, preset: str, count: int | None, root: Root, versions: Mapping[str, str] | None = None
+    ) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
         """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
 
         A cell for which the preset has no settings has no runs.
@@ -111,8 +122,8 @@ class Experiment:
             if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
-                plan[cell] = cell.runs(preset, self.over, count or self.count, root)
-            except (NoSettings, DataError):  # ... or a digest that is not known beforehand, of files that are missing
+                plan[cell] = cell.runs(preset, self.over, count or self.count, root, versions)
+            except NoSettings:
                 plan[cell] = []
         return plan, missing
 
@@ -197,10 +208,24 @@ def find(name: str) -> Experiment:
     return experiments()[name]
 
 
-def plan_all(preset: str, seeds: int | None, folds: int | None, root: Root) -> dict[Experiment, dict[Cell, list[Run]]]:
+def plan_all(
+    preset: str, seeds: int | None, folds: int | None, root: Root, versions: Mapping[str, str] | None = None
+) -> dict[Experiment, dict[Cell, list[Run]]]:
     """Every experiment with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
     check_counts(seeds, folds)
-    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root)[0] for e in experiments().values()}
+    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, versions)[0] for e in experiments().values()}
+
+
+def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
+    """The versions with which records are to be looked for: None, the installed ones, if any was made with these; else those of most.
+
+    Versions are part of what a run is: another torch may get something else. But what was made with it can be read by any.
+    """
+    made = Counter(json.dumps(record["versions"], sort_keys=True) for record in records if "versions" in record)
+    if not made or json.dumps(versions(), sort_keys=True) in made:
+        return None
+    found: dict[str, str] = json.loads(made.most_common(1)[0][0])
+    return found
 
 
 def check_counts(seeds: int | None, folds: int | None) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
-from everynode.data.entries import find
+from everynode.data.entries import find, is_generated
 from everynode.experiments.run import Run
 from everynode.settings import Settings
 
@@ -35,6 +36,8 @@ PER_FLOP, PER_OPERATION = 4e-11, 1.2e-5
 LOOP = 2.3e-3
 #: Epochs until patience ends, where no run of the kind has been seen.
 EPOCHS = 350
+#: The settings that there are.
+NAMES = {field.name for field in fields(Settings)}
 #: What runs have in common.
 Kind = tuple[Any, ...]
 
@@ -85,7 +88,8 @@ class Speed:
         self._epochs: dict[Kind, list[float]] = {}
         self._factor = machine_factor()
         for record in records:
-            if "seconds_per_epoch" in record:
+            known = {"settings", "seconds_per_epoch", "epochs"} <= record.keys() and record["settings"].keys() <= NAMES
+            if known and (record["dataset"] in SIZES or is_generated(record["dataset"])):  # else it is of a younger everynode
                 settings, taken = Settings(**record["settings"]), record["seconds_per_epoch"]
                 for kind in _same(record, settings):
                     self._taken.setdefault(kind, []).append(taken)

@@ -30,6 +30,8 @@ COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms"
 TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
 COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")
 SHARES = (*(f"{part}_{metric}" for part in ("val", "test") for metric in ("accuracy", "macro_f1", "ece")), "test_oracle_accuracy")
+#: No number of a run is larger.
+LARGEST = 1e300
 #: Without these nobody knows of which run a record is.
 NEEDED = (*TEXT, "fold", "seed", "settings", "versions")
 
@@ -62,8 +64,9 @@ class Export:
                 _look_at(record)
                 got = {**record, **run.describe()}
                 cost = {name: got.pop(name) for name in COST if name in got}
+                json.dumps(got, ensure_ascii=False).encode()  # half a character, which no page could show
                 rows[run.key] = row_of(run.specification, got, cost, {})
-            except (DataError, UsageError) as error:
+            except (DataError, UsageError, UnicodeEncodeError) as error:
                 raise DataError(f"{file}, {where}: {error}") from error
             except RecursionError:
                 raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
@@ -100,7 +103,7 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((f"record {number}", record) for number, record in enumerate(listed, 1))
     except FileNotFoundError:
         raise DataError(f"There is no file {file}.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error, RecursionError) as error:
+    except (OSError, ValueError, csv.Error, RecursionError) as error:  # a number of 5,000 digits is a ValueError
         raise DataError(f"{no_export} ({error}): name another file.") from error
 
 
@@ -177,20 +180,36 @@ def _look_at(record: Mapping[str, Any]) -> None:
     if "error" in record:
         return
     trained = record["task"] in ("train", "tsne")
-    parts = [part for part in ("val", "test") if trained and record.get("nodes", {}).get(part) != 0]
-    wanted = [*(f"{part}_accuracy" for part in parts), *(("nodes", "epochs", "best_epoch", "terms") if trained else ())]
+    nodes = record.get("nodes") or {}
+    for part in ("train", "val", "test") if trained else ():
+        if type(nodes.get(part)) is not int or nodes[part] < (part == "train"):
+            raise _wrong(f"nodes.{part}", f"a whole number >= {int(part == 'train')}", nodes.get(part))
+    parts = [part for part in ("val", "test") if trained and nodes[part]]
+    wanted = [*(f"{part}_accuracy" for part in parts), *(("epochs", "best_epoch", "terms") if trained else ())]
     for name in [*wanted, *(("statistics",) if record["task"] == "describe" else ())]:
         if record.get(name) is None:
             raise DataError(f"{name} is missing: take the file as it was exported.")
-    for name, matrix in (("confusion", record.get("confusion")), ("positions", record.get("positions"))):
-        rows = matrix if isinstance(matrix, list) else [matrix]
-        if matrix is not None and not all(isinstance(row, list) and all(isinstance(v, int | float) for v in row) for row in rows):
-            raise _wrong(name, "a list of rows of numbers", matrix)
+    if None in (record.get("terms") or {}).values():
+        raise _wrong("terms", "numbers", record["terms"])
+    confusion, positions, labels = (record.get(name) for name in ("confusion", "positions", "labels"))
+    if confusion is not None and not (isinstance(confusion, list) and _is_table(confusion, int, columns=len(confusion))):
+        raise _wrong("confusion", "as many whole numbers a row as it has rows", confusion)
+    if positions is not None and not _is_table(positions, int | float, columns=2):
+        raise _wrong("positions", "two numbers for every node", positions)
+    if positions is not None and not (isinstance(labels, list) and len(labels) == len(positions) and all(type(x) is int for x in labels)):
+        raise _wrong("labels", "a whole number for every node", labels)
+
+
+def _is_table(found: Any, kind: Any, *, columns: int) -> bool:
+    """Whether it is a list of rows, at least one, of so many numbers each."""
+    if not isinstance(found, list) or not all(isinstance(row, list) and len(row) == columns for row in found):
+        return False
+    return bool(found) and all(isinstance(value, kind) and abs(value) < 1e9 for row in found for value in row)
 
 
 def _number(name: str, value: Any, high: float, *, low: float = 0.0) -> None:
     if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high or math.isinf(value)
+        isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high or not -LARGEST <= value <= LARGEST
     ):
         raise _wrong(name, "a number from 0 to 1" if high == 1 else "a number" if low else "a number >= 0", value)
 

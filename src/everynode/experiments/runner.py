@@ -107,11 +107,11 @@ def do_runs(
     def look() -> None:
         """Take what the store has."""
         nonlocal left
-        known = store.keys()
         left = [run for run in left if run.key not in found]
+        known = store.records() if store.keys() & {run.key for run in left} else {}
         for run in left:
             if run.key in known:
-                found[run.key] = store.get(run.key) or {}
+                found[run.key] = known[run.key]
                 state_path(store.path, run.key).unlink(missing_ok=True)  # of a process that was killed just after its last write
                 on_record(run, found[run.key], False)
         left = [run for run in left if run.key not in found]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import os
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from everynode.experiments.owner import Owner, lives
 
 #: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
+#: How much of a database is its header: what is shorter, and not empty, is none.
+HEADER = 100
 #: Seconds to wait for another process that is writing.
 TIMEOUT = 60.0
 #: A run as it is kept: the columns of the table ``runs``.
@@ -54,21 +58,16 @@ class Store:
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
         self.path = store_path(Path(path)) if must_exist and Path(path).is_dir() else Path(path)
+        if self.path.is_symlink():  # locks and states lie beside the file itself, so that they are the same by whatever name it goes
+            self.path = self.path.resolve()
         self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
             raise DataError(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
-        with self._connect() as connection:
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            owner, schema = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-            if tables and owner != APPLICATION_ID:
-                raise DataError(f"{self.path} is a database of something else: name another file.")
-            if tables and schema != SCHEMA:
-                raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
-            if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise self._damaged(damage.splitlines()[-1])
-            if not tables and must_exist:
-                raise DataError(f"{self.path} is empty, not a store of runs: name another file.")
-            if not tables:
+        tables = self._inspect() if self.path.exists() else 0
+        if not tables and must_exist:
+            raise DataError(f"{self.path} is empty, not a store of runs: name another file.")
+        if not tables:
+            with self._connect() as connection:
                 _keep_a_log(connection)
                 # One transaction: a process that is killed here leaves an empty database, not half a store.
                 connection.executescript(
@@ -77,14 +76,50 @@ class Store:
                     + "COMMIT;"
                 )
 
+    def _inspect(self) -> int:
+        """How many tables there are; what is not a sound store is refused, and nothing is changed in or beside it.
+
+        An ordinary connection would fold the log of a process that was killed into the file when it closes.
+        """
+        while True:
+            before = self._stamp()
+            try:
+                with self._connect(read_only=True) as connection:
+                    tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                    owner, schema = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+                    if 0 < self.path.stat().st_size < HEADER or owner not in ((APPLICATION_ID,) if tables else (APPLICATION_ID, 0)):
+                        raise DataError(f"{self.path} is a file of something else: name another file.")
+                    if tables and schema != SCHEMA:
+                        raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
+                    if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                        raise self._damaged(damage.splitlines()[-1])
+                return tables
+            except DataError:
+                if self._stamp() == before:  # else somebody was writing just then
+                    raise
+
+    def _stamp(self) -> tuple[bool, int, int]:
+        """Whether the file has a log beside it, its size, and when it was written to."""
+        status = self.path.stat()
+        return self.path.with_name(f"{self.path.name}-wal").exists(), status.st_size, status.st_mtime_ns
+
     @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self, *, read_only: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=TIMEOUT)) as connection, connection:
+            if read_only:  # without a log nothing beside the file is needed, nor made
+                address = f"{self.path.resolve().as_uri()}?{'mode=ro' if self._stamp()[0] else 'immutable=1'}"
+                connection = sqlite3.connect(address, timeout=TIMEOUT, uri=True)
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                connection = sqlite3.connect(self.path, timeout=TIMEOUT)
+            with closing(connection), connection:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
+
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection that only reads, which it also can where nothing may be written."""
+        return self._connect(read_only=not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)))
 
     def _parse(self, value: str | bytes) -> dict[str, Any]:
         """A column's JSON, packed or not: within a row SQLite's own check sees nothing."""
@@ -92,6 +127,8 @@ class Store:
             found: dict[str, Any] = json.loads(value if isinstance(value, str) else zlib.decompress(value))
         except (ValueError, zlib.error) as error:
             raise self._damaged(str(error)) from error
+        if not isinstance(found, dict):
+            raise self._damaged("a record is none")
         return found
 
     def _damaged(self, how: str) -> DataError:
@@ -107,20 +144,24 @@ class Store:
             connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
         state_path(self.path, row[0]).unlink(missing_ok=True)
 
-    def put_all(self, rows: Sequence[Row]) -> tuple[int, int]:
-        """Keep the rows of several runs, all of them or none; how many were new, and how many were here already (these stay).
+    def put_all(self, rows: Sequence[Row]) -> tuple[int, int, int, int]:
+        """Keep the rows of several runs, all of them or none: how many were new, and how many were here already, which stay. But a record
+        without a curve, which came from an export, gives way to one that has it.
 
-        But a record without a curve, which came from an export, gives way to one that has it.
+        Of those that were here: how many stay although the rows say something else, and how many gave way.
         """
         with self._connect() as connection:
-            before = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+            connection.execute("BEGIN IMMEDIATE")
+            here = {key: found for key, *found in connection.execute("SELECT key, record, curve FROM runs")}
+            known = [(here[key], record, curve) for key, _, record, _, curve in rows if key in here]
+            replaced = sum(curve != NO_CURVE == old[1] for old, _, curve in known)
+            other = sum(old[0] != record and not curve != NO_CURVE == old[1] for old, record, curve in known)
             connection.executemany(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record, cost = excluded.cost, "
                 f"curve = excluded.curve WHERE runs.curve = x'{NO_CURVE.hex()}' AND excluded.curve != x'{NO_CURVE.hex()}'",
                 rows,
             )
-            added = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - before
-        return added, len(rows) - added
+        return len(rows) - len(known), len(known), other, replaced
 
     def forget(self, key: str) -> None:
         """Drop a record and what there is of its training, so that its run is done again."""
@@ -130,42 +171,44 @@ class Store:
 
     def states(self) -> list[Path]:
         """The states of trainings that have not ended; those of another version, or of runs that nobody wants any more, never will."""
-        return sorted(self.path.parent.glob(f"{self.path.name}.*.state"))
+        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.*.state"))
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Record and cost of a run, or None."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             row = connection.execute("SELECT record, cost FROM runs WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._parse(row[0]) | self._parse(row[1])
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Record and cost of every run, by key, in the order of the keys."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             rows = connection.execute("SELECT key, record, cost FROM runs ORDER BY key").fetchall()
         return {key: self._parse(record) | self._parse(cost) for key, record, cost in rows}
 
     def keys(self) -> set[str]:
         """The keys of all runs."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             return {key for (key,) in connection.execute("SELECT key FROM runs")}
 
     def curve(self, key: str) -> dict[str, list[float]]:
         """Every epoch's terms and metrics of a run; empty if it has none."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
         return {} if row is None else self._parse(row[0])
 
     def specification(self, key: str) -> str | None:
         """The canonical JSON of a run's specification."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             row = connection.execute("SELECT specification FROM runs WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def rows(self) -> list[Row]:
         """All runs as they are kept, for another store's :meth:`put_all`."""
-        with self._connect() as connection:
+        with self._reading() as connection:
             rows: list[Row] = connection.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
-        for key, specification, *_ in rows:
+        for key, specification, record, cost, curve in rows:
+            for part in (record, cost, curve):
+                self._parse(part)
             if hashlib.sha256(specification.encode()).hexdigest() != key:
                 raise DataError(f"Run {key[:12]} in {self.path} does not belong to its specification: the file was changed by hand.")
         return rows
@@ -188,10 +231,12 @@ class Store:
     def close(self) -> None:
         """Give up what this process has claimed and not done."""
         if self._owner is not None:
-            with self._connect() as connection:
-                connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
-            self._owner.close()
-            self._owner = None
+            try:
+                with self._connect() as connection:
+                    connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner.name,))
+            finally:
+                self._owner.close()
+                self._owner = None
 
 
 def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.data.files import Root
-from everynode.experiments.declare import Cell, Experiment, plan_all
+from everynode.experiments.declare import Cell, Experiment, plan_all, versions_of
 from everynode.experiments.outcome import CellOutcome, Outcome, conclude
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
@@ -31,7 +31,8 @@ def page_of_store(
     store: Store, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None, named: Path | None = None
 ) -> tuple[str, list[Outcome]]:
     """The page of all experiments that have a run in the store, and what they say; ``named``: as which its commands name the store."""
-    return page(plan_all(preset, seeds, folds, root), preset, store.records(), store.curve, named)
+    records = store.records()
+    return page(plan_all(preset, seeds, folds, root, versions_of(records.values())), preset, records, store.curve, named)
 
 
 def page(

@@ -19,13 +19,15 @@ from torch import Tensor, nn
 
 from everynode import __version__
 from everynode.backbones import Network
-from everynode.errors import DataError
+from everynode.errors import DataError, UsageError
 from everynode.settings import Settings
 
 if TYPE_CHECKING:
     from everynode.training.loop import Fitted
 
 MODEL_FORMAT = 1
+#: How the files of SQLite begin.
+DATABASE = b"SQLite format 3\0"
 
 
 class UnusableState(DataError):
@@ -33,8 +35,21 @@ class UnusableState(DataError):
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing."""
+    """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing.
+
+    A database, such as a store of runs, is never replaced; what is no file (a device, a pipe) is written to.
+    """
+    if not path.name or path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file.")
+    path = path.resolve() if path.is_symlink() else path
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        if path.is_file():
+            with path.open("rb") as file:
+                if file.read(len(DATABASE)) == DATABASE:
+                    raise UsageError(f"{path} is a database, perhaps a store of runs, and is not replaced: name another file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.part")  # always the same: what a kill leaves behind, the next write replaces
         try:
@@ -49,7 +64,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         raise DataError(
-            f"Cannot write {path}: {error.strerror or error}. What was there before is untouched; free some space or choose another --out."
+            f"Cannot write {path}: {error.strerror or error}. What was there before is untouched; free some space, or name another file."
         ) from error
 
 
