@@ -363,3 +363,34 @@ def test_an_engine_that_cannot_be_is_refused(call, flags, words):
     done = call("reproduce", "tiny", *flags, "--quiet")
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("heterophilic --folds 2.5", "Invalid value for --folds: 2.5 is not a whole number."),
+        ("depth --workers 1.9", "Invalid value for --workers: 1.9 is not a whole number."),
+        ("depth --max-run-minutes nan", "--max-run-minutes must be at least 0."),
+        ("depth --out notes.txt", "--out is the folder of the store, and notes.txt is a file: give ."),
+    ],
+)
+def test_what_cannot_be_is_not_made_something_else(call, words, why):
+    Path("notes.txt").write_text("mine")
+    done = call("reproduce", *words.split(), "--dry-run")
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("settings", ["[gcn.ce]\nlayrs = 2\n", '[gcn.ce]\nlayers = "two"\n', "[gcn.ce\n"], ids=["name", "type", "syntax"])
+def test_a_preset_that_is_wrong_is_not_taken_for_an_empty_one(call, settings):
+    Path("wrong.toml").write_text(settings)
+    said = {}
+    for words in (["reproduce", "heterophilic", "--dry-run"], ["report", "runs"], ["results", "tables", "t.json"]):
+        Store("runs/runs.db")
+        done = call(*words, "--preset", "wrong.toml")
+        assert done.returncode == 3, words
+        said[words[0]] = done.stderr
+    assert len(set(said.values())) == 1
+    assert "wrong.toml" in said["report"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any, get_args
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter, Token, convert
 from cyclopts.exceptions import UnusedCliTokensError
 
 from everynode import __version__
@@ -23,7 +25,21 @@ from everynode.cli.train import train
 from everynode.cli.tune import tune, tune_export
 from everynode.errors import EverynodeError
 
-app = App(name="everynode", version=__version__, help="Node classifiers trained on every node, labelled or not.")
+
+def _exactly(kind: Any, tokens: Sequence[Token]) -> Any:
+    """What was written as what is wanted: cyclopts would make 2 of 2.5 where a number has to be whole."""
+    for token in tokens if int in (kind, *get_args(kind)) else ():
+        if "." in token.value:
+            raise ValueError(f"{token.value} is not a whole number.")
+    return convert(kind, tokens)
+
+
+app = App(
+    name="everynode",
+    version=__version__,
+    help="Node classifiers trained on every node, labelled or not.",
+    default_parameter=Parameter(converter=_exactly),
+)
 app.command(fit)
 app.command(predict)
 app.command(train)
