@@ -60,6 +60,10 @@ def test_what_is_written_never_replaces_a_store(call):
     for words in (["results", "tables", "runs"], ["report", "--out", "."]):
         done = call(*words)
         assert (done.returncode, "is a folder: name a file" in done.stderr) == (2, True)
+    Path("one.csv").symlink_to("other.csv")
+    Path("other.csv").symlink_to("one.csv")
+    done = call("results", "export", "one.csv")
+    assert (done.returncode, "Cannot write one.csv: " in done.stderr) == (3, True)
     assert {path: path.read_bytes() for path in Path("runs").iterdir()} == before
 
 
@@ -86,8 +90,14 @@ def test_runs_of_another_torch_are_still_shown_and_exported(call):
     assert runs[0].key[:12] in Path("report.html").read_text()
     assert call("results", "export", "halves.csv", "--experiment", "halves").returncode == 0
     listed = call("reproduce", "halves", "--dry-run")
-    assert "The runs in runs/runs.db are of protocol 1, torch 1.0.0; here is protocol 1, torch 2" in listed.stderr
+    assert (
+        "Most runs in runs/runs.db are of protocol 1, torch 1.0.0, which `everynode report` shows; here is protocol 1, torch 2"
+        in listed.stderr
+    )
     assert "60 runs, 0 done" in listed.stdout
+    make("runs/runs.db", planned(2))  # a few with the torch that is installed
+    assert call("report").returncode == 0
+    assert runs[0].key[:12] in Path("report.html").read_text()
 
 
 def test_merging_says_where_two_stores_disagree(call):
@@ -96,12 +106,12 @@ def test_merging_says_where_two_stores_disagree(call):
     store = Store("b/runs.db")
     store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {"total": [1.0]})
     done = call("results", "merge", "b/runs.db", "--into", "a")
-    assert "0 new runs, 1 known one. Of 1 known one b/runs.db says something else" in done.stderr
+    assert "0 new runs, 1 known one. Of 1 b/runs.db says something else" in done.stderr
     assert Store("a/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
     store = Store("c/runs.db")
     store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {})
     done = call("results", "merge", "a", "--into", "c/runs.db")
-    assert "1 known one had no curve and gave way to those of a." in done.stderr
+    assert "1 without a curve gave way to those of a, 1 of which say something else." in done.stderr
     assert Store("c/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
 
 

@@ -53,7 +53,7 @@ def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(store, 
     file.write_text(write(store.records()))
     export, other = Export.read(file, ROOT), Store(tmp_path / "other.db")
     assert export.left_out == left_out
-    assert other.put_all(export.rows) == (len(RUNS) - left_out, 0, 0, 0)
+    assert other.put_all(export.rows) == (len(RUNS) - left_out, 0, 0, 0, 0)
     there = other.keys()
     kept = {key: record for key, record in store.records().items() if key in there}
     assert write(other.records()) == write(kept)

@@ -186,14 +186,14 @@ def test_a_file_that_is_not_a_store_is_refused_and_left_alone(tmp_path, kind):
     FOREIGN[kind](path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(DataError) as caught:
-        Store(path).put("new", RECORD, COST, CURVE)
+        Store(path)
     assert str(path) in str(caught.value)
     assert "another file" in str(caught.value) or "restore it" in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm")} == before
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_store_that_was_killed_while_it_wrote_has_what_it_wrote(tmp_path):
+def test_a_store_that_was_killed_while_it_wrote_has_what_it_wrote(tmp_path, monkeypatch):
     path, other = tmp_path / "runs.db", tmp_path / "killed" / "runs.db"
     store = Store(path)
     other.parent.mkdir()
@@ -203,7 +203,14 @@ def test_a_store_that_was_killed_while_it_wrote_has_what_it_wrote(tmp_path):
         for end in ("", "-wal"):
             shutil.copy(f"{path}{end}", f"{other}{end}")
     assert other.with_name("runs.db-wal").stat().st_size > 0
-    assert Store(other, must_exist=True).records() == {key_of("a"): RECORD | COST}
+    before = {file.name: file.read_bytes() for file in other.parent.iterdir()}
+    found = Store(other, must_exist=True)
+    assert {file.name: file.read_bytes() for file in other.parent.iterdir()} == before
+    with monkeypatch.context() as patch:  # as where nothing may be written
+        patch.setattr(os, "access", lambda *_: False)
+        assert found.records() == {key_of("a"): RECORD | COST}
+        assert {file.name: file.read_bytes() for file in other.parent.iterdir()} == before
+    assert found.records() == {key_of("a"): RECORD | COST}
 
 
 def test_a_store_through_a_link_is_that_store(tmp_path):
@@ -509,9 +516,9 @@ def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
     for specification in "bcdef":
         theirs.put(specification, {"whose": "theirs"}, COST, CURVE)
     before = rows_of(theirs.path)
-    assert ours.put_all(theirs.rows()) == (3, 2, 2, 0)
-    assert ours.put_all(theirs.rows()) == (0, 5, 2, 0)
-    assert ours.put_all(ours.rows()) == (0, 6, 0, 0)
+    assert ours.put_all(theirs.rows()) == (3, 2, 2, 0, 0)
+    assert ours.put_all(theirs.rows()) == (0, 5, 2, 0, 0)
+    assert ours.put_all(ours.rows()) == (0, 6, 0, 0, 0)
     whose = {specification: ours.get(key_of(specification))["whose"] for specification in "abcdef"}
     assert whose == dict.fromkeys("abc", "ours") | dict.fromkeys("def", "theirs")
     assert ours.curve(key_of("f")) == CURVE
@@ -524,9 +531,18 @@ def test_a_record_without_a_curve_gives_way_to_one_that_has_it_and_no_other_does
     for store, whose, curves in ((ours, "ours", ({}, CURVE, {}, CURVE)), (theirs, "theirs", (CURVE, {}, {}, CURVE))):
         for specification, curve in zip("abcd", curves, strict=True):
             store.put(specification, {"whose": whose}, COST, curve)
-    assert ours.put_all(theirs.rows()) == (0, 4, 3, 1)
+    assert ours.put_all(theirs.rows()) == (0, 4, 3, 1, 1)
     assert [ours.get(key_of(specification))["whose"] for specification in "abcd"] == ["theirs", "ours", "ours", "ours"]
     assert ours.curve(key_of("a")) == CURVE
+
+
+def test_a_run_that_diverged_does_not_give_way(tmp_path):
+    """It has no curve either, but is a result."""
+    ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
+    ours.put("a", {"error": "The loss became nan."}, {}, {})
+    theirs.put("a", RECORD, COST, CURVE)
+    assert ours.put_all(theirs.rows()) == (0, 1, 1, 0, 0)
+    assert ours.get(key_of("a")) == {"error": "The loss became nan."}
 
 
 def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):

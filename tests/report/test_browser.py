@@ -135,6 +135,12 @@ def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
     (opened,) = browser.all("[popover]:popover-open.panel")
     assert opened.find_element(By.CSS_SELECTOR, "h3").text == "GCN · CE · layers 16"
     browser.run("arguments[0].hidePopover()", opened)
+    plot.send_keys(Keys.ARROW_UP)  # the last of the three
+    assert browser.one("#tip .chosen").text.startswith("CE + TV: ")
+    plot.send_keys(Keys.ENTER)
+    (opened,) = browser.all("[popover]:popover-open.panel")
+    assert opened.find_element(By.CSS_SELECTOR, "h3").text == "GCN · CE + TV · layers 16"
+    browser.run("arguments[0].hidePopover()", opened)
     point = plot.find_elements(By.CSS_SELECTOR, ".pt[data-opens]")[-1]  # drawn last: nothing lies over it
     browser.click_middle(point)
     panel = browser.one(f"#{point.get_attribute('data-opens')}")

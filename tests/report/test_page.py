@@ -147,6 +147,19 @@ def test_what_it_all_says_stands_on_top(plans, make_up):
     assert "gain +1.0</b> (+4.2)" in button
 
 
+def test_what_stands_in_several_tables_counts_once(plans, make_up):
+    chosen = {experiments()[name]: plans[experiments()[name]] for name in ("semi-supervised", "depth", "halves", "labels-per-class")}
+    everything = make_up(run for plan in chosen.values() for runs in plan.values() for run in runs)
+    made, outcomes = page(chosen, "paper", everything.records, everything.curve)
+    cells = [cell for outcome in outcomes for cell in outcome.cells]
+    judged = {(cell.keys, cell.cell.published) for cell in cells if cell.verdict and cell.cell.objective == "enc"}
+    assert len(judged) < sum(bool(cell.verdict) and cell.cell.objective == "enc" for cell in cells)
+    assert f"Of the paper's {len(judged)} accuracies with the paper's own terms that could be judged, " in made
+    # Not ENC with fixed halves, which is no cross-entropy, nor random splits.
+    compared = {cell.keys for cell in cells if cell.p_holm is not None and cell.cell.published is not None}
+    assert f" of {len(compared)} comparisons and behind in " in made
+
+
 def test_cells_without_a_number_are_empty_to_the_sorting(plans, make_up):
     semi = experiments()["semi-supervised"]
     (cell, runs), *others = plans[semi].items()

@@ -109,9 +109,9 @@ def reproduce(
         raise UsageError(f"--out is the folder of the store, and {out} is a file: give {out.parent}.")
     path = store_path(out)
     there = Store(path).records() if path.exists() else {}
-    if older := versions_of(there.values()):
-        made, here = (", ".join(f"{what} {number}" for what, number in found.items()) for found in (older, versions()))
-        say(f"The runs in {path} are of {made}; here is {here}, with which they are done anew. `everynode report` shows those.", quiet)
+    if (most := versions_of(there.values())) != versions():
+        made, here = (", ".join(f"{what} {number}" for what, number in found.items()) for found in (most, versions()))
+        say(f"Most runs in {path} are of {made}, which `everynode report` shows; here is {here}, with which they are done anew.", quiet)
     left = seconds_left(wanted.values(), there)
     if max_run_minutes is not None:
         # What is begun goes on: estimates change with what is known, and the same command must not leave it behind.

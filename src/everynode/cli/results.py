@@ -185,13 +185,13 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     read = [Export.read(path, root) if is_export(path) else Export(Store(path, must_exist=True).rows(), 0) for path in sources]
     target = Store(into)
     for path, source in zip(sources, read, strict=True):
-        added, known, other, replaced = target.put_all(source.rows)
+        merged = target.put_all(source.rows)
         rest = f" Left out: {count(source.left_out, 'record')} (maps, times, or without settings)." if source.left_out else ""
-        if replaced:
-            rest += f" {count(replaced, 'known one')} had no curve and gave way to those of {path}."
-        if other:
-            rest += f" Of {count(other, 'known one')} {path} says something else, as another machine may: what {into} says stays."
-        say(f"{path}: {count(added, 'new run')}, {count(known, 'known one')}.{rest}", quiet)
+        if merged.replaced:
+            rest += f" {merged.replaced} without a curve gave way to those of {path}, {merged.changed} of which say something else."
+        if merged.kept:
+            rest += f" Of {merged.kept} {path} says something else, as another machine may: what {into} says stays."
+        say(f"{path}: {count(merged.added, 'new run')}, {count(merged.known, 'known one')}.{rest}", quiet)
     return 0
 
 

@@ -56,8 +56,8 @@ class Cell:
     #: The row, same panel and column, with which this cell is compared, run by run.
     against: str | None = None
 
-    def runs(self, preset: str, over: Over, count: int, root: Root, versions: Mapping[str, str] | None = None) -> list[Run]:
-        """The cell's runs, with these versions (None: those that are installed).
+    def runs(self, preset: str, over: Over, count: int, root: Root, made_with: Mapping[str, str] | None = None) -> list[Run]:
+        """The cell's runs, ``made_with`` these versions (None: those that are installed).
 
         There are none where the graph's files are missing and its digest is not known beforehand.
         """
@@ -77,7 +77,7 @@ class Cell:
             fold, seed = (i, 0) if over == "folds" else (0, i)
             drawn = (per_class, split_seed, False)
             run = Run(self.dataset, digest, self.split, fold, seed, Path(preset).name, objective, chosen, *drawn, self.task)
-            made.append(run if versions is None else replace(run, versions=dict(versions)))
+            made.append(run if made_with is None else replace(run, versions=dict(made_with)))
         return made
 
 
@@ -109,7 +109,7 @@ class Experiment:
     digits: int = 1
 
     def plan(
-        self, preset: str, count: int | None, root: Root, versions: Mapping[str, str] | None = None
+        self, preset: str, count: int | None, root: Root, made_with: Mapping[str, str] | None = None
     ) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
         """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
 
@@ -122,7 +122,7 @@ class Experiment:
             if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
-                plan[cell] = cell.runs(preset, self.over, count or self.count, root, versions)
+                plan[cell] = cell.runs(preset, self.over, count or self.count, root, made_with)
             except NoSettings:
                 plan[cell] = []
         return plan, missing
@@ -209,22 +209,21 @@ def find(name: str) -> Experiment:
 
 
 def plan_all(
-    preset: str, seeds: int | None, folds: int | None, root: Root, versions: Mapping[str, str] | None = None
+    preset: str, seeds: int | None, folds: int | None, root: Root, made_with: Mapping[str, str] | None = None
 ) -> dict[Experiment, dict[Cell, list[Run]]]:
     """Every experiment with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
     check_counts(seeds, folds)
-    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, versions)[0] for e in experiments().values()}
+    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, made_with)[0] for e in experiments().values()}
 
 
-def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
-    """The versions with which records are to be looked for: None, the installed ones, if any was made with these; else those of most.
+def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The versions with which most records were made; of as many, those that are installed.
 
     Versions are part of what a run is: another torch may get something else. But what was made with it can be read by any.
     """
     made = Counter(json.dumps(record["versions"], sort_keys=True) for record in records if "versions" in record)
-    if not made or json.dumps(versions(), sort_keys=True) in made:
-        return None
-    found: dict[str, str] = json.loads(made.most_common(1)[0][0])
+    here = json.dumps(versions(), sort_keys=True)
+    found: dict[str, str] = json.loads(max(made, key=lambda text: (made[text], text == here), default=here))
     return found
 
 

@@ -204,7 +204,8 @@ def _is_table(found: Any, kind: Any, *, columns: int) -> bool:
     """Whether it is a list of rows, at least one, of so many numbers each."""
     if not isinstance(found, list) or not all(isinstance(row, list) and len(row) == columns for row in found):
         return False
-    return bool(found) and all(isinstance(value, kind) and abs(value) < 1e9 for row in found for value in row)
+    values = [value for row in found for value in row]
+    return bool(values) and all(isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e9 for value in values)
 
 
 def _number(name: str, value: Any, high: float, *, low: float = 0.0) -> None:

@@ -6,13 +6,15 @@ import glob
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 from everynode.errors import DataError
 from everynode.experiments.owner import Owner, lives
@@ -21,6 +23,8 @@ from everynode.experiments.owner import Owner, lives
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
 #: How much of a database is its header: what is shorter, and not empty, is none.
 HEADER = 100
+#: How often a file is looked at again that changes meanwhile.
+TURNS = 5
 #: Seconds to wait for another process that is writing.
 TIMEOUT = 60.0
 #: A run as it is kept: the columns of the table ``runs``.
@@ -46,6 +50,17 @@ def store_path(folder: Path) -> Path:
 def state_path(store: Path, key: str) -> Path:
     """Where the process that has claimed a run keeps the state of its training, from which another goes on if that one dies."""
     return store.with_name(f"{store.name}.{key[:16]}.state")
+
+
+class Merged(NamedTuple):
+    """What became of the rows of another store: how many were new, and how many were here already."""
+
+    added: int
+    known: int
+    #: Of those that were here: say something else, and were not taken; gave way to the other; of these, said something else.
+    kept: int
+    replaced: int
+    changed: int
 
 
 class Store:
@@ -81,7 +96,7 @@ class Store:
 
         An ordinary connection would fold the log of a process that was killed into the file when it closes.
         """
-        while True:
+        for turn in range(TURNS):
             before = self._stamp()
             try:
                 with self._connect(read_only=True) as connection:
@@ -93,27 +108,43 @@ class Store:
                         raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
                     if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                         raise self._damaged(damage.splitlines()[-1])
-                return tables
+                break
             except DataError:
-                if self._stamp() == before:  # else somebody was writing just then
+                if turn == TURNS - 1 or self._stamp() == before:  # else somebody was writing just then
                     raise
+        return tables
 
-    def _stamp(self) -> tuple[bool, int, int]:
-        """Whether the file has a log beside it, its size, and when it was written to."""
-        status = self.path.stat()
-        return self.path.with_name(f"{self.path.name}-wal").exists(), status.st_size, status.st_mtime_ns
+    def _stamp(self) -> tuple[int, ...]:
+        """When the file and the log beside it were written to last, and their sizes."""
+        found = list[int]()
+        for path in (self.path, self._beside("-wal")):
+            with suppress(FileNotFoundError):  # the log goes when the last who has the store open closes it
+                status = path.stat()
+                found += [status.st_size, status.st_mtime_ns]
+        return tuple(found)
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(f"{self.path.name}{end}")
 
     @contextmanager
     def _connect(self, *, read_only: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            if read_only:  # without a log nothing beside the file is needed, nor made
-                address = f"{self.path.resolve().as_uri()}?{'mode=ro' if self._stamp()[0] else 'immutable=1'}"
-                connection = sqlite3.connect(address, timeout=TIMEOUT, uri=True)
-            else:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                connection = sqlite3.connect(self.path, timeout=TIMEOUT)
-            with closing(connection), connection:
-                yield connection
+            with ExitStack() as ends:
+                path, how = self.path.absolute(), ""
+                if read_only and not self._beside("-wal").exists():
+                    how = "?immutable=1"  # without a log nothing beside the file is needed, nor made
+                elif read_only and self._beside("-shm").exists():
+                    how = "?mode=ro"
+                elif read_only:  # the log of a process that was killed: to be read it would be folded in, which a copy may be
+                    folder = Path(ends.enter_context(TemporaryDirectory()))
+                    for file in (self.path, self._beside("-wal")):
+                        shutil.copy(file, folder)
+                    path = folder / self.path.name
+                else:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                connection = ends.enter_context(closing(sqlite3.connect(f"{path.as_uri()}{how}", timeout=TIMEOUT, uri=True)))
+                with connection:
+                    yield connection
         except (sqlite3.Error, OSError) as error:
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
 
@@ -144,24 +175,26 @@ class Store:
             connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
         state_path(self.path, row[0]).unlink(missing_ok=True)
 
-    def put_all(self, rows: Sequence[Row]) -> tuple[int, int, int, int]:
-        """Keep the rows of several runs, all of them or none: how many were new, and how many were here already, which stay. But a record
-        without a curve, which came from an export, gives way to one that has it.
-
-        Of those that were here: how many stay although the rows say something else, and how many gave way.
+    def put_all(self, rows: Sequence[Row]) -> Merged:
+        """Keep the rows of several runs, all of them or none. Those that are here already stay; but a training without a curve, which came
+        from an export, gives way to one that has it.
         """
+        known = kept = replaced = changed = 0
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            here = {key: found for key, *found in connection.execute("SELECT key, record, curve FROM runs")}
-            known = [(here[key], record, curve) for key, _, record, _, curve in rows if key in here]
-            replaced = sum(curve != NO_CURVE == old[1] for old, _, curve in known)
-            other = sum(old[0] != record and not curve != NO_CURVE == old[1] for old, record, curve in known)
-            connection.executemany(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record, cost = excluded.cost, "
-                f"curve = excluded.curve WHERE runs.curve = x'{NO_CURVE.hex()}' AND excluded.curve != x'{NO_CURVE.hex()}'",
-                rows,
-            )
-        return len(rows) - len(known), len(known), other, replaced
+            for key, specification, record, cost, curve in rows:
+                here = connection.execute("SELECT record, curve FROM runs WHERE key = ?", (key,)).fetchone()
+                if here is None:
+                    connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (key, specification, record, cost, curve))
+                    continue
+                known += 1
+                if here[1] == NO_CURVE != curve and "error" not in self._parse(here[0]):  # what diverged has none either
+                    connection.execute("UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?", (record, cost, curve, key))
+                    replaced += 1
+                    changed += here[0] != record
+                else:
+                    kept += here[0] != record
+        return Merged(len(rows) - known, known, kept, replaced, changed)
 
     def forget(self, key: str) -> None:
         """Drop a record and what there is of its training, so that its run is done again."""

@@ -35,7 +35,7 @@ def tables_json(outcomes: Sequence[Outcome]) -> str:
 
 
 def _cell(outcome: CellOutcome) -> dict[str, Any]:
-    cell = outcome.cell
+    cell, on_these = outcome.cell, outcome.on_these
     return {
         "panel": cell.panel,
         "row": cell.row,
@@ -49,6 +49,8 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "planned": outcome.planned,
         "diverged": outcome.diverged,
         "summary": None if outcome.summary is None else outcome.summary.to_dict(),
+        # Of folds, not widened for their overlap as that of the summary is: the verdict is by this one.
+        "verdict_interval": None if not outcome.verdict or on_these is None or on_these.count < 2 else [on_these.low, on_these.high],
         "test_oracle": outcome.oracle,
         "gain": None if outcome.gain is None else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
         "verdict": outcome.verdict,

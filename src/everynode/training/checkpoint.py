@@ -39,10 +39,10 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     A database, such as a store of runs, is never replaced; what is no file (a device, a pipe) is written to.
     """
-    if not path.name or path.is_dir():
-        raise UsageError(f"{path} is a folder: name a file.")
-    path = path.resolve() if path.is_symlink() else path
     try:
+        if not path.name or path.is_dir():
+            raise UsageError(f"{path} is a folder: name a file.")
+        path = path.resolve() if path.is_symlink() else path
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
@@ -62,9 +62,10 @@ def write_atomically(path: Path, content: bytes) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError until Python 3.13
+        why = getattr(error, "strerror", None) or error
         raise DataError(
-            f"Cannot write {path}: {error.strerror or error}. What was there before is untouched; free some space, or name another file."
+            f"Cannot write {path}: {why}. What was there before is untouched; free some space or choose another --out."
         ) from error
 
 

@@ -89,8 +89,9 @@
     if (plot.places) return plot.places;
     const found = new Map();
     const add = (x, head, line, opens) => {
-      if (!found.has(x)) found.set(x, { x, head, opens, lines: [] });
+      if (!found.has(x)) found.set(x, { x, head, opens: [], lines: [] });
       found.get(x).lines.push(line);
+      found.get(x).opens.push(opens);
     };
     for (const { dataset: mark } of all("[data-tip]", plot)) add(Number(mark.x), mark.head, `${mark.name}: ${mark.tip}`, mark.opens);
     if (plot.dataset.scale) {
@@ -105,7 +106,7 @@
           y += steps[i + 1];
           const at = left + ((x - x0) / (x1 - x0)) * (right - left);
           const value = y0 + ((y / fine - bottom) / (top - bottom)) * (y1 - y0);
-          add(at, `${plot.dataset.x} ${x}`, `${curve.dataset.name}: ${value.toFixed(decimals).replace("-", "−")}`);
+          add(at, `${plot.dataset.x} ${x}`, `${curve.dataset.name}: ${Math.abs(value) < 0.5 / 10 ** decimals ? (0).toFixed(decimals) : value.toFixed(decimals).replace("-", "−")}`);
         }
       }
     }
@@ -121,7 +122,9 @@
     line.setAttribute("d", `M${place.x} 30V${view.height - 42}`);
     plot.append(line);
     plot.place = place;
-    tip.replaceChildren(make("b", place.head), ...place.lines.map((text) => make("div", text)));
+    const lines = place.lines.map((text) => make("div", text));
+    if (plot.chosen !== undefined) lines[plot.chosen % lines.length].className = "chosen";
+    tip.replaceChildren(make("b", place.head), ...lines);
     tip.showPopover();
     const at = box.left + (place.x / view.width) * box.width;
     const size = tip.getBoundingClientRect();
@@ -139,9 +142,18 @@
     plot.addEventListener("pointerleave", hide);
     plot.addEventListener("blur", hide);
     plot.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && plot.place && plot.place.opens) {
+      const opens = plot.place && plot.place.opens[(plot.chosen || 0) % plot.place.opens.length];
+      if (event.key === "Enter" && opens) {
         hide();
-        document.getElementById(plot.place.opens).showPopover();
+        document.getElementById(opens).showPopover();
+        return;
+      }
+      const other = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (other && opens) { // which of the values at this place Enter opens
+        event.preventDefault();
+        const count = plot.place.opens.length;
+        plot.chosen = plot.chosen === undefined ? (other > 0 ? 0 : count - 1) : (plot.chosen + other + count) % count;
+        point(plot, plot.place);
         return;
       }
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
