@@ -272,6 +272,36 @@ def test_a_row_that_is_damaged_is_one_sentence(tmp_path, column):
             store.get(key_of("a"))
 
 
+@pytest.mark.parametrize("part", [*RECORD, *COST, "seed"])
+def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
+    """One bit within a row, which is still a number, or a name: SQLite does not see it."""
+    path = tmp_path / "runs.db"
+    store = Store(path)
+    store.put('{"seed":17}', RECORD, COST, CURVE)
+    sound, (right,) = path.read_bytes(), store.records().values()
+    begin = sound.index(f'"{part}"'.encode()) + 1
+    for place in range(begin, begin + len(part) + 6):
+        for bit in (1, 2, 64):
+            path.write_bytes(sound[:place] + bytes([sound[place] ^ bit]) + sound[place + 1 :])
+            for look in (lambda: [*store.records().values()], store.rows, lambda: [store.get(key_of('{"seed":17}'))]):
+                with pytest.raises(DataError, match="damaged") as caught:
+                    look()
+                assert str(path) in str(caught.value)
+    path.write_bytes(sound)
+    assert [*store.records().values()] == [right] == [RECORD | COST]
+
+
+def test_a_record_of_everynode_0_15_has_no_digest_and_is_read(tmp_path):
+    store = Store(tmp_path / "runs.db")
+    store.put("a", RECORD, COST, CURVE)
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("UPDATE runs SET cost = ?", (json.dumps(COST),))
+    assert store.get(key_of("a")) == RECORD | COST
+    other = Store(tmp_path / "other.db")
+    other.put_all(store.rows())
+    assert other.records() == {key_of("a"): RECORD | COST}
+
+
 def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
     (tmp_path / "runs.db").mkdir()
     with pytest.raises(DataError, match="cannot serve as a store of runs"):

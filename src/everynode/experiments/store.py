@@ -27,6 +27,8 @@ HEADER = 100
 TURNS = 5
 #: Seconds to wait for another process that is writing.
 TIMEOUT = 60.0
+#: Where in a run's cost the digest of its row stands.
+DIGEST = "digest"
 #: A run as it is kept: the columns of the table ``runs``.
 Row = tuple[str, str, str, str, bytes]
 
@@ -35,7 +37,7 @@ CREATE TABLE runs (
     key TEXT PRIMARY KEY,
     specification TEXT NOT NULL,  -- the canonical JSON that the key is the SHA-256 of
     record TEXT NOT NULL,         -- what the run got: the same whenever it is done on such a machine
-    cost TEXT NOT NULL,           -- what it took: seconds, memory
+    cost TEXT NOT NULL,           -- what it took: seconds, memory; and the digest of both, by which damage is seen
     curve BLOB NOT NULL           -- every epoch's terms and metrics: JSON, zlib
 ) STRICT;
 CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
@@ -162,6 +164,16 @@ class Store:
             raise self._damaged("a record is none")
         return found
 
+    def _checked(self, key: str, specification: str, record: str, cost: str) -> dict[str, Any]:
+        """Record and cost of a row, which have to be what was kept. (Rows of everynode 0.15 and before have no digest.)"""
+        got, took = self._parse(record), self._parse(cost)
+        told = took.pop(DIGEST, None)
+        if hashlib.sha256(specification.encode()).hexdigest() != key:
+            raise self._damaged(f"run {key[:12]} does not belong to its specification")
+        if told is not None and told != _digest(key, record, took):
+            raise self._damaged(f"the record of run {key[:12]} is not what was kept")
+        return got | took
+
     def _damaged(self, how: str) -> DataError:
         return DataError(f"{self.path} is damaged ({how}): restore it from a copy, or move it away and run again.")
 
@@ -209,14 +221,14 @@ class Store:
     def get(self, key: str) -> dict[str, Any] | None:
         """Record and cost of a run, or None."""
         with self._reading() as connection:
-            row = connection.execute("SELECT record, cost FROM runs WHERE key = ?", (key,)).fetchone()
-        return None if row is None else self._parse(row[0]) | self._parse(row[1])
+            row = connection.execute("SELECT key, specification, record, cost FROM runs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._checked(*row)
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Record and cost of every run, by key, in the order of the keys."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT key, record, cost FROM runs ORDER BY key").fetchall()
-        return {key: self._parse(record) | self._parse(cost) for key, record, cost in rows}
+            rows = connection.execute("SELECT key, specification, record, cost FROM runs ORDER BY key").fetchall()
+        return {row[0]: self._checked(*row) for row in rows}
 
     def keys(self) -> set[str]:
         """The keys of all runs."""
@@ -239,11 +251,9 @@ class Store:
         """All runs as they are kept, for another store's :meth:`put_all`."""
         with self._reading() as connection:
             rows: list[Row] = connection.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
-        for key, specification, record, cost, curve in rows:
-            for part in (record, cost, curve):
-                self._parse(part)
-            if hashlib.sha256(specification.encode()).hexdigest() != key:
-                raise DataError(f"Run {key[:12]} in {self.path} does not belong to its specification: the file was changed by hand.")
+        for *rest, curve in rows:
+            self._checked(*rest)
+            self._parse(curve)
         return rows
 
     # ------------------------------------------------------------------ claims
@@ -274,8 +284,13 @@ class Store:
 
 def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:
     """A run as the store keeps it."""
-    packed = zlib.compress(_json(curve).encode(), 6)
-    return hashlib.sha256(specification.encode()).hexdigest(), specification, _json(record), _json(cost), packed
+    key, text = hashlib.sha256(specification.encode()).hexdigest(), _json(record)
+    return key, specification, text, _json({**cost, DIGEST: _digest(key, text, cost)}), zlib.compress(_json(curve).encode(), 6)
+
+
+def _digest(key: str, record: str, cost: dict[str, Any]) -> str:
+    """By which damage to a row is seen. The specification has the key for it, and the curve the checksum of its packing."""
+    return hashlib.sha256("\n".join((key, record, _json(cost))).encode()).hexdigest()
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
