@@ -454,13 +454,14 @@ def verdicts() -> str:
     """How many of the paper's numbers were reproduced."""
     cells = [cell for table in result("tables-paper") for cell in table["cells"] if cell["metric"] == "test_accuracy" and cell["verdict"]]
     complete = {(*cell["runs"], cell["published"]): cell for cell in cells if len(cell["runs"]) == cell["planned"]}.values()
-    lines = ["| | cells | reproduced | better | short |", "|---|---|---|---|---|"]
+    lines = ["| | cells | reproduced | better | short | of these even at the best test epoch |", "|---|---|---|---|---|---|"]
     for label, chosen in (
         ("cross-entropy", [cell for cell in complete if cell["objective"] == "ce"]),
         ("with the paper's terms", [cell for cell in complete if cell["objective"] not in ("ce", "preg")]),
     ):
         counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
-        lines.append(f"| {label} | {len(chosen)} | " + " | ".join(map(str, counts)) + " |")
+        whatever_epoch = sum(cell["verdict"].startswith("short") and cell["test_oracle"] < cell["published"] for cell in chosen)
+        lines.append(f"| {label} | " + " | ".join(map(str, (len(chosen), *counts, whatever_epoch))) + " |")
     return "\n".join(lines)
 
 

@@ -133,11 +133,16 @@ def test_what_it_all_says_stands_on_top(plans, make_up):
     for record in records.values():  # cross-entropy as the paper's GCN on Cora; ENC ahead of it on all graphs, on Pubmed with all networks
         ahead = 0.0 if record["objective"] == "ce" else 0.01 + (0.001 * (record["seed"] % 3) if record["dataset"] == "pubmed" else 0)
         record["test_accuracy"] = 0.8065 + 0.001 * record["seed"] + ahead
+        record["test_oracle_accuracy"] = record["test_accuracy"] + 0.03
     made, (outcome,) = page({semi: plans[semi]}, "paper", records, everything.curve)
     tally = Counter(cell.verdict.partition(" ")[0] for cell in outcome.cells if cell.cell.objective == "ce")
     assert tally["reproduced"] >= 1
     said = f"{tally['reproduced']} are reproduced, {tally['better']} surpassed, {tally['short']} not reached"
-    assert f"Of the paper's 9 accuracies with cross-entropy that could be judged, {said}." in made
+    short = [cell for cell in outcome.cells if cell.cell.objective == "ce" and cell.verdict.startswith("short")]
+    below = sum(cell.summary.mean + 3 < cell.cell.published for cell in short)
+    assert 0 < below < tally["short"]
+    even = f"({below} of these not even at the epoch of every run that is best on the test nodes)"
+    assert f"Of the paper's 9 accuracies with cross-entropy that could be judged, {said} {even}." in made
     # On the others all differences are the same, which is no test.
     assert "the paper's terms are ahead beyond chance in 3 of 3 comparisons and behind in 0." in made
     assert 'data-label="gains that are significant">3 up, 0 down, of 3<' in made

@@ -96,15 +96,23 @@ def _outcome(outcomes: Sequence[Outcome]) -> Html | None:
     }
     sentences = []
     for whose, own in (("cross-entropy", False), ("the paper's own terms", True)):
-        tally = Counter(kind(cell.verdict) for cell in judged.values() if _has_terms(cell) is own)
-        if total := tally.total():
+        cells = [cell for cell in judged.values() if _has_terms(cell) is own]
+        tally = Counter(kind(cell.verdict) for cell in cells)
+        if cells:
             counts = ", ".join(f"{tally[verdict]} {words}" for verdict, words in SAID.items())
-            sentences.append(f"Of the paper's {total} accuracies with {whose} that could be judged, {counts}.")
+            sentences.append(f"Of the paper's {len(cells)} accuracies with {whose} that could be judged, {counts}{_whatever_epoch(cells)}.")
     if gains := _gains(outcomes):
         ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
         told = f"ahead beyond chance in {ahead} of {len(gains)} comparisons and behind in {behind}"
         sentences.append(f"Run by run against cross-entropy on the same seeds or folds, the paper's terms are {told}.")
     return h("p", " ".join(sentences), class_="lead") if sentences else None
+
+
+def _whatever_epoch(cells: Sequence[CellOutcome]) -> str:
+    """How many numbers no choice of epochs would have reached: the mean of every run's best test epoch is still below them."""
+    short = [(cell.oracle, cell.cell.published) for cell in cells if kind(cell.verdict) == "short"]
+    below = sum(oracle is not None and published is not None and oracle < published for oracle, published in short)
+    return f" ({below} of these not even at the epoch of every run that is best on the test nodes)" if below else ""
 
 
 def _gains(outcomes: Sequence[Outcome]) -> list[float]:
