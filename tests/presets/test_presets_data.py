@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from everynode.experiments.declare import experiments
+
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ROOT / "src" / "everynode" / "presets"
 BACKBONES = ("gcn", "gat", "gcnii")
@@ -381,3 +383,13 @@ def test_search_space(latex: str, published: dict[str, Any]) -> None:
         low, high = re.search(re.escape(symbols) + r" \\in \[([^,]+),\s*([^\]]+)\]", latex).groups()  # type: ignore[union-attr]
         printed |= {field: [float(low), float(high)] for field in fields}
     assert printed == published["search-space"]
+
+
+def test_tables_and_figures_have_the_numbers_that_latex_gives_them(latex):
+    labels = re.findall(r"\\label\{((?:table|tab|fig):\w+)\}", latex)
+    tables, figures = ([label for label in labels if label.startswith(kind)] for kind in ("tab", "fig"))
+    numbers = {label: f"Table {i} ({label})" for i, label in enumerate(tables, 1)}
+    numbers |= {label: f"Figure {i} ({label})" for i, label in enumerate(figures, 1)}
+    references = [experiment.reference for experiment in experiments().values()]
+    assert len(references) == 13
+    assert set(references) <= set(numbers.values())

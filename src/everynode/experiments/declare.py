@@ -92,7 +92,7 @@ class Experiment:
 
     id: str
     title: str
-    #: Its label in the paper.
+    #: Its number in the paper, and the label in the paper's source.
     reference: str
     #: One or two sentences: what it shows, and what to know when comparing.
     about: str

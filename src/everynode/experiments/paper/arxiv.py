@@ -5,7 +5,7 @@ from everynode.experiments.declare import Experiment, with_and_without
 EXPERIMENT = Experiment(
     id="arxiv",
     title="ogbn-arxiv",
-    reference="table:ogbn_arxiv",
+    reference="Table 6 (table:ogbn_arxiv)",
     about="OGB's split by year. `--stand-in generated` does the same runs on a generated graph, apart from this table.",
     over="seeds",
     view="table",

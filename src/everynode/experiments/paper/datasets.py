@@ -23,7 +23,7 @@ def _published(graph: str, column: str) -> float | None:
 EXPERIMENT = Experiment(
     id="datasets",
     title="The graphs",
-    reference="table:datasets",
+    reference="Table 2 (table:datasets)",
     about="Counted from the public files: edges undirected, once each, without self-loops and repeats (the paper counts some of them). "
     "The paper says that its homophily is Geom-GCN's, the mean over nodes; its numbers are those of edge homophily, self-loops counted "
     "(Texas 0.11, Wisconsin 0.21), those of Citeseer and Pubmed swapped.",

@@ -21,7 +21,7 @@ def cells() -> list[Cell]:
 EXPERIMENT = Experiment(
     id="depth",
     title="Accuracy over the number of layers",
-    reference="table:semisupervised",
+    reference="Table 4 (table:semisupervised)",
     about="Public split. GCN and GAT lose accuracy with depth (over-smoothing); the paper finds that ENC slows this down.",
     over="seeds",
     view="table",

@@ -5,7 +5,7 @@ from everynode.experiments.declare import BACKBONES, NAMES, SHALLOW, Cell, Exper
 EXPERIMENT = Experiment(
     id="halves",
     title="Fixed against random halves",
-    reference="fig:fixedVsRandom",
+    reference="Figure 4 (fig:fixedVsRandom)",
     about="Cora, public split: ENC with the two halves of the labelled nodes drawn once, or anew at every step; GCNII with 8 layers. The "
     "paper finds a large gap in favour of random halves, and prints neither numbers nor GCNII's depth.",
     over="seeds",

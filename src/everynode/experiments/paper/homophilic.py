@@ -5,7 +5,7 @@ from everynode.experiments.declare import Experiment, with_and_without
 EXPERIMENT = Experiment(
     id="homophilic",
     title="Fully supervised, homophilic graphs",
-    reference="table:homophilic_fully",
+    reference="Table 5 (table:homophilic_fully)",
     about="Geom-GCN's ten folds (48% training, 32% validation, 20% test). On Cora they cover only the largest component.",
     over="folds",
     view="table",

@@ -8,7 +8,7 @@ LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv", "CE + CVG": "cvg", "ENC":
 EXPERIMENT = Experiment(
     id="labels-per-class",
     title="Labelled nodes per class",
-    reference="fig:objectivesInfluence",
+    reference="Figure 2 (fig:objectivesInfluence)",
     about="Cora, random splits: so many training nodes a class, 500 for validation, 1000 for testing (the smallest class has 180 nodes). "
     "GCNII has 8 layers. Splits are drawn anew for each run, but from one graph, so they overlap, the more the more labels there are: the "
     "p-values, which take them for independent, are too small by an unknown factor. The paper shows 100 splits, and prints neither numbers "

@@ -24,7 +24,7 @@ def cells() -> list[Cell]:
 EXPERIMENT = Experiment(
     id="run-times",
     title="Run-times",
-    reference="tab:runtimes",
+    reference="Table 9 (tab:runtimes)",
     about="Training step and inference in milliseconds, accuracy in percent; Cora, two layers. The paper measured on a GPU, these are one "
     "thread of a CPU: compare the ratios, not the milliseconds. Timed one run after another; how many other threads were running is in "
     "every run's record.",

@@ -5,7 +5,7 @@ from everynode.experiments.declare import Cell, Experiment
 EXPERIMENT = Experiment(
     id="tsne",
     title="Cora's nodes in the plane",
-    reference="fig:tsne",
+    reference="Figure 1 (fig:tsne)",
     about="t-SNE of the input features and of the predicted probabilities of GCN and ENC-GCN, public split, seed 0; colours are the true "
     "classes. A picture, not a measurement.",
     over="once",
