@@ -16,6 +16,7 @@ import pytest
 
 from everynode.data.files import Root
 from everynode.experiments.declare import Cell, Experiment, experiments
+from everynode.experiments.estimate import Speed
 from everynode.experiments.store import Store, state_path
 
 pytestmark = [
@@ -319,6 +320,27 @@ def test_a_closed_pipe_is_no_error():
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_nobody_has_to_listen(closed):
+    words = [sys.executable, "-c", SCRIPT, "3", "reproduce", "tiny", "--workers", "1"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, len(rows())) == (0, 4)
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_the_cheapest_runs_come_first(call, monkeypatch):
+    order = []
+    monkeypatch.setattr("everynode.experiments.runner.do_runs", lambda runs, *_, **__: order.extend(runs))
+    call("reproduce", "depth", "--graphs", "citeseer", "--seeds", 1)
+    speed = Speed()
+    estimates = [speed.seconds(run) for run in order]
+    assert len(order) == 36
+    assert len(set(estimates)) == 24  # GCN and GCNII are alike to the model
+    assert estimates == sorted(estimates)
+    first, last = order[0], order[-1]
+    assert (first.settings.layers, first.objective, last.settings.layers, last.objective) == (2, "ce", 64, "enc")
 
 
 # ---------------------------------------------------------------------- ogbn-arxiv and its stand-in

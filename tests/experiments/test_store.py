@@ -490,6 +490,8 @@ def test_what_is_done_cannot_be_claimed(tmp_path):
     assert store.claim(key_of("a"))
     store.put("a", RECORD, COST, CURVE)
     assert not store.claim(key_of("a"))
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)  # what is done is nobody's any more
     store.forget(key_of("a"))
     assert store.claim(key_of("a"))
     store.close()

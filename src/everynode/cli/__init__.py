@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 from cyclopts import App, CycloptsError, Parameter, Token, convert
@@ -65,6 +66,9 @@ app.command(results)
 
 def main() -> None:
     """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this: what is said is lost, what is done is not
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process lives
     try:
         with ctrl_c_ends_at_once():
             code = app(exit_on_error=False, print_error=False, result_action="return_value")
