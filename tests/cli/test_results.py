@@ -36,6 +36,34 @@ def make(path: str, runs: list[Run]) -> Store:
     return store
 
 
+def test_times_of_another_store_are_left_out(call):
+    """They may be of another machine, and times of two machines have no mean."""
+    plan, _ = find("run-times").plan("paper", 1, Root(Path("nowhere"), downloads=False))
+    runs = [run for made in plan.values() for run in made]
+    timed = {run.key for run in runs if run.task == "time"}
+    assert 0 < len(timed) < len({run.key for run in runs})
+    make("theirs.db", runs)
+    done = call("results", "merge", "theirs.db", "--into", "ours.db")
+    assert done.returncode == 0
+    assert f"Left out: {len(timed)} records" in done.stderr
+    assert Store("ours.db").keys() == {run.key for run in runs} - timed
+
+
+def test_what_ends_during_an_export_is_left_for_the_next_one(call, monkeypatch):
+    runs = planned(2)
+    store = make("runs/runs.db", runs[:-1])
+    late, records = runs[-1], Store.records
+
+    def slowly(self):
+        found = records(self)
+        store.put(late.specification, record(late), {}, {})
+        return found
+
+    monkeypatch.setattr(Store, "records", slowly)
+    assert call("results", "export", "runs.csv", "--experiment", "halves").returncode == 0
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[:-1]}
+
+
 def test_show_counts_the_runs_of_each_kind(call):
     make("runs/runs.db", planned(3))
     rows = json.loads(call("results", "show", "--json").stdout)

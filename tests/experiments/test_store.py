@@ -47,10 +47,9 @@ def test_what_is_put_can_be_got(tmp_path):
         assert found.get(key_of("a")) == RECORD | COST
         assert found.records() == {key_of("a"): RECORD | COST}
         assert found.curve(key_of("a")) == CURVE
-        assert found.specification(key_of("a")) == "a"
+        assert found.specifications() == {key_of("a"): "a"}
         assert found.keys() == {key_of("a")}
     assert store.get(key_of("b")) is None
-    assert store.specification(key_of("b")) is None
     assert store.curve(key_of("b")) == {}
 
 
@@ -237,7 +236,7 @@ def test_what_is_no_record_is_never_passed_on(tmp_path, record):
     store = Store(tmp_path / "runs.db")
     store.put("a", RECORD, COST, CURVE)
     with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute("UPDATE runs SET record = ?", (record,))
+        connection.execute("UPDATE runs SET record = ?, cost = ?", (record, json.dumps(COST)))  # as 0.15 kept it: without a digest
     for look in (store.rows, store.records):
         with pytest.raises(DataError, match="damaged"):
             look()
@@ -289,6 +288,35 @@ def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
                 assert str(path) in str(caught.value)
     path.write_bytes(sound)
     assert [*store.records().values()] == [right] == [RECORD | COST]
+
+
+def test_damage_is_seen_before_a_log_is_folded_in(tmp_path):
+    """What only the digest sees, too: whatever is beside the file stays as it is."""
+    path, other = tmp_path / "runs.db", tmp_path / "killed" / "runs.db"
+    store = Store(path)
+    other.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        store.put("a", RECORD, COST, CURVE)
+        connection.execute("UPDATE runs SET record = replace(record, '0.7', '0.9')")
+        connection.commit()
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{other}{end}")
+    before = {file.name: file.read_bytes() for file in other.parent.iterdir()}
+    with pytest.raises(DataError, match="is not what was kept"):
+        Store(other)
+    assert {file.name: file.read_bytes() for file in other.parent.iterdir()} == before
+
+
+def test_nothing_is_merged_into_a_damaged_store(tmp_path):
+    ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
+    for store in (ours, theirs):
+        store.put("b", RECORD, COST, CURVE)
+    theirs.put("a", RECORD, COST, CURVE)
+    with closing(sqlite3.connect(ours.path)) as connection, connection:
+        connection.execute("UPDATE runs SET record = replace(record, '0.7', '0.9')")
+    with pytest.raises(DataError, match="damaged"):
+        ours.put_all(theirs.rows())
+    assert ours.keys() == {key_of("b")}
 
 
 def test_a_record_of_everynode_0_15_has_no_digest_and_is_read(tmp_path):
@@ -554,7 +582,7 @@ def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
     whose = {specification: ours.get(key_of(specification))["whose"] for specification in "abcdef"}
     assert whose == dict.fromkeys("abc", "ours") | dict.fromkeys("def", "theirs")
     assert ours.curve(key_of("f")) == CURVE
-    assert ours.specification(key_of("f")) == "f"
+    assert ours.specifications()[key_of("f")] == "f"
     assert rows_of(theirs.path) == before
 
 

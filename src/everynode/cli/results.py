@@ -7,8 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.errors import UsageError, unknown
+from everynode.say import say
 
 #: Where `compare` and `reproduce` keep runs unless told otherwise.
 STORE = Path("runs/runs.db")
@@ -48,7 +49,7 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
     found = [full for full in records if full.startswith(key.lower())]
     if len(found) != 1:
         raise UsageError(f"{len(found) or 'No'} runs in {store} have a key that starts with {key!r}: `everynode results export` lists all.")
-    whole = {"specification": json.loads(opened.specification(found[0]) or "{}"), "record": records[found[0]]}
+    whole = {"specification": json.loads(opened.specifications()[found[0]]), "record": records[found[0]]}
     if curve:
         whole["curve"] = opened.curve(found[0])
     print(json.dumps(whole, indent=None if json_output else 2))
@@ -97,7 +98,8 @@ def results_export(
             unknown("experiment", experiment, experiments())
         plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir), versions_of(records.values()))
         kinds = {_kind(run.specification) for runs in plan.values() for run in runs}
-        records = {key: records[key] for key, specification, *_ in opened.rows() if _kind(specification) in kinds}
+        specifications = opened.specifications()
+        records = {key: record for key, record in records.items() if _kind(specifications.get(key, "{}")) in kinds}
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
     if not records:
@@ -159,7 +161,8 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     """Take the runs of other stores, or of exports, over; those that are known stay as they are, unless only the other has their curves.
 
     Of an export (.csv, .json) it is checked that every record is of the run that its key names, not what that run got. Such runs have no
-    training curves, and times of run-times are left out, since they are of another machine; so are maps where they are not in the file.
+    training curves, and maps are left out where they are not in the file. Times of run-times are left out of exports and stores, since
+    they may be of another machine, and times of two machines have no mean.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     into = store_path(into) if into.is_dir() else into
     root = Root.find(data_dir)
     # All of them are read before anything is written.
-    read = [Export.read(path, root) if is_export(path) else Export(Store(path, must_exist=True).rows(), 0) for path in sources]
+    read = [Export.read(path, root) if is_export(path) else Export.of_store(Store(path, must_exist=True)) for path in sources]
     target = Store(into)
     for path, source in zip(sources, read, strict=True):
         merged = target.put_all(source.rows)

@@ -19,7 +19,7 @@ from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.declare import BACKBONES
 from everynode.experiments.run import Run, Task
-from everynode.experiments.store import Row, row_of
+from everynode.experiments.store import Row, Store, row_of
 from everynode.settings import Batches, Settings, parse_objective
 
 T = TypeVar("T", Settings, Batches)
@@ -38,7 +38,7 @@ NEEDED = (*TEXT, "fold", "seed", "settings", "versions")
 
 @dataclass(frozen=True)
 class Export:
-    """The runs of an exported table (.csv) or list (.json), as rows of a store."""
+    """The runs of an exported table (.csv) or list (.json), or of another store, as rows of a store."""
 
     rows: list[Row]
     #: How many records were left out: maps in a table, which has no room for them; times, which are of another machine; and records of
@@ -73,6 +73,13 @@ class Export:
         if not rows:
             raise DataError(f"There is no run in {file} that could be taken over: is it what `everynode results export` wrote?")
         return cls([*rows.values()], left_out)
+
+    @classmethod
+    def of_store(cls, store: Store) -> Export:
+        """What a store has to give to another one: all but times, too."""
+        rows = store.rows()
+        kept = [row for row in rows if json.loads(row[1])["task"] != "time"]
+        return cls(kept, len(rows) - len(kept))
 
 
 def is_export(file: Path) -> bool:

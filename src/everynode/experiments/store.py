@@ -110,6 +110,9 @@ class Store:
                         raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
                     if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                         raise self._damaged(damage.splitlines()[-1])
+                    if tables and self._beside("-wal").exists():  # which whoever reads next may fold in: so all rows are looked at now
+                        for row in connection.execute("SELECT key, specification, record, cost FROM runs"):
+                            self._checked(*row)
                 break
             except DataError:
                 if turn == TURNS - 1 or self._stamp() == before:  # else somebody was writing just then
@@ -195,17 +198,20 @@ class Store:
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
             for key, specification, record, cost, curve in rows:
-                here = connection.execute("SELECT record, curve FROM runs WHERE key = ?", (key,)).fetchone()
+                here = connection.execute("SELECT key, specification, record, cost, curve FROM runs WHERE key = ?", (key,)).fetchone()
                 if here is None:
                     connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (key, specification, record, cost, curve))
                     continue
                 known += 1
-                if here[1] == NO_CURVE != curve and "error" not in self._parse(here[0]):  # what diverged has none either
+                self._checked(*here[:-1])
+                ours = self._parse(here[2])
+                differs = _without_none(ours) != _without_none(self._parse(record))
+                if here[-1] == NO_CURVE != curve and "error" not in ours:  # what diverged has none either
                     connection.execute("UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?", (record, cost, curve, key))
                     replaced += 1
-                    changed += here[0] != record
+                    changed += differs
                 else:
-                    kept += here[0] != record
+                    kept += differs
         return Merged(len(rows) - known, known, kept, replaced, changed)
 
     def forget(self, key: str) -> None:
@@ -241,11 +247,10 @@ class Store:
             row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
         return {} if row is None else self._parse(row[0])
 
-    def specification(self, key: str) -> str | None:
-        """The canonical JSON of a run's specification."""
+    def specifications(self) -> dict[str, str]:
+        """The canonical JSON of every run's specification, by key."""
         with self._reading() as connection:
-            row = connection.execute("SELECT specification FROM runs WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+            return dict(connection.execute("SELECT key, specification FROM runs ORDER BY key").fetchall())
 
     def rows(self) -> list[Row]:
         """All runs as they are kept, for another store's :meth:`put_all`."""
@@ -286,6 +291,11 @@ def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], cur
     """A run as the store keeps it."""
     key, text = hashlib.sha256(specification.encode()).hexdigest(), _json(record)
     return key, specification, text, _json({**cost, DIGEST: _digest(key, text, cost)}), zlib.compress(_json(curve).encode(), 6)
+
+
+def _without_none(value: Any) -> Any:
+    """A record without what it says is not there: an export as a table does not say it."""
+    return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value
 
 
 def _digest(key: str, record: str, cost: dict[str, Any]) -> str:
