@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import multiprocessing
 import os
 import signal
 import struct
@@ -332,6 +333,30 @@ def test_ctrl_c_while_writing_leaves_the_old_file_and_no_other(tmp_path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         write_atomically(path, b"new")
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def write_often(path: str, letter: bytes) -> None:
+    for _ in range(100):
+        write_atomically(Path(path), letter * 50_000)
+
+
+def test_several_may_write_the_same_file_at_once(tmp_path):
+    """And whoever reads meanwhile finds the whole file of one of them."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * 50_000)
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=write_often, args=(str(path), letter)) for letter in (b"a", b"b", b"c")]
+    for writer in writers:
+        writer.start()
+    found = set()
+    while any(writer.is_alive() for writer in writers):
+        content = path.read_bytes()
+        assert len(content) == 50_000
+        found.add(bytes(sorted(set(content))))
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    assert {b"a", b"b", b"c"} >= found
+    assert len(found) > 1  # or they did not write at once
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_parent_that_is_a_file_is_one_sentence(tmp_path):

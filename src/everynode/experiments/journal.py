@@ -24,8 +24,9 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from everynode.errors import DataError, UsageError
-from everynode.experiments.owner import LOCKS, Owner, lives, lock_file
+from everynode.experiments.owner import Owner, lives
 from everynode.experiments.study import Study
+from everynode.locks import lock_file
 from everynode.settings import Settings
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -276,11 +277,9 @@ class _Lock(JournalFileOpenLock):
 
     def acquire(self) -> bool:
         """Wait until it is ours."""
-        if self._depth == 0 and LOCKS:
+        if self._depth == 0:
             self._file = self._path.open("w")
             lock_file(self._file)
-        elif self._depth == 0:
-            super().acquire()
         self._depth += 1
         if self._depth == 1 and self._journal.exists():
             self._drop_torn_line()
@@ -291,8 +290,6 @@ class _Lock(JournalFileOpenLock):
         self._depth -= 1
         if self._depth == 0 and self._file is not None:
             self._file.close()
-        elif self._depth == 0:
-            super().release()
 
     def __enter__(self) -> Self:
         self.acquire()

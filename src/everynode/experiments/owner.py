@@ -5,21 +5,8 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
-from typing import IO
 
-try:
-    import fcntl
-except ImportError:  # not on Windows: there two processes may do the same work
-    fcntl = None  # type: ignore[assignment]
-
-#: Whether this system has locks that end with the process that holds them.
-LOCKS = fcntl is not None
-
-
-def lock_file(file: IO[str], *, wait: bool = True) -> None:
-    """Take the lock of an open file; without ``wait`` one that is taken is a BlockingIOError. It ends with the file, or the process."""
-    if LOCKS:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+from everynode.locks import lock_file
 
 
 class Owner:
