@@ -359,6 +359,36 @@ def test_compare_json_has_the_runs_and_the_summary(call):
     assert all(same.items() <= run["settings"].items() for run in found["runs"]), "something but the objective differs"
 
 
+def test_compare_goes_on_when_a_training_diverges(call, monkeypatch):
+    from everynode.experiments import runner
+    from everynode.experiments.tasks import Result
+
+    def carry_out(run, *rest, real=runner.carry_out):
+        if (run.objective, run.seed) == ("enc", 1):
+            return Result({**run.describe(), "error": "The loss became nan."}, {})
+        return real(run, *rest)
+
+    monkeypatch.setattr(runner, "carry_out", carry_out)
+    command = ("compare", "citeseer", "--epochs", 3, "--workers", 1)
+    for _ in range(2):  # the second time all is known
+        done = call(*command, "--seeds", 3)
+        assert done.returncode == 0
+        assert "Left out 1 seed: a training diverged. What is said is of the other 2." in done.stderr
+        assert "2 seeds" in done.stdout
+    none = call(*command, "--seeds", 1, "--seed", 1)
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr.endswith("everynode: The loss became nan.\n")
+
+
+def test_an_objective_is_the_same_however_it_is_written(call):
+    words = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1, "--json", "--objective")
+    keys = [{run["key"] for run in json.loads(call(*words, name).stdout)["runs"]} for name in ("mi+tv", "TV+mi")]
+    assert keys[0] == keys[1]
+    refused = call(*words, "CE")
+    assert refused.returncode == 2
+    assert "cannot be compared with itself" in refused.stderr
+
+
 def test_compare_agrees_with_train(call):
     runs = json.loads(call("compare", "citeseer", "--seeds", 1, "--seed", 4, "--epochs", 3, "--workers", 1, "--json").stdout)["runs"]
     for run in runs:
@@ -388,7 +418,8 @@ def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_roo
     a, b = ([r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("mi", "ce"))
     assert len({x - y for x, y in zip(a, b, strict=True)}) > 1, "no spread: this test would see nothing"
     graph = load("texas", data_dir=data_root)
-    share = len(graph.nodes("test")) / len(graph.nodes("train"))
+    test, train = (sum(len(graph.nodes(part, fold)) for fold in range(3)) for part in ("test", "train"))
+    share = test / train
     assert found["summary"]["gain"] == compare_paired(a, b, test_share=share).to_dict()
 
 

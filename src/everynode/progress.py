@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import timedelta
 from types import TracebackType
@@ -12,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
+
+from everynode.say import say
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
@@ -65,7 +66,7 @@ class Bar:
         elif self.plain and self.latest - self.said >= PLAIN_EVERY:
             left = self.left()
             when = "" if left is None else f", {duration(left)} left"
-            print(f"{self.title}: {self.done}/{self.total} {self.unit}{when} {note}", file=sys.stderr, flush=True)
+            say(f"{self.title}: {self.done}/{self.total} {self.unit}{when} {note}")
             self.said = self.latest
 
     def left(self) -> float | None:

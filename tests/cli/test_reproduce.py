@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
@@ -215,8 +217,14 @@ def test_the_table_has_our_numbers_and_the_papers(call):
     done = call("reproduce", "tiny", "--workers", 1, "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Tiny (tab:tiny, preset paper, over seeds)" in " ".join(done.stdout.split())
-    assert "paper 70.8" in done.stdout
-    assert "gain " in done.stdout
+    scores = [
+        [100 * record["test_accuracy"] for record in Store(STORE).records().values() if record["objective"] == objective]
+        for objective in ("ce", "enc")
+    ]
+    for found, paper in zip(scores, ("70.8", "20"), strict=True):
+        assert f"{mean(found):.1f} ± {stdev(found):.1f}" in done.stdout
+        assert f"paper {paper}" in done.stdout
+    assert f"gain {mean(scores[1]) - mean(scores[0]):+.1f}".replace("-", "−") in done.stdout
 
 
 def test_runs_on_other_graphs_are_left_out_and_the_table_is_whole(call, monkeypatch):
@@ -328,6 +336,19 @@ def test_nobody_has_to_listen(closed):
     done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], capture_output=True, text=True, timeout=120)
     assert (done.returncode, len(rows())) == (0, 4)
     assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_nobody_has_to_go_on_listening():
+    """2>&1 | head: what is said is lost, what is done is not."""
+    read, write = os.pipe()
+    os.close(read)
+    words = [sys.executable, "-c", SCRIPT, "3", "reproduce", "tiny", "--workers", "1"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=write, text=True, timeout=120)
+    refused = subprocess.run([sys.executable, "-m", "everynode", "results", "show", "--store", "nowhere.db"], stderr=write, timeout=60)
+    os.close(write)
+    assert (done.returncode, len(rows())) == (0, 4)
+    assert "ENC-GCN" in done.stdout
+    assert refused.returncode == 3
 
 
 def test_the_cheapest_runs_come_first(call, monkeypatch):

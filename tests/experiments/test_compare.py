@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from everynode.errors import EverynodeError
 from everynode.experiments.compare import conclude
+from everynode.experiments.statistics import compare_paired
 
 
 def record(objective: str, seed: int, test: float, fold: int = 0, val: float = 0.5) -> dict:
-    return {"objective": objective, "seed": seed, "fold": fold, "test_accuracy": test, "val_accuracy": val}
+    nodes = {"train": 48, "val": 32, "test": 20}
+    return {"objective": objective, "seed": seed, "fold": fold, "test_accuracy": test, "val_accuracy": val, "nodes": nodes}
 
 
 CE, ENC = [0.70, 0.71, 0.69, 0.75], [0.72, 0.72, 0.73, 0.76]
@@ -31,10 +34,21 @@ def test_pairs_are_made_by_seed_whatever_the_order():
 
 def test_pairs_are_made_by_fold_and_corrected_for_their_overlap():
     records = [record("enc", 0, v, fold=f) for f, v in enumerate(ENC)] + [record("ce", 0, CE[f], fold=f) for f in (2, 0, 3, 1)]
-    plain, corrected = conclude(records, "enc"), conclude(records, "enc", test_share=20 / 48)
+    plain, corrected = conclude(records, "enc"), conclude(records, "enc", over="folds")
     assert plain.gain.p_value == pytest.approx(stats.ttest_rel(ENC, CE).pvalue)
+    assert corrected.gain == compare_paired(ENC, CE, test_share=20 / 48)
     assert corrected.gain.p_value > plain.gain.p_value
-    assert corrected.gain.mean == plain.gain.mean
+
+
+def test_a_seed_of_which_a_training_diverged_is_left_out():
+    records = [record("ce", s, v) for s, v in enumerate(CE)] + [record("enc", s, v) for s, v in enumerate(ENC)]
+    records[1] = {"objective": "ce", "seed": 1, "fold": 0, "error": "The loss became nan."}
+    result = conclude(records, "enc")
+    assert (result.pairs, len(result.records)) == (3, 8)
+    assert result.gain == compare_paired([ENC[0], *ENC[2:]], [CE[0], *CE[2:]])
+    assert result.test["enc"].count == result.test["ce"].count == 3
+    with pytest.raises(EverynodeError, match="The loss became nan"):
+        conclude([records[1], records[5]], "enc")
 
 
 def test_a_conclusion_is_plain_json():

@@ -17,7 +17,6 @@ from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
 from everynode.cli.fit import fit
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
-from everynode.cli.options import say
 from everynode.cli.predict import predict
 from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
@@ -25,6 +24,7 @@ from everynode.cli.results import results_export, results_merge, results_show, r
 from everynode.cli.train import train
 from everynode.cli.tune import tune, tune_export
 from everynode.errors import EverynodeError
+from everynode.say import say
 
 
 def _exactly(kind: Any, tokens: Sequence[Token]) -> Any:

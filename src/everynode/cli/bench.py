@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.errors import DataError, UsageError, require, unknown
+from everynode.say import say
 
 
 def bench(

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag, say
-from everynode.errors import EverynodeError, UsageError
+from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.errors import UsageError
+from everynode.say import say
 
 
 def compare(
@@ -54,6 +55,7 @@ def compare(
     import torch
 
     from everynode.experiments.compare import BASELINE, conclude
+    from everynode.experiments.declare import Over
     from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import Run, short
     from everynode.experiments.runner import Graphs, do_runs
@@ -61,9 +63,11 @@ def compare(
     from everynode.machine import cores
     from everynode.progress import Bar
     from everynode.report.text import count
+    from everynode.settings import objective_name
 
     torch.set_num_threads(1)
-    if model.objective == BASELINE:
+    objective = objective_name(model.objective)
+    if objective == BASELINE:
         raise UsageError("Cross-entropy cannot be compared with itself: choose another --objective.")
     if seeds < 1 or (folds is not None and folds < 1):
         raise UsageError("--seeds and --folds must be at least 1.")
@@ -76,11 +80,7 @@ def compare(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
     pairs = [(fold, seed + i) for i in range(seeds)] if folds is None else [(f, seed) for f in range(folds)]
-    runs = [
-        model.run(name, graph, split, data, fold=f, seed=s, objective=objective)
-        for f, s in pairs
-        for objective in (BASELINE, model.objective)
-    ]
+    runs = [model.run(name, graph, split, data, fold=f, seed=s, objective=either) for f, s in pairs for either in (BASELINE, objective)]
     graphs = Graphs(data.data_dir)
     graphs.add(runs[0], graph)
     path = store_path(out)
@@ -96,10 +96,9 @@ def compare(
             def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
                 nonlocal known
                 known += not fresh
-                if "error" in record:
-                    raise EverynodeError(record["error"])
                 where = f"fold {record['fold']}" if folds else f"seed {record['seed']}"
-                bar.advance(f"{record['objective']} {where}: test {short(record['test_accuracy'])}", seconds=left.get(run.key, 0.0))
+                got = "diverged" if "error" in record else f"test {short(record['test_accuracy'])}"
+                bar.advance(f"{record['objective']} {where}: {got}", seconds=left.get(run.key, 0.0))
 
             records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
     except KeyboardInterrupt:
@@ -108,29 +107,32 @@ def compare(
         return INTERRUPTED
     if known:
         say(f"{known} of {len(runs)} runs were in {path} already.", quiet)
-    share = None if folds is None else len(graph.nodes("test")) / len(graph.nodes("train"))
-    result = conclude(records, model.objective, test_share=share)
+    over: Over = "seeds" if folds is None else "folds"
+    result = conclude(records, objective, over=over)
+    if result.pairs < len(pairs):
+        lost = len(pairs) - result.pairs
+        say(f"Left out {count(lost, over[:-1])}: a training diverged. What is said is of the other {result.pairs}.")
     if json_output:
         print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
         return 0
     from rich.console import Console
     from rich.table import Table
 
-    over = count(len(pairs), "seed" if folds is None else "fold")
-    table = Table(title=f"{name}, {model.backbone}, split {split}, {over}: accuracy in %", title_justify="left")
+    title = f"{name}, {model.backbone}, split {split}, {count(result.pairs, over[:-1])}: accuracy in %"
+    table = Table(title=title, title_justify="left")
     for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
         table.add_column(heading, justify="left" if heading == "objective" else "right")
-    for objective, test in result.test.items():
-        seconds = [r["seconds"] for r in records if r["objective"] == objective]
+    for either, test in result.test.items():
+        seconds = [r["seconds"] for r in records if r["objective"] == either and "error" not in r]
         interval = f"{short(test.low)} to {short(test.high)}"
-        remark = next(run.settings for run in runs if run.objective == objective).remark(objective)
+        remark = next(run.settings for run in runs if run.objective == either).remark(either)
         table.add_row(
-            "cross-entropy" if objective == BASELINE else f"{objective}{f' ({remark})' if remark else ''}",
-            short(test.mean), short(test.std), interval, short(result.val[objective].mean), f"{sum(seconds) / len(seconds):.1f}",
+            "cross-entropy" if either == BASELINE else f"{either}{f' ({remark})' if remark else ''}",
+            short(test.mean), short(test.std), interval, short(result.val[either].mean), f"{sum(seconds) / len(seconds):.1f}",
         )  # fmt: skip
     Console().print(table)
     gain = result.gain
-    print(f"{model.objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
+    print(f"{objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
     p_value = "" if math.isnan(gain.p_value) else f" (p = {gain.p_value:.2g})"
     print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f}{p_value}" if gain.count > 1 else "")
     if "stand_in" in records[0]:

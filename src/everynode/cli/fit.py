@@ -16,8 +16,9 @@ from cyclopts import Parameter
 
 from everynode.cli.files import Files
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions, say
+from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
+from everynode.say import say
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -166,7 +165,9 @@ class ModelOptions:
         from everynode.data.files import Root
         from everynode.disk import DiskGraph
         from everynode.experiments.run import Run
+        from everynode.settings import objective_name
 
+        objective = objective_name(objective)  # however it was written, it is the same run
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
         per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
@@ -241,9 +242,3 @@ class EngineOptions:
         from everynode.training.many import run_many
 
         return run_many
-
-
-def say(text: str, quiet: bool = False) -> None:
-    """Tell the person, not the program that reads stdout."""
-    if not quiet:
-        print(text, file=sys.stderr)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from everynode.cli.files import Files
-from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.errors import UsageError
+from everynode.say import say
 
 #: The model does not know by name what it learned from, and the whole graph with newcomers in it has all of that.
 CAUTION = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from everynode.cli.options import JsonFlag, QuietFlag, say
+from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.cli.results import STORE
 from everynode.errors import UsageError
+from everynode.say import say
 
 
 def report(
@@ -56,7 +57,7 @@ def report(
         print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
     else:
         say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
-    presets = {record["preset"] for record in there.records().values()}
-    if not runs and presets:
+    presets = set() if runs else {record["preset"] for record in there.records().values()}
+    if presets:
         say(f"The store has runs of the preset {', '.join(sorted(presets))}: choose with --preset. Only what is in the paper is shown.")
     return 0

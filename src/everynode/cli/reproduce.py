@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag, say
+from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag
 from everynode.errors import DataError, UsageError, unknown
+from everynode.say import say
 
 if TYPE_CHECKING:
     from everynode.experiments.declare import Cell, Experiment
@@ -262,18 +263,21 @@ def show(outcome: Outcome) -> None:
 
 
 def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
+    from everynode.report.cell import digits_of
+    from everynode.report.text import number
+
     if cell is None or (cell.summary is None and not cell.keys):
         return "-"
     if cell.summary is None:
         return "diverged" if cell.diverged else "there"
-    digits = 0 if cell.cell.task == "describe" and float(cell.summary.mean).is_integer() else experiment.digits
-    text = f"{cell.summary.mean:.{digits}f}"
+    digits = digits_of(experiment, cell)
+    text = number(cell.summary.mean, digits)
     if cell.summary.count > 1:
-        text += f" ± {cell.summary.std:.{digits}f}"
+        text += f" ± {number(cell.summary.std, digits)}"
     if cell.cell.published is not None:
         text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
-        text += f"\ngain {cell.gain.mean:+.{digits}f}{' *' if cell.p_holm is not None and cell.p_holm < 0.05 else ''}"
+        text += f"\ngain {number(cell.gain.mean, digits, sign=True)}{' *' if cell.significant else ''}"
     if cell.remark:
         text += f"\n{cell.remark}"
     if not cell.complete:

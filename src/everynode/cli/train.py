@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError, require
+from everynode.say import say
 
 if TYPE_CHECKING:
     from everynode.disk import DiskGraph

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag, say
+from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import EverynodeError, UsageError
+from everynode.say import say
 
 if TYPE_CHECKING:
     from everynode.experiments.journal import Trials

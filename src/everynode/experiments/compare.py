@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from everynode.errors import EverynodeError
+from everynode.experiments.declare import Over
+from everynode.experiments.outcome import test_share
 from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
 
 BASELINE = "ce"
@@ -16,6 +19,8 @@ class Comparison:
     """The records of both objectives over the same seeds or folds, and what they say."""
 
     records: list[dict[str, Any]]
+    #: How many seeds or folds count: those of which neither run diverged.
+    pairs: int
     #: Objective to the summary of its test accuracy.
     test: dict[str, Summary]
     #: Objective to the summary of its validation accuracy.
@@ -35,17 +40,21 @@ class Comparison:
         }
 
 
-def conclude(records: Sequence[dict[str, Any]], objective: str, *, test_share: float | None = None) -> Comparison:
-    """Summaries and the paired gain over the seeds, or over folds when ``test_share`` (test nodes / training nodes) is given."""
-
-    def scores(name: str, metric: str) -> list[float]:
-        chosen = sorted((r for r in records if r["objective"] == name), key=lambda r: (r["fold"], r["seed"]))
-        return [r[metric] for r in chosen]
-
+def conclude(records: Sequence[dict[str, Any]], objective: str, *, over: Over = "seeds") -> Comparison:
+    """Summaries and the paired gain over the seeds, or the folds, of which neither run diverged."""
+    places: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
+    for record in records:
+        places.setdefault((record["fold"], record["seed"]), {})[record["objective"]] = record
+    pairs = [places[place] for place in sorted(places) if not any("error" in record for record in places[place].values())]
+    if not pairs:
+        raise EverynodeError(next(record["error"] for record in records if "error" in record))
+    share = test_share(over, [pair[objective] for pair in pairs])
     names = (BASELINE, objective)
+    test, val = ({name: [pair[name][metric] for pair in pairs] for name in names} for metric in ("test_accuracy", "val_accuracy"))
     return Comparison(
         list(records),
-        {name: summarise(scores(name, "test_accuracy"), test_share=test_share) for name in names},
-        {name: summarise(scores(name, "val_accuracy"), test_share=test_share) for name in names},
-        compare_paired(scores(objective, "test_accuracy"), scores(BASELINE, "test_accuracy"), test_share=test_share),
+        len(pairs),
+        {name: summarise(test[name], test_share=share) for name in names},
+        {name: summarise(val[name], test_share=share) for name in names},
+        compare_paired(test[objective], test[BASELINE], test_share=share),
     )

@@ -1,0 +1,18 @@
+"""What is said to the person, on stderr: stdout is for the program that reads it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """Say it, unless ``quiet``. Where nobody listens any more (``2>&1 | head``) what is said is lost, and what is being done goes on."""
+    if quiet:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        nobody = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process lives
+        os.dup2(nobody.fileno(), sys.stderr.fileno())
