@@ -29,7 +29,7 @@ def test_a_record_is_complete_and_true(graph, make_run):
         logits = fitted.network(graph)
     on = {part: scores(logits[graph.nodes(part, 1)], graph.labels[graph.nodes(part, 1)]) for part in ("val", "test")}
     record = dict(result.record)
-    assert {record.pop(name) for name in ("version", "python", "system", "cpu")}
+    assert all(isinstance(said := record.pop(name), str) and said for name in ("version", "python", "system", "cpu"))
     assert record == {
         **run.describe(),
         "nodes": {"train": 15, "val": 20, "test": 25},

@@ -98,6 +98,16 @@ def test_tables_sort(browser):
     assert [name.text for name in table.find_elements(By.CSS_SELECTOR, "tbody th")] == sorted(names)
 
 
+def test_numbers_with_a_comma_for_thousands_sort_as_numbers(browser):
+    browser.open()
+    panel = browser.one("#semi-supervised-0")
+    browser.run("arguments[0].showPopover()", panel)
+    head = next(head for head in panel.find_elements(By.CSS_SELECTOR, "thead th") if head.text == "seconds")
+    for expected in (["2.5", "1,250.0"], ["1,250.0", "2.5"]):
+        head.find_element(By.CSS_SELECTOR, "button").click()
+        assert [row.text.split()[-1] for row in panel.find_elements(By.CSS_SELECTOR, ".sortable tbody tr")] == expected
+
+
 def test_the_list_of_every_number_opens_and_sorts(browser):
     browser.open()
     details = browser.one("#weights details")

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from everynode.data.entries import STAND_IN, is_generated, is_present
 from everynode.data.entries import find as find_graph
@@ -181,22 +180,19 @@ def with_and_without(table: str, graphs: Sequence[str], split: str, backbones: S
     ]  # fmt: skip
 
 
-@cache
-def experiments() -> dict[str, Experiment]:
-    """All declarations by id: every file of ``experiments/paper`` holds one."""
-    from importlib import import_module
-
-    files = [file.name for file in resources.files("everynode.experiments.paper").iterdir()]
-    names = sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and not name.startswith("_"))
-    found = [cast(Experiment, import_module(f"everynode.experiments.paper.{name}").EXPERIMENT) for name in names]
-    return {experiment.id: experiment for experiment in sorted(found, key=lambda e: ORDER.index(e.id))}
-
-
-#: As in the paper.
+#: As in the paper; each is a file of ``experiments/paper``.
 ORDER = (
     "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv", "labels-per-class", "mi-vs-tv", "halves",
     "tv-vs-preg", "weights", "run-times", "tsne",
 )  # fmt: skip
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """All declarations by id."""
+    from importlib import import_module
+
+    return {name: import_module(f"everynode.experiments.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER}
 
 
 def find(name: str) -> Experiment:

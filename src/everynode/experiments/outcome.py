@@ -13,6 +13,8 @@ from everynode.experiments.statistics import Paired, Summary, compare_paired, ho
 
 #: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
 ROUNDING = 1e-9
+#: Below this, a corrected p-value is called significant.
+SIGNIFICANT = 0.05
 #: With fewer runs an interval is so wide that it holds almost any number of the paper. Of folds all are needed: its means are of all ten.
 ENOUGH = 5
 
@@ -31,8 +33,8 @@ class CellOutcome:
     #: How many of the runs diverged and have no value.
     diverged: int
     summary: Summary | None
-    #: The mean over the best *test* epochs: what selection by test would have shown. A diagnostic, not a result.
-    oracle: float | None
+    #: Over the best *test* epochs, on these very seeds or folds: what selection by test would have shown. A diagnostic, not a result.
+    oracle: Summary | None
     #: Against the cell's ``against``, over the runs that both have.
     gain: Paired | None
     #: The gain's p-value after Holm's correction over the whole experiment, what has not been run included; None if it cannot be judged.
@@ -72,7 +74,7 @@ class CellOutcome:
         if paper is None or found is None or self.cell.task == "time" or not self.comparable:
             return ""
         if self.cell.task == "describe":
-            half = 0.005 if isinstance(found.mean, float) and found.mean % 1 else 0.0  # as the paper rounds homophily
+            half = 0.005 if found.mean % 1 else 0.0  # as the paper rounds homophily
             digits = 0 if float(paper).is_integer() else 2
             return "same" if abs(found.mean - paper) <= half + ROUNDING else f"differs by {found.mean - paper:+,.{digits}f}"
         if not self.judged:
@@ -80,6 +82,17 @@ class CellOutcome:
         if found.low > paper + ROUNDING:
             return f"better by {found.mean - paper:.1f}"
         return f"short by {paper - found.mean:.1f}" if found.high < paper - ROUNDING else "reproduced"
+
+    @property
+    def significant(self) -> bool:
+        """Whether the gain is: it has a star."""
+        return self.p_holm is not None and self.p_holm < SIGNIFICANT
+
+    @property
+    def short_at_any_epoch(self) -> bool:
+        """Whether the verdict would be ``short`` even if every run's epoch were chosen by its test accuracy."""
+        paper, best = self.cell.published, self.oracle
+        return self.verdict.startswith("short") and paper is not None and best is not None and best.high < paper - ROUNDING
 
 
 @dataclass(frozen=True)
@@ -138,12 +151,10 @@ def _outcome(experiment: Experiment, cell: Cell, runs: Sequence[Run], records: M
     remark = runs[0].settings.remark(cell.objective) if runs else ""
     comparable = remark != "no term" and (not runs or runs[0].settings.of_the_paper)
     needed = experiment.count if experiment.over == "folds" else ENOUGH
-    if cell.metric == "positions":  # a picture
-        return CellOutcome(cell, len(runs), needed, keys, (), len(there) - len(fine), None, None, None, None, remark, comparable)
-    values = tuple(value(record, cell.metric) for record in fine)
-    summary = summarise(values, test_share=_test_share(experiment.over, fine)) if values else None
+    values = tuple(value(record, cell.metric) for record in fine) if cell.metric != "positions" else ()  # of a picture
+    summary = summarise(values, test_share=test_share(experiment.over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
-    oracle = sum(oracles) / len(oracles) if oracles and cell.metric == "test_accuracy" else None
+    oracle = summarise(oracles) if oracles and cell.metric == "test_accuracy" else None
     return CellOutcome(cell, len(runs), needed, keys, values, len(there) - len(fine), summary, oracle, None, None, remark, comparable)
 
 
@@ -152,11 +163,11 @@ def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], re
     both = [(a, b) for a, b in pairs if a is not None and b is not None and "error" not in a and "error" not in b]
     if not both:
         return None
-    share = _test_share(over, [a for a, _ in both])
+    share = test_share(over, [a for a, _ in both])
     return compare_paired([value(a, cell.metric) for a, _ in both], [value(b, cell.metric) for _, b in both], test_share=share)
 
 
-def _test_share(over: Over, records: Sequence[dict[str, Any]]) -> float | None:
+def test_share(over: Over, records: Sequence[dict[str, Any]]) -> float | None:
     """Test nodes / training nodes where the runs are folds of one graph, whose training nodes overlap."""
     if over != "folds" or not records:
         return None

@@ -76,11 +76,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    order = sorted(range(len(p_values)), key=lambda i: (math.isnan(p_values[i]), p_values[i]))
-    corrected, largest = [math.nan] * len(p_values), 0.0
-    tests = sum(not math.isnan(p) for p in p_values)
-    for rank, index in enumerate(order[:tests]):
-        largest = max(largest, min(1.0, (tests - rank) * p_values[index]))
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = largest
     return corrected
 

@@ -174,7 +174,7 @@ def _facts(experiment: Experiment, cell: CellOutcome) -> Html:
 def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
     if cell.oracle is None:
         return None
-    shown = number(cell.oracle, digits_of(experiment, cell))
+    shown = number(cell.oracle.mean, digits_of(experiment, cell))
     text = f" had each run's epoch been chosen by its test accuracy, the mean would read {shown}."
     return h("p", h("b", "Diagnostic, not a result:"), text, class_="diagnostic")
 

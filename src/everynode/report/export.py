@@ -51,7 +51,8 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "summary": None if outcome.summary is None else outcome.summary.to_dict(),
         # Of folds, not widened for their overlap as that of the summary is: the verdict is by this one.
         "verdict_interval": None if not outcome.verdict or on_these is None or on_these.count < 2 else [on_these.low, on_these.high],
-        "test_oracle": outcome.oracle,
+        "test_oracle": None if outcome.oracle is None else outcome.oracle.mean,
+        "short_at_any_epoch": outcome.short_at_any_epoch,
         "gain": None if outcome.gain is None else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
         "verdict": outcome.verdict,
         "remark": outcome.remark,

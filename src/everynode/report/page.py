@@ -9,13 +9,13 @@ from typing import Any
 
 from everynode.data.files import Root
 from everynode.experiments.declare import Cell, Experiment, plan_all, versions_of
-from everynode.experiments.outcome import CellOutcome, Outcome, conclude
+from everynode.experiments.outcome import SIGNIFICANT, CellOutcome, Outcome, conclude
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
 from everynode.report.cell import Source, panel
 from everynode.report.figures import bar_plot, line_plots, maps
 from everynode.report.html import Child, Html, bar, document, h, prose, scroll
-from everynode.report.tables import SIGNIFICANT, badge, is_star, kind, listing, matrix
+from everynode.report.tables import badge, kind, listing, matrix
 from everynode.report.text import DASH, count
 
 #: What the runs of a cell differ in, in words.
@@ -100,19 +100,14 @@ def _outcome(outcomes: Sequence[Outcome]) -> Html | None:
         tally = Counter(kind(cell.verdict) for cell in cells)
         if cells:
             counts = ", ".join(f"{tally[verdict]} {words}" for verdict, words in SAID.items())
-            sentences.append(f"Of the paper's {len(cells)} accuracies with {whose} that could be judged, {counts}{_whatever_epoch(cells)}.")
+            never = sum(cell.short_at_any_epoch for cell in cells)
+            even = f" ({never} of these not even at the epoch of every run that is best on the test nodes)" if never else ""
+            sentences.append(f"Of the paper's {len(cells)} accuracies with {whose} that could be judged, {counts}{even}.")
     if gains := _gains(outcomes):
         ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
         told = f"ahead beyond chance in {ahead} of {len(gains)} comparisons and behind in {behind}"
         sentences.append(f"Run by run against cross-entropy on the same seeds or folds, the paper's terms are {told}.")
     return h("p", " ".join(sentences), class_="lead") if sentences else None
-
-
-def _whatever_epoch(cells: Sequence[CellOutcome]) -> str:
-    """How many numbers no choice of epochs would have reached: the mean of every run's best test epoch is still below them."""
-    short = [(cell.oracle, cell.cell.published) for cell in cells if kind(cell.verdict) == "short"]
-    below = sum(oracle is not None and published is not None and oracle < published for oracle, published in short)
-    return f" ({below} of these not even at the epoch of every run that is best on the test nodes)" if below else ""
 
 
 def _gains(outcomes: Sequence[Outcome]) -> list[float]:
@@ -127,7 +122,7 @@ def _gains(outcomes: Sequence[Outcome]) -> list[float]:
                 continue
             other = places[cell.cell.panel, cell.cell.against, cell.cell.column]
             if other.cell.objective == "ce":
-                pair, gain = (cell.keys, other.keys), cell.gain.mean * is_star(cell)
+                pair, gain = (cell.keys, other.keys), cell.gain.mean * cell.significant
                 found[pair] = min(gain, found.get(pair, gain), key=abs)
     return list(found.values())
 
@@ -168,7 +163,7 @@ def _verdicts(cells: Sequence[CellOutcome]) -> list[Html | None]:
 
 def _stars(cells: Sequence[CellOutcome]) -> str:
     """How many gains are significant, by their sign."""
-    judged = [cell.gain.mean * is_star(cell) for cell in cells if cell.gain and cell.p_holm is not None]
+    judged = [cell.gain.mean * cell.significant for cell in cells if cell.gain and cell.p_holm is not None]
     up, down = (sum(sign * gain > 0 for gain in judged) for sign in (1, -1))
     return f"{up} up, {down} down, of {len(judged)}" if judged else ""
 

@@ -12,8 +12,6 @@ from everynode.report.cell import digits_of, limits
 from everynode.report.html import Html, h, scroll
 from everynode.report.text import DASH, as_printed, interval, number, p_value
 
-#: Below this, a corrected p-value is called significant.
-SIGNIFICANT = 0.05
 #: Cells of a column that says nothing.
 EMPTY = (h("td"), h("td", data_v=""))
 #: A sign before each verdict, so that colour is not all that tells them apart.
@@ -37,11 +35,6 @@ def badge(verdict: str) -> Html | None:
 def _difference(cell: CellOutcome) -> float | None:
     """Our number less the paper's."""
     return None if cell.summary is None or cell.cell.published is None else cell.summary.mean - cell.cell.published
-
-
-def is_star(cell: CellOutcome) -> bool:
-    """Whether the cell's gain is significant."""
-    return cell.p_holm is not None and cell.p_holm < SIGNIFICANT
 
 
 def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], caption: str) -> Html:
@@ -83,9 +76,10 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
             lines.append(h("span", interval(*limits(found, cell), digits), class_="ci"))
     lines += [paper, badge(cell.verdict)]
     if gain is not None and gain.count > 1:
-        text = f"gain {number(gain.mean, digits, sign=True)}{'*' if is_star(cell) else ''}"
+        text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
         theirs = "" if cell.published_gain is None else f" ({number(cell.published_gain, digits, sign=True)})"
-        lines.append(h("span", h("b", text, class_=("up" if gain.mean > 0 else "down") if is_star(cell) else None), theirs, class_="gain"))
+        way = ("up" if gain.mean > 0 else "down") if cell.significant else None
+        lines.append(h("span", h("b", text, class_=way), theirs, class_="gain"))
     if cell.remark:
         lines.append(h("span", cell.remark, class_="flag"))
     if not cell.complete:
@@ -113,7 +107,7 @@ def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[C
         "p (Holm)": lambda c: h("td", "", data_v="") if c.p_holm is None else h("td", p_value(c.p_holm), data_v=_raw(c.p_holm)),
         "runs": lambda c: h("td", f"{len(c.keys)} of {c.planned}", data_v=len(c.keys)),
         "diverged": lambda c: h("td", str(c.diverged) if c.diverged else ""),
-        "best test epoch (diagnostic)": lambda c: _number(c, c.oracle, experiment),
+        "best test epoch (diagnostic)": lambda c: _number(c, None if c.oracle is None else c.oracle.mean, experiment),
     }
     there = [cell for cell in cells if cell.keys]
     made = {name: [column(cell) for cell in there] for name, column in columns.items()}

@@ -28,7 +28,8 @@
   }
 
   // ---- tables: a click on a head sorts by its column, a second the other way, a third puts the rows back; empty cells stay last
-  const key = (cell) => (cell ? cell.dataset.v ?? cell.textContent.trim() : "");
+  const plain = (text) => text.replace(/(?<=\d),(?=\d{3})/g, "").replace(/^−/, "-"); // numbers are written for people
+  const key = (cell) => (cell ? cell.dataset.v ?? plain(cell.textContent.trim()) : "");
   const order = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b) ? a - b : a < b ? -1 : a > b ? 1 : 0);
   for (const table of all("table.sortable")) {
     const body = table.tBodies[0];
