@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from everynode import load
+from everynode.objectives.total_variation import _squared_feature_gradient
 
 ROOT = Path(__file__).parents[1]
 TUTORIAL, OWN = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "own-graphs.md"))
@@ -102,3 +106,10 @@ def test_every_flag_of_own_graphs_exists():
     flags = set(re.findall(r"`(--[a-z-]+)|(?<= )(--[a-z-]+)", section))
     for flag in {one or two for one, two in flags}:
         assert flag in shown, flag
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor", "cornell", "texas", "wisconsin"])
+def test_with_row_normalised_features_the_gate_is_as_open_as_paper_md_says(name, data_root):
+    said = re.search(r"the gate is above ([\d.]+) for half of all edges on every graph", (ROOT / "docs/paper.md").read_text())
+    gate = np.exp(-_squared_feature_gradient(load(name, data_dir=data_root), "row") / 10.0)
+    assert float(np.median(gate)) > float(said[1])
