@@ -689,7 +689,14 @@ def listed(values: list[Any]) -> str:
 
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"demo": demo_table, "results": results_table, "tuned": tuned_table, "speed": speed_table, "verdicts": verdicts},
+    "README.md": {
+        "demo": demo_table,
+        "stock-loop": stock_loop_table,
+        "results": results_table,
+        "tuned": tuned_table,
+        "speed": speed_table,
+        "verdicts": verdicts,
+    },
     "docs/reproduction.md": {"verdicts": verdicts, "redo": redo_table, **{name: partial(paper_table, name) for name in REPRODUCED}},
     "docs/accuracy.md": {
         "recipe": recipe_table,
