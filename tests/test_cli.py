@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 from everynode import __version__
+from everynode.experiments.store import Store
+from everynode.settings import objective_name
 from everynode.training import load_model
 
 EVERYNODE = str(Path(sys.executable).parent / "everynode")
@@ -138,7 +140,7 @@ def test_every_backbone_trains(call, backbone):
 )
 def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, on):
     record = json.loads(call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").stdout)
-    assert record["objective"] == objective
+    assert record["objective"] == objective_name(objective)
     assert {term for term in ("mi", "tv", "cvg", "preg") if record["settings"][term]} == on
     card = json.loads(next(Path("runs").glob("*/model.json")).read_text())
     assert set(card["history"]) == {"ce", "total", "val_loss", "val_accuracy", "test_accuracy", *on}
@@ -374,16 +376,32 @@ def test_compare_goes_on_when_a_training_diverges(call, monkeypatch):
         done = call(*command, "--seeds", 3)
         assert done.returncode == 0
         assert "Left out 1 seed: a training diverged. What is said is of the other 2." in done.stderr
-        assert "2 seeds" in done.stdout
+        assert "2 of 3 seeds" in done.stdout
+        assert "p =" not in done.stdout
     none = call(*command, "--seeds", 1, "--seed", 1)
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr.endswith("everynode: The loss became nan.\n")
+
+
+def test_compare_forgets_nothing_of_a_damaged_store(call):
+    command = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1)
+    assert call(*command).returncode == 0
+    with closing(sqlite3.connect("runs/runs.db")) as connection, connection:
+        connection.execute("UPDATE runs SET record = replace(record, 'interrupted', 'interrupteD') WHERE rowid = 1")
+    before = Path("runs/runs.db").read_bytes()
+    done = call(*command, "--no-resume")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "is damaged" in done.stderr
+    assert Path("runs/runs.db").read_bytes() == before
 
 
 def test_an_objective_is_the_same_however_it_is_written(call):
     words = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1, "--json", "--objective")
     keys = [{run["key"] for run in json.loads(call(*words, name).stdout)["runs"]} for name in ("mi+tv", "TV+mi")]
     assert keys[0] == keys[1]
+    for name in ("tv+cvg", "CVG+tv"):
+        assert call("train", "citeseer", "--epochs", 2, "--objective", name).returncode == 0
+    assert [path.name.rpartition("-")[0] for path in Path("runs").glob("citeseer-*")] == ["citeseer-gcn-tv+cvg"]
     refused = call(*words, "CE")
     assert refused.returncode == 2
     assert "cannot be compared with itself" in refused.stderr
@@ -442,9 +460,7 @@ def test_a_killed_comparison_does_not_repeat_what_was_done(call):
         process.communicate()
     done_before = records_in(store)
     assert 1 <= done_before <= 4
-    with closing(sqlite3.connect(store)) as connection:
-        rows = connection.execute("SELECT key, record, cost FROM runs").fetchall()
-    before = {key: json.loads(record) | json.loads(cost) for key, record, cost in rows}
+    before = Store(store).records()
     again = call(*command)
     assert again.returncode == 0
     assert f"{done_before} of 4 runs were in runs/runs.db already" in again.stderr

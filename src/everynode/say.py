@@ -8,11 +8,13 @@ from pathlib import Path
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Say it, unless ``quiet``. Where nobody listens any more (``2>&1 | head``) what is said is lost, and what is being done goes on."""
+    """Say it, unless ``quiet``. Where it cannot be heard (a pipe that nobody reads any more, a log on a full disk) what is said is lost,
+    and what is being done goes on.
+    """
     if quiet:
         return
     try:
         print(text, file=sys.stderr, flush=True)
-    except BrokenPipeError:
+    except OSError:
         nobody = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process lives
         os.dup2(nobody.fileno(), sys.stderr.fileno())

@@ -346,6 +346,10 @@ def test_nobody_has_to_go_on_listening():
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=write, text=True, timeout=120)
     refused = subprocess.run([sys.executable, "-m", "everynode", "results", "show", "--store", "nowhere.db"], stderr=write, timeout=60)
     os.close(write)
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:  # a log on a full disk
+            again = subprocess.run(refused.args, stderr=full, timeout=60)
+        assert again.returncode == 3
     assert (done.returncode, len(rows())) == (0, 4)
     assert "ENC-GCN" in done.stdout
     assert refused.returncode == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -44,8 +45,11 @@ def test_a_seed_of_which_a_training_diverged_is_left_out():
     records = [record("ce", s, v) for s, v in enumerate(CE)] + [record("enc", s, v) for s, v in enumerate(ENC)]
     records[1] = {"objective": "ce", "seed": 1, "fold": 0, "error": "The loss became nan."}
     result = conclude(records, "enc")
-    assert (result.pairs, len(result.records)) == (3, 8)
-    assert result.gain == compare_paired([ENC[0], *ENC[2:]], [CE[0], *CE[2:]])
+    assert (result.diverged, len(result.records)) == (1, 8)
+    left = compare_paired([ENC[0], *ENC[2:]], [CE[0], *CE[2:]])
+    assert (result.gain.count, result.gain.mean, result.gain.low) == (3, left.mean, left.low)
+    assert math.isnan(result.gain.p_value), "what is left was not chosen at random"
+    assert result.to_dict()["diverged"] == 1
     assert result.test["enc"].count == result.test["ce"].count == 3
     with pytest.raises(EverynodeError, match="The loss became nan"):
         conclude([records[1], records[5]], "enc")
@@ -55,6 +59,7 @@ def test_a_conclusion_is_plain_json():
     records = [record(objective, 0, 0.7) for objective in ("ce", "tv")]
     found = json.loads(json.dumps(conclude(records, "tv").to_dict(), allow_nan=False))
     assert found["runs"] == records
+    assert found["diverged"] == 0
     assert set(found["summary"]) == {"test_accuracy", "val_accuracy", "gain"}
     assert set(found["summary"]["test_accuracy"]) == {"ce", "tv"}
     assert found["summary"]["gain"]["p_value"] is None

@@ -47,7 +47,7 @@ def test_what_is_put_can_be_got(tmp_path):
         assert found.get(key_of("a")) == RECORD | COST
         assert found.records() == {key_of("a"): RECORD | COST}
         assert found.curve(key_of("a")) == CURVE
-        assert found.specifications() == {key_of("a"): "a"}
+        assert found.runs() == {key_of("a"): ("a", RECORD | COST)}
         assert found.keys() == {key_of("a")}
     assert store.get(key_of("b")) is None
     assert store.curve(key_of("b")) == {}
@@ -271,7 +271,7 @@ def test_a_row_that_is_damaged_is_one_sentence(tmp_path, column):
             store.get(key_of("a"))
 
 
-@pytest.mark.parametrize("part", [*RECORD, *COST, "seed"])
+@pytest.mark.parametrize("part", [*RECORD, *COST, "seed", "digest"])
 def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
     """One bit within a row, which is still a number, or a name: SQLite does not see it."""
     path = tmp_path / "runs.db"
@@ -290,14 +290,15 @@ def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
     assert [*store.records().values()] == [right] == [RECORD | COST]
 
 
-def test_damage_is_seen_before_a_log_is_folded_in(tmp_path):
+@pytest.mark.parametrize("damage", ["record = replace(record, '0.7', '0.9')", "curve = zeroblob(length(curve))"])
+def test_damage_is_seen_before_a_log_is_folded_in(tmp_path, damage):
     """What only the digest sees, too: whatever is beside the file stays as it is."""
     path, other = tmp_path / "runs.db", tmp_path / "killed" / "runs.db"
     store = Store(path)
     other.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection, connection:
         store.put("a", RECORD, COST, CURVE)
-        connection.execute("UPDATE runs SET record = replace(record, '0.7', '0.9')")
+        connection.execute(f"UPDATE runs SET {damage}")
         connection.commit()
         for end in ("", "-wal"):
             shutil.copy(f"{path}{end}", f"{other}{end}")
@@ -307,11 +308,12 @@ def test_damage_is_seen_before_a_log_is_folded_in(tmp_path):
     assert {file.name: file.read_bytes() for file in other.parent.iterdir()} == before
 
 
-def test_nothing_is_merged_into_a_damaged_store(tmp_path):
+@pytest.mark.parametrize("known", ["a", "b"])
+def test_nothing_is_merged_into_a_damaged_store(tmp_path, known):
     ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
-    for store in (ours, theirs):
-        store.put("b", RECORD, COST, CURVE)
-    theirs.put("a", RECORD, COST, CURVE)
+    ours.put("b", RECORD, COST, CURVE)
+    for specification in {known, "c"}:
+        theirs.put(specification, RECORD, COST, CURVE)
     with closing(sqlite3.connect(ours.path)) as connection, connection:
         connection.execute("UPDATE runs SET record = replace(record, '0.7', '0.9')")
     with pytest.raises(DataError, match="damaged"):
@@ -582,7 +584,7 @@ def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
     whose = {specification: ours.get(key_of(specification))["whose"] for specification in "abcdef"}
     assert whose == dict.fromkeys("abc", "ours") | dict.fromkeys("def", "theirs")
     assert ours.curve(key_of("f")) == CURVE
-    assert ours.specifications()[key_of("f")] == "f"
+    assert ours.runs()[key_of("f")][0] == "f"
     assert rows_of(theirs.path) == before
 
 

@@ -237,6 +237,7 @@ def test_the_numbers_are_those_of_the_outcome(text, plans, two_each):
                 digits = 0 if cell.cell.task == "describe" and cell.summary.mean % 1 == 0 else experiment.digits
                 assert f'<span class="mean">{cell.summary.mean:,.{digits}f}' in button[1]
             assert ('class="verdict' in button[1]) is bool(cell.verdict)
+            assert cell.verdict.replace("-", "−") in button[1]
             assert (f"{len(cell.keys)} of {cell.planned} runs" in button[1]) is (not cell.complete)
             assert (f"{cell.diverged} diverged" in button[1]) is (cell.diverged > 0)
             panel = found[experiment.id].split(f'id="{experiment.id}-{index}"')[1].split("<div popover")[0]

@@ -85,10 +85,11 @@ def compare(
     graphs.add(runs[0], graph)
     path = store_path(out)
     store = Store(path)
-    if not resume:
-        for run in runs:
-            store.forget(run.key)
-    known, left = 0, seconds_left(runs, store.records())
+    there = store.records()  # and if one of them is damaged, nothing is forgotten
+    for run in () if resume else runs:
+        store.forget(run.key)
+        there.pop(run.key, None)
+    known, left = 0, seconds_left(runs, there)
     title, work, at_once = f"{name} {model.backbone}", sum(left.values()), min(engine.workers or cores(), max(1, len(left)))
     try:
         with ctrl_c_raises(), Bar(title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
@@ -109,16 +110,16 @@ def compare(
         say(f"{known} of {len(runs)} runs were in {path} already.", quiet)
     over: Over = "seeds" if folds is None else "folds"
     result = conclude(records, objective, over=over)
-    if result.pairs < len(pairs):
-        lost = len(pairs) - result.pairs
-        say(f"Left out {count(lost, over[:-1])}: a training diverged. What is said is of the other {result.pairs}.")
+    if result.diverged:
+        say(f"Left out {count(result.diverged, over[:-1])}: a training diverged. What is said is of the other {result.gain.count}.")
     if json_output:
         print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
         return 0
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{name}, {model.backbone}, split {split}, {count(result.pairs, over[:-1])}: accuracy in %"
+    which = f"{result.gain.count} of {count(len(pairs), over[:-1])}" if result.diverged else count(len(pairs), over[:-1])
+    title = f"{name}, {model.backbone}, split {split}, {which}: accuracy in %"
     table = Table(title=title, title_justify="left")
     for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
         table.add_column(heading, justify="left" if heading == "objective" else "right")

@@ -275,7 +275,7 @@ def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell.summary.count > 1:
         text += f" ± {number(cell.summary.std, digits)}"
     if cell.cell.published is not None:
-        text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict}" if cell.verdict else "")
+        text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {number(cell.gain.mean, digits, sign=True)}{' *' if cell.significant else ''}"
     if cell.remark:

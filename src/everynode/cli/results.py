@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
     from everynode.experiments.store import Store
 
     opened = Store(store, must_exist=True)
-    records = opened.records()
+    runs = opened.runs()
     if key is None:
-        rows = _kinds(records)
+        rows = _kinds(record for _, record in runs.values())
         if json_output:
             print(json.dumps(rows))
             return 0
@@ -40,16 +41,17 @@ def results_show(key: str | None = None, /, *, store: Path = STORE, curve: bool 
             network = f"{row['backbone']}-{row['layers']}"
             where = f"{row['preset']:8} {row['task']:10} {row['dataset']:14} {row['split']:9}"
             print(f"{where} {network:8} {row['objective']:8} {row['runs']:5} runs")
-        print(f"{len(records)} runs in {store}; `everynode results export` writes every run with its key.")
+        print(f"{len(runs)} runs in {store}; `everynode results export` writes every run with its key.")
         if states := opened.states():
             size = sum(state.stat().st_size for state in states if state.exists()) / 1e6  # a run may just have ended
             print(f"Trainings that have not ended: {len(states)}, whose states are {opened.path}.*.state ({size:.0f} MB). The same command")
             print("goes on from them; those that nobody will go on with may be removed.")
         return 0
-    found = [full for full in records if full.startswith(key.lower())]
+    found = [full for full in runs if full.startswith(key.lower())]
     if len(found) != 1:
         raise UsageError(f"{len(found) or 'No'} runs in {store} have a key that starts with {key!r}: `everynode results export` lists all.")
-    whole = {"specification": json.loads(opened.specifications()[found[0]]), "record": records[found[0]]}
+    specification, record = runs[found[0]]
+    whole = {"specification": json.loads(specification), "record": record}
     if curve:
         whole["curve"] = opened.curve(found[0])
     print(json.dumps(whole, indent=None if json_output else 2))
@@ -91,15 +93,15 @@ def results_export(
     if file.suffix not in writers:
         raise UsageError(f"{file} must end in .csv or .json: that decides the format.")
     opened = Store(store, must_exist=True)
-    records = opened.records()
+    runs = opened.runs()
+    records = {key: record for key, (_, record) in runs.items()}
     presets = ", ".join(sorted({record["preset"] for record in records.values()})) or "no preset"
     if experiment is not None:
         if experiment not in experiments():
             unknown("experiment", experiment, experiments())
         plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir), versions_of(records.values()))
-        kinds = {_kind(run.specification) for runs in plan.values() for run in runs}
-        specifications = opened.specifications()
-        records = {key: record for key, record in records.items() if _kind(specifications.get(key, "{}")) in kinds}
+        kinds = {_kind(run.specification) for made in plan.values() for run in made}
+        records = {key: record for key, (specification, record) in runs.items() if _kind(specification) in kinds}
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
     if not records:
@@ -204,8 +206,8 @@ def _kind(specification: str) -> str:
     return json.dumps({name: value for name, value in fields.items() if name not in ("seed", "fold", "split_seed")}, sort_keys=True)
 
 
-def _kinds(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _kinds(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """How many runs there are of each kind."""
     names = ("preset", "task", "dataset", "split", "backbone", "layers", "objective")
-    counts = Counter(tuple(record[name] for name in names) for record in records.values())
+    counts = Counter(tuple(record[name] for name in names) for record in records)
     return [{**dict(zip(names, kind, strict=True)), "runs": count} for kind, count in sorted(counts.items())]

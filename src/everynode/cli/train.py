@@ -75,7 +75,7 @@ def train(
             raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
         called = graph.name if isinstance(graph, DiskGraph) else name
         run = model.run(called, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size)
-        folder = out or Path("runs") / f"{called}-{run.settings.backbone}-{model.objective}-{run.key[:8]}"
+        folder = out or Path("runs") / f"{called}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
         if not ranks.first:
             return _help(run, graph, folder, ranks)
         record = _train(run, graph, folder, resume, quiet, ranks)
@@ -83,8 +83,8 @@ def train(
         print(json.dumps(record))
     else:
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        remark = run.settings.remark(model.objective)
-        objective = f"{model.objective} ({remark})" if remark else model.objective
+        remark = run.settings.remark(run.objective)
+        objective = f"{run.objective} ({remark})" if remark else run.objective
         print(f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}")
         print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from everynode.errors import EverynodeError
@@ -19,8 +20,8 @@ class Comparison:
     """The records of both objectives over the same seeds or folds, and what they say."""
 
     records: list[dict[str, Any]]
-    #: How many seeds or folds count: those of which neither run diverged.
-    pairs: int
+    #: How many seeds or folds were left out because a run of theirs diverged.
+    diverged: int
     #: Objective to the summary of its test accuracy.
     test: dict[str, Summary]
     #: Objective to the summary of its validation accuracy.
@@ -32,6 +33,7 @@ class Comparison:
         """As ``compare --json`` prints it."""
         return {
             "runs": self.records,
+            "diverged": self.diverged,
             "summary": {
                 "test_accuracy": {name: s.to_dict() for name, s in self.test.items()},
                 "val_accuracy": {name: s.to_dict() for name, s in self.val.items()},
@@ -41,7 +43,10 @@ class Comparison:
 
 
 def conclude(records: Sequence[dict[str, Any]], objective: str, *, over: Over = "seeds") -> Comparison:
-    """Summaries and the paired gain over the seeds, or the folds, of which neither run diverged."""
+    """Summaries and the paired gain over the seeds, or the folds, of which neither run diverged.
+
+    If one did, there is no p-value: what is left was not chosen at random.
+    """
     places: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
     for record in records:
         places.setdefault((record["fold"], record["seed"]), {})[record["objective"]] = record
@@ -51,10 +56,11 @@ def conclude(records: Sequence[dict[str, Any]], objective: str, *, over: Over = 
     share = test_share(over, [pair[objective] for pair in pairs])
     names = (BASELINE, objective)
     test, val = ({name: [pair[name][metric] for pair in pairs] for name in names} for metric in ("test_accuracy", "val_accuracy"))
+    gain = compare_paired(test[objective], test[BASELINE], test_share=share)
     return Comparison(
         list(records),
-        len(pairs),
+        len(places) - len(pairs),
         {name: summarise(test[name], test_share=share) for name in names},
         {name: summarise(val[name], test_share=share) for name in names},
-        compare_paired(test[objective], test[BASELINE], test_share=share),
+        gain if len(pairs) == len(places) else replace(gain, p_value=math.nan),
     )

@@ -19,13 +19,11 @@ from everynode.data.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.declare import BACKBONES
 from everynode.experiments.run import Run, Task
-from everynode.experiments.store import Row, Store, row_of
+from everynode.experiments.store import COST, Row, Store, row_of
 from everynode.settings import Batches, Settings, parse_objective
 
 T = TypeVar("T", Settings, Batches)
 
-#: What a run took; everything else in a record is what it got.
-COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms", "others")
 #: Columns of a table that are text, whatever they look like; those below ``versions`` are too.
 TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
 COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")

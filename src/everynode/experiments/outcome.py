@@ -90,7 +90,7 @@ class CellOutcome:
 
     @property
     def short_at_any_epoch(self) -> bool:
-        """Whether the verdict would be ``short`` even if every run's epoch were chosen by its test accuracy."""
+        """Whether the verdict would be ``short`` even if of every run's epochs that were trained the best on test nodes were chosen."""
         paper, best = self.cell.published, self.oracle
         return self.verdict.startswith("short") and paper is not None and best is not None and best.high < paper - ROUNDING
 

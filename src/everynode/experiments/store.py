@@ -27,6 +27,8 @@ HEADER = 100
 TURNS = 5
 #: Seconds to wait for another process that is writing.
 TIMEOUT = 60.0
+#: What a run took; everything else in a record is what it got.
+COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms", "others")
 #: Where in a run's cost the digest of its row stands.
 DIGEST = "digest"
 #: A run as it is kept: the columns of the table ``runs``.
@@ -37,11 +39,13 @@ CREATE TABLE runs (
     key TEXT PRIMARY KEY,
     specification TEXT NOT NULL,  -- the canonical JSON that the key is the SHA-256 of
     record TEXT NOT NULL,         -- what the run got: the same whenever it is done on such a machine
-    cost TEXT NOT NULL,           -- what it took: seconds, memory; and the digest of both, by which damage is seen
+    cost TEXT NOT NULL,           -- what it took: seconds, memory; and the digest of the row, by which damage is seen
     curve BLOB NOT NULL           -- every epoch's terms and metrics: JSON, zlib
 ) STRICT;
 CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
 """
+
+_ROWS = "SELECT key, specification, record, cost, curve FROM runs"
 
 
 def store_path(folder: Path) -> Path:
@@ -111,8 +115,7 @@ class Store:
                     if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                         raise self._damaged(damage.splitlines()[-1])
                     if tables and self._beside("-wal").exists():  # which whoever reads next may fold in: so all rows are looked at now
-                        for row in connection.execute("SELECT key, specification, record, cost FROM runs"):
-                            self._checked(*row)
+                        self._check(connection)
                 break
             except DataError:
                 if turn == TURNS - 1 or self._stamp() == before:  # else somebody was writing just then
@@ -167,13 +170,18 @@ class Store:
             raise self._damaged("a record is none")
         return found
 
-    def _checked(self, key: str, specification: str, record: str, cost: str) -> dict[str, Any]:
-        """Record and cost of a row, which have to be what was kept. (Rows of everynode 0.15 and before have no digest.)"""
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Refuse a store with a damaged row."""
+        for row in connection.execute(_ROWS):
+            self._checked(*row)
+
+    def _checked(self, key: str, specification: str, record: str, cost: str, curve: bytes) -> dict[str, Any]:
+        """Record and cost of a row, which has to be what was kept. (Rows of everynode 0.15 and before have no digest.)"""
         got, took = self._parse(record), self._parse(cost)
         told = took.pop(DIGEST, None)
         if hashlib.sha256(specification.encode()).hexdigest() != key:
             raise self._damaged(f"run {key[:12]} does not belong to its specification")
-        if told is not None and told != _digest(key, record, took):
+        if told != _digest(key, record, took, curve) if told is not None else not took.keys() <= set(COST):
             raise self._damaged(f"the record of run {key[:12]} is not what was kept")
         return got | took
 
@@ -197,16 +205,16 @@ class Store:
         known = kept = replaced = changed = 0
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
+            self._check(connection)
             for key, specification, record, cost, curve in rows:
-                here = connection.execute("SELECT key, specification, record, cost, curve FROM runs WHERE key = ?", (key,)).fetchone()
+                here = connection.execute("SELECT record, curve FROM runs WHERE key = ?", (key,)).fetchone()
                 if here is None:
                     connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (key, specification, record, cost, curve))
                     continue
                 known += 1
-                self._checked(*here[:-1])
-                ours = self._parse(here[2])
+                ours = self._parse(here[0])
                 differs = _without_none(ours) != _without_none(self._parse(record))
-                if here[-1] == NO_CURVE != curve and "error" not in ours:  # what diverged has none either
+                if here[1] == NO_CURVE != curve and "error" not in ours:  # what diverged has none either
                     connection.execute("UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?", (record, cost, curve, key))
                     replaced += 1
                     changed += differs
@@ -227,14 +235,17 @@ class Store:
     def get(self, key: str) -> dict[str, Any] | None:
         """Record and cost of a run, or None."""
         with self._reading() as connection:
-            row = connection.execute("SELECT key, specification, record, cost FROM runs WHERE key = ?", (key,)).fetchone()
+            row = connection.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._checked(*row)
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Record and cost of every run, by key, in the order of the keys."""
+        return {key: record for key, (_, record) in self.runs().items()}
+
+    def runs(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The specification (canonical JSON) of every run, and its record and cost, by key, in the order of the keys."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT key, specification, record, cost FROM runs ORDER BY key").fetchall()
-        return {row[0]: self._checked(*row) for row in rows}
+            return {row[0]: (row[1], self._checked(*row)) for row in connection.execute(f"{_ROWS} ORDER BY key")}
 
     def keys(self) -> set[str]:
         """The keys of all runs."""
@@ -247,18 +258,13 @@ class Store:
             row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
         return {} if row is None else self._parse(row[0])
 
-    def specifications(self) -> dict[str, str]:
-        """The canonical JSON of every run's specification, by key."""
-        with self._reading() as connection:
-            return dict(connection.execute("SELECT key, specification FROM runs ORDER BY key").fetchall())
-
     def rows(self) -> list[Row]:
         """All runs as they are kept, for another store's :meth:`put_all`."""
         with self._reading() as connection:
-            rows: list[Row] = connection.execute("SELECT key, specification, record, cost, curve FROM runs ORDER BY key").fetchall()
-        for *rest, curve in rows:
-            self._checked(*rest)
-            self._parse(curve)
+            rows: list[Row] = connection.execute(f"{_ROWS} ORDER BY key").fetchall()
+        for row in rows:
+            self._checked(*row)
+            self._parse(row[-1])
         return rows
 
     # ------------------------------------------------------------------ claims
@@ -289,8 +295,8 @@ class Store:
 
 def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:
     """A run as the store keeps it."""
-    key, text = hashlib.sha256(specification.encode()).hexdigest(), _json(record)
-    return key, specification, text, _json({**cost, DIGEST: _digest(key, text, cost)}), zlib.compress(_json(curve).encode(), 6)
+    key, text, packed = hashlib.sha256(specification.encode()).hexdigest(), _json(record), zlib.compress(_json(curve).encode(), 6)
+    return key, specification, text, _json({**cost, DIGEST: _digest(key, text, cost, packed)}), packed
 
 
 def _without_none(value: Any) -> Any:
@@ -298,9 +304,9 @@ def _without_none(value: Any) -> Any:
     return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value
 
 
-def _digest(key: str, record: str, cost: dict[str, Any]) -> str:
-    """By which damage to a row is seen. The specification has the key for it, and the curve the checksum of its packing."""
-    return hashlib.sha256("\n".join((key, record, _json(cost))).encode()).hexdigest()
+def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
+    """By which damage to a row is seen; the specification has the key for it."""
+    return hashlib.sha256("\n".join((key, record, _json(cost), "")).encode() + curve).hexdigest()
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
