@@ -141,7 +141,7 @@ def test_what_it_all_says_stands_on_top(plans, make_up):
     short = [cell for cell in outcome.cells if cell.cell.objective == "ce" and cell.verdict.startswith("short")]
     below = sum(cell.summary.high + 3 < cell.cell.published for cell in short)
     assert 0 < below < tally["short"]
-    even = f"({below} of these not even at the epoch of every run that is best on the test nodes)"
+    even = f"({below} of these not even with the best test epoch of every run)"
     assert f"Of the paper's 9 accuracies with cross-entropy that could be judged, {said} {even}." in made
     # On the others all differences are the same, which is no test.
     assert "the paper's terms are ahead beyond chance in 3 of 3 comparisons and behind in 0." in made

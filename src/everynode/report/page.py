@@ -101,7 +101,7 @@ def _outcome(outcomes: Sequence[Outcome]) -> Html | None:
         if cells:
             counts = ", ".join(f"{tally[verdict]} {words}" for verdict, words in SAID.items())
             never = sum(cell.short_at_any_epoch for cell in cells)
-            even = f" ({never} of these not even at that epoch of every run that is best on the test nodes)" if never else ""
+            even = f" ({never} of these not even with the best test epoch of every run)" if never else ""
             sentences.append(f"Of the paper's {len(cells)} accuracies with {whose} that could be judged, {counts}{even}.")
     if gains := _gains(outcomes):
         ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
