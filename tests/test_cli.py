@@ -240,9 +240,10 @@ def test_quiet_is_quiet(call):
 LONG = ("train", "citeseer", "--epochs", 25, "--seed", 3, "--out", "model", "--json")
 #: The command, but with a checkpoint after every epoch, so that these tests need not train for seconds.
 EAGER = """
-import everynode.training.loop as loop
+import everynode.experiments.tasks as tasks
 from everynode.cli import main
-loop.fit.__kwdefaults__["checkpoint_every"] = 0.0
+assert "checkpoint_every" in tasks.train.__kwdefaults__
+tasks.train.__kwdefaults__["checkpoint_every"] = 0.0
 main()
 """
 
@@ -305,7 +306,7 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     assert re.search(r"Interrupted after \d+ epochs: the best so far is kept, and the same command goes on", err)
     record = json.loads(out)
     assert record["interrupted"]
-    assert 0 < record["epochs"] < 25
+    assert record["epochs"] == 1
     assert load_model("model")[1]["run"] == record
     done = call(*LONG)
     assert done.returncode == 0
