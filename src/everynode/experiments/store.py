@@ -181,7 +181,8 @@ class Store:
         told = took.pop(DIGEST, None)
         if hashlib.sha256(specification.encode()).hexdigest() != key:
             raise self._damaged(f"run {key[:12]} does not belong to its specification")
-        if told != _digest(key, record, took, curve) if told is not None else not took.keys() <= set(COST):
+        sound = took.keys() <= set(COST) if told is None else told == _digest(key, record, took, curve)
+        if not sound:
             raise self._damaged(f"the record of run {key[:12]} is not what was kept")
         return got | took
 

@@ -79,9 +79,10 @@ def test_two_processes_have_the_gradient_of_the_union(tmp_path, capsys):
 
 #: With a checkpoint after every step, so that there is one to be found.
 EAGER = """
-import everynode.training.loop as loop
+import everynode.experiments.tasks as tasks
 from everynode.cli import main
-loop.fit.__kwdefaults__["checkpoint_every"] = 0.0
+assert "checkpoint_every" in tasks.train.__kwdefaults__
+tasks.train.__kwdefaults__["checkpoint_every"] = 0.0
 main()
 """
 TRAIN = ["train", "citeseer", "--batch-size", "32", "--fan-out", "3", "--epochs", "25", "--channels", "8"]
