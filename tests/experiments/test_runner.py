@@ -305,15 +305,18 @@ def test_a_state_that_outlived_its_run_is_removed_and_forgetting_a_run_forgets_i
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, workers):
+def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, capfd, workers):
     """Damaged ones, and those of a training that an upgrade or a change of settings made another: none may stop the others."""
     runs, path = [make_run(seed) for seed in range(3)], tmp_path / "runs.db"
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     state_path(path, runs[0].key).write_bytes(b"no state")
     fit(graph, runs[0].settings, seed=7, checkpoint=state_path(path, runs[1].key))
+    capfd.readouterr()
     do_runs(runs, graphs, Store(path), workers=workers)
     assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
     assert list(tmp_path.glob("*.state")) == []
+    said = [line for line in capfd.readouterr().err.splitlines() if line.endswith("the training begins anew.")]
+    assert sorted(line.partition(" is ")[0] for line in said) == sorted(str(state_path(path, run.key)) for run in runs[:2])
 
 
 def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):

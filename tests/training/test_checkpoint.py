@@ -264,7 +264,22 @@ def cut(graph: Graph, path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
 
+def flipped(place: float):
+    """A state with one bit of it changed, at a share of the file."""
+
+    def make(graph: Graph, path: Path) -> None:
+        fit(graph, QUICK, checkpoint=path, report=interrupt_after(3))
+        content = bytearray(path.read_bytes())
+        content[int(place * len(content))] ^= 1
+        path.write_bytes(content)
+
+    return make
+
+
 BAD_STATES = {
+    "a bit of the header": flipped(0.01),
+    "a bit of a weight": flipped(0.5),
+    "the last bit": flipped(0.9999),
     "text": lambda graph, path: path.write_text("not a state"),
     "empty": lambda graph, path: path.write_bytes(b""),
     "pickle": lambda graph, path: path.write_bytes(b"\x80\x04N."),

@@ -24,6 +24,7 @@ from everynode.graph import Graph
 from everynode.machine import cpu, others_running
 from everynode.metrics import confusion, scores
 from everynode.numerics import subnormals_flushed
+from everynode.say import say
 from everynode.settings import TERMS
 from everynode.training import Fitted, fit
 from everynode.training.batches.inference import infer
@@ -67,8 +68,9 @@ def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
     try:
         try:
             return TASKS[run.task](run, graph, state)
-        except UnusableState:
+        except UnusableState as error:
             assert state is not None  # what could not be used
+            say(f"{error.args[0]}: the training begins anew.")
             state.unlink()
             return TASKS[run.task](run, graph, state)
     except (UsageError, DataError):

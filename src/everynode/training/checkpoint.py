@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from everynode.training.loop import Fitted
 
 MODEL_FORMAT = 1
+#: Under which name the file of a training state keeps its digest.
+DIGEST = "sha256"
 #: How the files of SQLite begin.
 DATABASE = b"SQLite format 3\0"
 
 
 class UnusableState(DataError):
-    """A file that is no state of the training in hand."""
+    """A file that is no state of the training in hand; its only argument is why."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: remove it (or --no-resume) to start over."
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -144,8 +149,9 @@ class TrainingState:
 
     def save(self, path: Path) -> None:
         """Write the state, replacing the one before."""
-        header = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"}
-        write_atomically(path, tensors_to_bytes(self.tensors, metadata={"everynode": json.dumps(header)}))
+        header = json.dumps({f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"})
+        metadata = {"everynode": header, DIGEST: _digest(header, self.tensors)}
+        write_atomically(path, tensors_to_bytes(self.tensors, metadata=metadata))
 
     @classmethod
     def load(cls, path: Path, identity: str) -> TrainingState | None:
@@ -154,21 +160,30 @@ class TrainingState:
             return None
         try:
             with safe_open(path, framework="pt") as file:
-                header = json.loads(file.metadata()["everynode"])
+                metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+                # everynode 0.16 and before kept none
+                if metadata.get(DIGEST) not in (None, _digest(metadata["everynode"], tensors)):
+                    raise ValueError("it is not what was written")
+                header = json.loads(metadata["everynode"])
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
         except OSError as error:  # which may pass
             raise DataError(f"{path} cannot be read ({error}): try again, or remove it (or --no-resume) to start over.") from error
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise UnusableState(
-                f"{path} is not a training state of everynode ({error}): remove it (or --no-resume) to start over."
-            ) from error
+            raise UnusableState(f"{path} is not a training state of everynode ({error})") from error
         if state.identity != identity:
-            raise UnusableState(
-                f"{path} is the state of another training (other settings, seed, fold or graph): remove it (or --no-resume) to start over."
-            )
+            raise UnusableState(f"{path} is the state of another training (other settings, seed, fold or graph)")
         return state
+
+
+def _digest(header: str, tensors: dict[str, Tensor]) -> str:
+    """By which damage to a state is seen: a flipped bit of a weight would be trained on."""
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None = None) -> None:

@@ -184,9 +184,7 @@ class Training:
                 try:
                     self.best = state.restore(self.network, self.work.objective, self.work.optimiser)
                 except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                    raise UnusableState(
-                        f"{checkpoint} is the training state of another model: remove it (or --no-resume) to start over."
-                    ) from error
+                    raise UnusableState(f"{checkpoint} is the training state of another model") from error
                 self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
                 self.epoch, self.seconds = state.epoch, state.seconds
                 self.work.step, self.work.sums = state.step, state.sums
