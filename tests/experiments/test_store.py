@@ -346,6 +346,27 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
         Store(folder / "runs.db")
 
 
+FILL = """
+import json, resource, signal, sys
+from everynode.experiments.store import Store
+store = Store(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+for seed in range(1000):
+    store.put(json.dumps({"seed": seed}), {"text": "x" * 1000}, {}, {})
+    print(seed, flush=True)
+"""
+
+
+def test_a_full_disk_is_one_sentence_and_what_was_kept_is_kept(tmp_path):
+    path = tmp_path / "runs.db"
+    filled = subprocess.run([sys.executable, "-c", FILL, path], capture_output=True, text=True, check=False)
+    said = filled.stderr.splitlines()[-1]
+    assert "DataError" in said
+    assert said.endswith("see whether the disk is full, then start the same command again; what was kept is kept.")
+    assert len(Store(path).records()) == len(filled.stdout.splitlines()) > 0
+
+
 def test_an_empty_file_becomes_a_store(tmp_path):
     """It is what a process leaves that is killed while it makes one."""
     (tmp_path / "runs.db").touch()

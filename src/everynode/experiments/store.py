@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import json
@@ -154,7 +155,7 @@ class Store:
                 with connection:
                     yield connection
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): move it away, or name another file.") from error
+            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error)}.") from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that only reads, which it also can where nothing may be written."""
@@ -308,6 +309,14 @@ def _without_none(value: Any) -> Any:
 def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
     """By which damage to a row is seen; the specification has the key for it."""
     return hashlib.sha256("\n".join((key, record, _json(cost), "")).encode() + curve).hexdigest()
+
+
+def _way_out(error: sqlite3.Error | OSError) -> str:
+    """What to do about a file that SQLite or the system cannot use: a full disk is no fault of the file."""
+    code = getattr(error, "sqlite_errorname", None) or ""  # none is of errors that SQLite's module makes itself
+    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
+        return "see whether the disk is full, then start the same command again; what was kept is kept"
+    return "move it away, or name another file"
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
