@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 import torch
@@ -706,3 +707,98 @@ def test_files_give_the_numbers_of_the_graph_they_were_written_from(tmp_path):
     one, two = (NodeClassifier(**QUICK, objective="enc").fit(g) for g in (graph, own))
     assert (one.predict_proba(graph) == two.predict_proba(own)).all()
     assert one.score(graph, "test") == two.score(own, "test")
+
+
+# ---------------------------------------------------------------------- as it was fitted, so it predicts
+
+
+def test_arrays_have_the_direction_that_the_model_was_fitted_with(tmp_path):
+    X, y, edges = arrays()
+    graph = Graph.from_arrays(X, edges, y, splits=folds(len(y), 1), directed=True)
+    model = NodeClassifier(**QUICK).fit(graph)
+    model.save(tmp_path)
+    for one in (model, NodeClassifier.load(tmp_path)):
+        np.testing.assert_allclose(one.predict_proba(X, edge_index=edges), model.predict_proba(graph), atol=1e-6)
+
+
+def test_double_precision_stays_double(graph, tmp_path):
+    X, _, edges = arrays()
+    model = NodeClassifier(**QUICK).fit(graph.to(torch.float64))
+    model.save(tmp_path)
+    expected = model.predict_proba(graph.to(torch.float64))
+    for one in (model, NodeClassifier.load(tmp_path)):
+        np.testing.assert_array_equal(one.predict_proba(graph.to(torch.float64)), expected)
+        np.testing.assert_allclose(one.predict_proba(X, edge_index=edges), expected, atol=1e-6)
+
+
+def test_a_loaded_model_looks_at_columns_and_edges_as_a_fitted_one_does(tmp_path):
+    X, y, edges = arrays()
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    model = NodeClassifier(**QUICK).fit(frame, y, edge_index=edges)
+    model.save(tmp_path)
+    loaded = NodeClassifier.load(tmp_path)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame[list("badcfe")], edge_index=edges)
+    with pytest.warns(UserWarning, match="fitted with edges"):
+        loaded.predict(frame)
+    model.fit(Graph.from_arrays(X, edges, y))
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_a_fit_that_failed_is_no_fit():
+    X, _, _ = arrays()
+    model = NodeClassifier(**QUICK)
+    with pytest.raises(DataError):
+        model.fit(X, np.zeros(len(X)))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("kind", ["string", "Int64", "object", "empty text", "category"])
+def test_labels_of_pandas(kind):
+    X, y, edges = arrays()
+    made = {
+        "string": lambda: pandas.Series([None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="string"),
+        "Int64": lambda: pandas.Series([None if i % 4 else int(c) for i, c in enumerate(y)], dtype="Int64"),
+        "object": lambda: pandas.Series([pandas.NA if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype=object),
+        "empty text": lambda: np.array(["" if i % 4 else f"c{c}" for i, c in enumerate(y)]),
+        "category": lambda: pandas.Series([None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="category"),
+    }[kind]()
+    model = NodeClassifier(**QUICK, objective="ce").fit(X, made, edge_index=edges)
+    assert model.classes_.tolist() == ([0, 1, 2] if kind == "Int64" else ["c0", "c1", "c2"])
+    assert all(type(c) is (int if kind == "Int64" else str) for c in model.classes_.tolist())
+    assert 0 <= model.score(X, made, edge_index=edges) <= 1
+
+
+@pytest.mark.parametrize("classes", [(1, "a", 2.5), ((0, 1), (0, 2), (1, 1))])
+def test_classes_stay_what_they_are(classes, tmp_path):
+    X, y, edges = arrays()
+    graph = Graph.from_arrays(X, edges, y, classes=classes, splits=folds(len(y), 1))
+    model = NodeClassifier(**QUICK, objective="ce").fit(graph)
+    model.save(tmp_path)
+    for one in (model, NodeClassifier.load(tmp_path)):
+        assert tuple(one.classes_) == classes
+        assert set(one.predict(graph)) <= set(classes)
+        assert one.predict(graph).shape == (len(y),)
+        assert one.score(graph, "test") == model.score(graph, "test") > 0.3
+
+
+def test_arrays_that_run_backwards_are_arrays():
+    X, y, edges = arrays()
+    ours = Graph.from_arrays(X[:, ::-1], edges[::-1], y, edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1])
+    theirs = Graph.from_arrays(X[:, ::-1].copy(), edges[::-1].copy(), y, edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1].copy())
+    assert ours.digest == theirs.digest
+
+
+def test_scores_are_of_labels(graph, model):
+    X, y, edges = arrays()
+    with pytest.warns(DataConversionWarning):
+        assert model.score(X, y[:, None], edge_index=edges) == model.score(X, y, edge_index=edges)
+    with pytest.raises(UsageError, match="needs the labels"):
+        model.score(X, edge_index=edges)
+    with pytest.raises(DataError, match="No node has a label"):
+        model.score(X, np.full(len(y), -1), edge_index=edges)
+    with pytest.raises(UsageError, match=r"Graph.from_pyg"):
+        NodeClassifier().fit(graph.to_pyg())
+    with pytest.raises(DataError, match=r"use everynode.read"):
+        model.predict(X, edge_index=np.array([["C-1"], ["C-2"]], dtype=object))

@@ -480,7 +480,7 @@ BAD = {
     ),
     "edges the other way round": (
         lambda: Graph.from_arrays(X, [[0, 1], [1, 2], [2, 3]]),
-        "Edges must be a 2 x m array of node indices; got shape (3, 2).",
+        "Edges must be a 2 x m array of node indices; got shape (3, 2): transpose it.",
     ),
     "features of one dimension": (
         lambda: Graph.from_arrays([1.0, 2.0], EDGES),

@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from everynode.backbones import BACKBONES, Network
@@ -254,3 +255,7 @@ def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
 def test_the_presets_there_are() -> None:
     assert PRESETS == ("default", "paper", "tuned", "authors")
     assert set(read_preset("default")["backbone"]) == set(PAPER["backbone"]) == set(BACKBONES)
+
+
+def test_numbers_of_numpy_are_the_same_settings():
+    assert repr(Settings(dropout=np.float64(0.25), epochs=np.int64(2))) == repr(Settings(dropout=0.25, epochs=2))

@@ -1,4 +1,4 @@
-"""The two ways in which people's input can be wrong, and the sentence they are told."""
+"""What can go wrong that people can do something about, and the sentence they are told."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class DataError(EverynodeError, ValueError):
     """A file or a graph is wrong (exit code 3)."""
 
     exit_code = 3
+
+
+class Diverged(EverynodeError):
+    """A training whose loss is no number any more: what went wrong is the settings, not the files (exit code 1)."""
 
 
 def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:

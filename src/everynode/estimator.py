@@ -24,7 +24,7 @@ from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
-from everynode.targets import encode, unlabelled
+from everynode.targets import as_row, encode, in_order, unlabelled
 from everynode.training import fit, load_model, save_model
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
@@ -38,11 +38,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         NodeClassifier().fit(graph).predict(graph)
         NodeClassifier().fit(X, y, edge_index=edges).predict(X, edge_index=edges)
 
-    In ``y``, -1 (or None, or NaN) means that a node has no label. Where no validation nodes are given, some labelled ones are held out to
-    choose the epoch by. ``cv=1``: a stratified ``validation_fraction`` of them, once. ``cv=3``: a third, three times, so that every label
-    teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged. ``auto``: 3
-    with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1. With so few labels the folds of a race share
-    the epochs of one round, and the patience, unless one is given.
+    In ``y``, -1 (or None, NaN, or empty text) means that a node has no label. Where no validation nodes are given, some labelled ones are
+    held out to choose the epoch by. ``cv=1``: a stratified ``validation_fraction`` of them, once. ``cv=3``: a third, three times, so that
+    every label teaches two networks and judges the third; what is best over all labels is chosen, and its three networks are averaged.
+    ``auto``: 3 with fewer than 100 labels, where a single choice is a lottery (docs/accuracy.md), else 1. With so few labels the folds of a
+    race share the epochs of one round, and the patience, unless one is given.
 
     ``backbone``: gcn, gat or gcnii. ``objective``: ``enc`` (every term that has a weight in the preset), ``ce``, or a sum such as
     ``mi+tv``; ``auto`` starts plain cross-entropy and ENC, each with strong and with light regularisation, side by side and keeps what
@@ -179,7 +179,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise UsageError("A Graph brings its own labels and edges: call fit(graph), without y, edge_index and edge_weight.")
             given, self._fold = X, fold
             self.n_features_in_ = X.num_features
+            self.__dict__.pop("feature_names_in_", None)  # of a table that it was fitted on before
         else:
+            if hasattr(X, "edge_index"):
+                raise UsageError(f"NodeClassifier takes an everynode Graph, not a {type(X).__name__}: fit(Graph.from_pyg(data)).")
             if y is None:
                 raise UsageError("NodeClassifier requires y to be passed, but the target y is None: give labels, -1 for unlabelled nodes.")
             given, self._fold = self._graph(X, edge_index, edge_weight, reset=True, labels=encode(y)), 0
@@ -207,11 +210,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             later = len(self._more) >= len(folds)  # those of the race come first
             done = f"in network {len(self._more) + 1} of {networks}" if later else f"after {self.fitted_.epochs} epochs"
             warnings.warn(f"Training was interrupted {done}: the best so far is kept.", stacklevel=2)
-        self.classes_ = np.asarray(graph.classes)
+        self.classes_ = in_order(graph.classes)
         self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
         self.held_out_ = self._hold_up(graph)
         self.temperature_ = temperature(self.held_out_.log_probabilities, graph.labels[self.held_out_.nodes]) if self.calibrate else 1.0
+        for network in self.networks_:
+            network.let_go()  # of the graph, which may be large
         return self
 
     def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
@@ -272,13 +277,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Graph):
             return X
         X = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=np.float32)
-        if not reset and edge_index is None and getattr(self, "_had_edges", False):
+        if not reset and edge_index is None and self._had_edges:
             warnings.warn("The model was fitted with edges, and these nodes have none: give edge_index, or fewer are right.", stacklevel=4)
         edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
         if labels is None:
-            return Graph.from_arrays(
-                X, edges, np.full(X.shape[0], UNLABELLED), classes=tuple(self.classes_.tolist()), edge_weight=edge_weight
-            )
+            weight, nobody = self.network_.opening.weight, np.full(X.shape[0], UNLABELLED)
+            graph = Graph.from_arrays(
+                X, edges, nobody, classes=self.classes_.tolist(), edge_weight=edge_weight, directed=self.directed_
+            )  # fmt: skip
+            return graph.to(weight.dtype).to(weight.device)
         codes, classes = labels
         if len(codes) != X.shape[0]:
             raise DataError(f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows of X, {len(codes)} labels.")
@@ -290,9 +297,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require(whole, "cv", "NodeClassifier", "'auto' or a whole number >= 1", self.cv)
         if graph.splits and len(graph.nodes("val", fold)):
             return graph, (fold,)
-        empty = torch.zeros(0, dtype=torch.int64)
-        train = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0].cpu()
-        test = graph.splits[fold].test if graph.splits else empty
+        device = graph.labels.device
+        train = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0]
+        test = graph.splits[fold].test if graph.splits else train[:0]
         if graph.num_classes < 2:
             raise DataError(f"NodeClassifier can't train with {graph.num_classes} class: label nodes of at least two classes.")
         require(0 < self.validation_fraction < 1, "validation_fraction", "NodeClassifier", "between 0 and 1", self.validation_fraction)
@@ -303,11 +310,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"In {len(parts)} folds the held-out labels of one are of a single class, of which there is no AUC: give cv=1 (--cv 1), or "
                 "select by another metric."
             )
-        return graph.with_splits([Split(*part, test) for part in parts]), range(len(parts))
+        return graph.with_splits([Split(train.to(device), val.to(device), test) for train, val in parts]), range(len(parts))
 
     def predict_proba(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
         """The n x k class probabilities of every node, columns as in ``classes_``."""
-        check_is_fitted(self)
+        check_is_fitted(self, "fitted_")
         graph = self._graph(X, edge_index, edge_weight, reset=False)
         return torch.softmax(self.log_probabilities(graph) / self.temperature_, dim=1).cpu().numpy()
 
@@ -320,7 +327,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any = None, sample_weight: Any = None, *, edge_index: Any = None, edge_weight: Any = None, fold: int | None = None
     ) -> float:
         """The accuracy: on ``score(graph, "test")`` (or "val", "train"), or on ``score(X, y, edge_index=...)`` where y is labelled."""
-        check_is_fitted(self)
+        check_is_fitted(self, "fitted_")
         if isinstance(X, Graph):
             part = "test" if y is None else y
             if part not in Split._fields:
@@ -328,25 +335,33 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             nodes = X.nodes(part, self._fold if fold is None else fold).cpu().numpy()
             if not len(nodes):
                 raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
-            truth = np.asarray(X.classes)[X.labels.cpu().numpy()[nodes]]  # by name: another graph may number its classes otherwise
+            truth = in_order(X.classes)[X.labels.cpu().numpy()[nodes]]  # by name: another graph may number its classes otherwise
             return float(np.mean(self.predict(X)[nodes] == truth))
-        y = np.asarray(y)
+        if y is None:
+            raise UsageError("score(X, y, edge_index=...) needs the labels y to compare with.")
+        y = as_row(y)
         known = ~unlabelled(y)
+        if not known.any():
+            raise DataError("No node has a label in y to score on.")
         right = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)[known] == y[known]
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)[known]))
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder (safetensors and JSON, no pickles) that :meth:`load` and ``everynode predict`` read."""
-        check_is_fitted(self)
+        check_is_fitted(self, "fitted_")
         extra: dict[str, Any] = {
             "estimator": {**self.get_params(), "random_state": self.fitted_.seed},
             "race": {name: standing.to_dict() for name, standing in self.standings_.items()},
             "temperature": self.temperature_,
             "networks": len(self.networks_),
             "fold_of_graph": self._fold,
+            "had_edges": self._had_edges,
+            "directed": self.directed_,
         }
+        if hasattr(self, "feature_names_in_"):
+            extra["feature_names"] = self.feature_names_in_.tolist()
         if self.recipe_ is not None:
-            extra |= {"recipe": self.recipe_.to_dict(), "directed": self.directed_}
+            extra["recipe"] = self.recipe_.to_dict()
         for number, other in enumerate(self._more, start=2):  # the first, whose card says how many there are, comes last
             save_model(Path(folder) / str(number), other)
         save_model(folder, self.fitted_, extra)
@@ -357,11 +372,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The program takes dense features, arcs and their weights, and gives the probabilities: see
         :class:`everynode.backbones.portable.Portable`. It is for graphs of any size.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "fitted_")
         portable = Portable(self.networks_, self.temperature_).eval()
         weight = self.network_.opening.weight
         nodes, arcs = torch.export.Dim("nodes", min=2), torch.export.Dim("arcs", min=1)
-        example = (weight.new_zeros(5, len(weight)), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), weight.new_ones(4))
+        four = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=weight.device)
+        example = (weight.new_zeros(5, len(weight)), four, weight.new_ones(4))
         program = torch.export.export(portable, example, dynamic_shapes=({0: nodes}, {1: arcs}, {0: arcs}))
         torch.export.save(program, Path(file))
 
@@ -376,11 +392,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
         model.fitted_ = Fitted.from_card(network, card)
         model._more = [Fitted.from_card(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
-        model.classes_ = np.asarray(card["classes"])
+        model.classes_ = in_order(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card.get("fold_of_graph", card["fold"])
         model.temperature_ = float(card.get("temperature", 1.0))
         model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
-        model.directed_ = bool(card.get("directed", False))
+        model.directed_ = bool(card.get("directed", card.get("run", {}).get("directed", False)))
+        model._had_edges = bool(card.get("had_edges", False))
+        if "feature_names" in card:
+            model.feature_names_in_ = np.asarray(card["feature_names"], dtype=object)
         model.standings_ = {name: Standing.from_dict(standing) for name, standing in card.get("race", {}).items()}
         model._read_off()
         return model

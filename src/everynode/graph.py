@@ -139,7 +139,7 @@ class Graph:
             data.edge_weight = weight
         if self.splits:
             for part in Split._fields:
-                mask = torch.zeros(len(self.splits), self.num_nodes, dtype=torch.bool)
+                mask = torch.zeros(len(self.splits), self.num_nodes, dtype=torch.bool, device=self.labels.device)
                 for fold, split in enumerate(self.splits):
                     mask[fold, getattr(split, part)] = True
                 data[f"{part}_mask"] = mask[0] if len(self.splits) == 1 else mask.T.contiguous()

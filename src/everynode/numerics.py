@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from everynode.errors import UsageError
+
 
 @contextmanager
 def subnormals_flushed() -> Iterator[None]:
@@ -41,10 +43,18 @@ def subnormals_are_flushed() -> bool:
 def log_softmax_by_class(logits: Tensor) -> Tensor:
     """The log-softmax of n x k logits as k x n: over long rows torch's kernels are vectorised, over k columns they are not.
 
-    Logits in half precision give single: a sum over all nodes needs it, and there are no sparse products in less.
+    Logits in half precision give single.
     """
-    half = logits.dtype in (torch.float16, torch.bfloat16)
-    return torch.log_softmax(logits.T.contiguous(), dim=0, dtype=torch.float32 if half else None)
+    return torch.log_softmax(logits.T.contiguous(), dim=0, dtype=at_least_single(logits.dtype))
+
+
+def at_least_single(dtype: torch.dtype) -> torch.dtype:
+    """The precision to compute in: a sum over all nodes needs single, and there are no sparse products in less.
+
+    >>> at_least_single(torch.bfloat16), at_least_single(torch.float64)
+    (torch.float32, torch.float64)
+    """
+    return torch.promote_types(dtype, torch.float32)
 
 
 def mean_prediction(y: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,4 +122,8 @@ def cosine(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:
 def gradient_cosine(losses: Sequence[Tensor], parameters: Sequence[Tensor]) -> Tensor:
     """The cosine of two losses' gradients over all parameters, itself differentiable; what a loss does not reach counts as zero."""
     a, b = (torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True) for loss in losses)
+    if any(gradient.layout != torch.strided for gradient in (*a, *b)):
+        raise UsageError(
+            "Cross-validating gradients cannot be taken of sparse gradients: make the embedding with sparse=False, or give cvg=0."
+        )
     return cosine(a, b)

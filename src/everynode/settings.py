@@ -71,6 +71,9 @@ class Settings:
     select: Select = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
 
     def __post_init__(self) -> None:
+        for setting in dataclasses.fields(self):  # NumPy's numbers are the same settings, and have to have the same hash and JSON
+            if hasattr(given := getattr(self, setting.name), "item"):
+                object.__setattr__(self, setting.name, given.item())
         require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
         require(self.cvg_every >= 1, "cvg_every", "Settings", ">= 1", self.cvg_every)
         require(self.patience >= 1, "patience", "Settings", ">= 1", self.patience)
@@ -84,7 +87,9 @@ class Settings:
             require(0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name))
         for name in ("tv_sigma", "con_temperature"):
             require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
-        require(self.mi_lambda >= 0, "mi_lambda", "Settings", ">= 0", self.mi_lambda)
+        for name in ("mi_lambda", "gcnii_lambda"):
+            require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
+        require(0 <= self.gcnii_alpha <= 1, "gcnii_alpha", "Settings", "in [0, 1]", self.gcnii_alpha)
         if self.select not in SELECTIONS:
             unknown("selection", self.select, SELECTIONS)
         require(self.class_weight in (None, "balanced"), "class_weight", "Settings", "None or 'balanced'", self.class_weight)

@@ -57,7 +57,7 @@ def encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Tens
     if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
         codes = torch.tensor(values, dtype=torch.int64)
         return codes, classes if classes is not None else range(max(values, default=-1) + 1)
-    missing = [v is None or v == "" or v != v for v in values]
+    missing = [is_missing(v) or v == "" for v in values]
     known = sorted({v for v, gone in zip(values, missing, strict=True) if not gone}, key=lambda v: (str(type(v)), v))
     if classes is None:
         classes = known
@@ -66,6 +66,20 @@ def encode_labels(labels: Any, classes: Sequence[Hashable] | None) -> tuple[Tens
         if not gone and value not in index:
             raise DataError(f"Node {node} has the label {value!r}, which is not one of the {len(classes)} classes given.")
     return torch.tensor([UNLABELLED if gone else index[v] for v, gone in zip(values, missing, strict=True)]), classes
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a label says that there is none: None, NaN, or pandas' NA, of which nothing is true, not even that it differs.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _forward(array: Any) -> np.ndarray:
+    """An array (or a list) whose memory runs forward, as torch wants it."""
+    return np.ascontiguousarray(array)
 
 
 def tidy_features(features: Any) -> SparseMatrix | Tensor:
@@ -77,7 +91,7 @@ def tidy_features(features: Any) -> SparseMatrix | Tensor:
             return torch.from_numpy(features.toarray()).float()
         return SparseMatrix.from_scipy(features)
     try:
-        dense = torch.as_tensor(np.asarray(features) if isinstance(features, list) else features)
+        dense = torch.as_tensor(features if isinstance(features, Tensor) else _forward(features))
     except (TypeError, ValueError) as wrong:
         raise DataError(f"Features must be a nodes x features matrix of numbers ({wrong}).") from None
     dense = dense.detach().to(torch.float32, copy=True)
@@ -89,16 +103,20 @@ def tidy_features(features: Any) -> SparseMatrix | Tensor:
 
 def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tuple[Tensor, Tensor | None, dict[str, int]]:
     """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
-    if isinstance(edge_index, list):
-        edge_index = np.asarray(edge_index)
     if edge_index is None:
         raise DataError("The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges).")
-    edges = torch.as_tensor(edge_index)
+    try:
+        edges = torch.as_tensor(edge_index if isinstance(edge_index, Tensor) else _forward(edge_index))
+    except (TypeError, ValueError) as wrong:
+        raise DataError(
+            f"Edges must be a 2 x m array of node indices, rows of the features from 0 ({wrong}): if they are ids, use everynode.read."
+        ) from None
     if bool((edges != edges.long()).any()):
         raise DataError("Edges must be a 2 x m array of node indices, whole numbers from 0; these have fractions.")
     edges = edges.long()
     if edges.ndim != 2 or edges.shape[0] != 2:
-        raise DataError(f"Edges must be a 2 x m array of node indices; got shape {tuple(edges.shape)}.")
+        turn = ": transpose it" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+        raise DataError(f"Edges must be a 2 x m array of node indices; got shape {tuple(edges.shape)}{turn}.")
     outside = ((edges < 0) | (edges >= n)).any(0).nonzero()[:, 0]
     if len(outside):
         first = int(outside[0])
@@ -106,7 +124,9 @@ def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tup
             f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, but nodes are 0 to {n - 1}"
             f" ({len(outside)} such edges): drop these edges or add the nodes."
         )
-    weight = None if edge_weight is None else torch.as_tensor(edge_weight).float()
+    if edge_weight is not None and not isinstance(edge_weight, Tensor):
+        edge_weight = torch.as_tensor(_forward(edge_weight))
+    weight = None if edge_weight is None else edge_weight.float()
     if weight is not None:
         if len(weight) != edges.shape[1]:
             raise DataError(f"{edges.shape[1]} edges have {len(weight)} weights: give one per edge.")

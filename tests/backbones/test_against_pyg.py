@@ -17,6 +17,7 @@ from everynode.backbones.field import Field, Hop
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
 from everynode.objectives import CrossValidatingGradients
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 N, C = 20, 6
@@ -456,3 +457,39 @@ def test_bad_parameters(options: dict[str, object], sentence: str) -> None:
 def test_a_graph_with_other_features_is_refused() -> None:
     with pytest.raises(DataError, match=r"^This network was made for 11 features a node, but graph 'graph' has 5: use the graph"):
         Network(11, 4)(make_graph(0))
+
+
+# ---------------------------------------------------------------- some nodes only
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_a_mask_is_as_good_as_indices(training):
+    graph = make_graph(0)
+    network = Network(5, 3, channels=4, dropout=0.0).double().train(training)
+    mask = torch.arange(N) % 7 == 0
+    torch.testing.assert_close(network(graph, mask), network(graph)[mask])
+    torch.testing.assert_close(network(graph, mask.nonzero()[:, 0].int()), network(graph)[mask])
+
+
+@pytest.mark.parametrize(
+    "nodes", [torch.ones(N), torch.ones(N - 1, dtype=torch.bool), torch.zeros(2, 2).long(), torch.tensor([N]), torch.tensor([-1])]
+)
+def test_what_are_no_nodes_is_refused(nodes):
+    with pytest.raises(UsageError):
+        Network(5, 3, channels=4).double().eval()(make_graph(0), nodes)
+
+
+def test_nodes_that_were_written_to_are_others():
+    graph, nodes = make_graph(0), torch.arange(3)
+    network = Network(5, 3, channels=4).double().eval()
+    network(graph, nodes)
+    nodes += 10
+    torch.testing.assert_close(network(graph, nodes), network(graph)[10:13])
+
+
+@pytest.mark.parametrize("wrong", [{"gcnii_lambda": -2.0}, {"gcnii_alpha": 3.0}])
+def test_gcnii_has_its_limits(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Network(5, 3, backbone="gcnii", **wrong)
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Settings(backbone="gcnii", **wrong)

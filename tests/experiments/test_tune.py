@@ -17,7 +17,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import Diverged, UsageError
 from everynode.experiments import tune as tuning
 from everynode.experiments.journal import Journal
 from everynode.experiments.owner import Owner
@@ -103,7 +103,7 @@ def test_without_test_labels_the_study_is_the_same(begin, graph):
 def test_a_training_that_diverges_is_as_bad_as_can_be_and_goes_on(begin, graph, monkeypatch):
     def diverge(graph, settings, **options):
         if settings.lr_oc > 0.02:
-            raise EverynodeError("The loss became nan.")
+            raise Diverged("The loss became nan.")
         return fit(graph, settings, **options)
 
     monkeypatch.setattr(tuning, "fit", diverge)

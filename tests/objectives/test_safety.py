@@ -471,3 +471,48 @@ def test_the_objective_moves_and_changes_type_as_a_module_does() -> None:
     assert objective.terms["preg"].operator.pattern.crow.device.type == "meta"
     # logits of another type than the graph's are no reason to fail
     assert ENC(GRAPH, mi=0.0, tv=1.0, cvg=0.0)(logits.double()).dtype == torch.float64
+
+
+@pytest.mark.parametrize("name", ["tv", "preg"])
+def test_no_precision_is_lost_on_the_way_through_less_of_it(name: str) -> None:
+    logits = torch.randn(N, K, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    term = {"tv": TotalVariation, "preg": PReg}[name](GRAPH.to(torch.float64))
+    before = term(logits)
+    half = term(logits.bfloat16())
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half.double(), before, rtol=0.05, atol=0.0)
+    assert torch.equal(term(logits), before)
+
+
+def test_a_class_that_is_ruled_out_adds_no_information_and_no_nan() -> None:
+    logits = torch.randn(N, K, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    logits[:, 2] = -torch.inf
+    for lam in (0.0, 1.0, 2.0):
+        given = logits.clone().requires_grad_()
+        torch.testing.assert_close(mutual_information(given, lam=lam), mutual_information(logits[:, :2], lam=lam))
+        (gradient,) = torch.autograd.grad(mutual_information(given, lam=lam), given)
+        assert gradient.isfinite().all()
+
+
+def test_what_cvg_cannot_follow_is_told_the_way() -> None:
+    embedding = torch.nn.Embedding(N, K, sparse=True)
+    with pytest.raises(UsageError, match="sparse=False, or give cvg=0"):
+        ENC(GRAPH)(embedding(torch.arange(N)), embedding)
+    model = torch.nn.Linear(5, K)
+    compiled = torch.compile(model, backend="eager")
+    with pytest.raises(UsageError, match="give cvg=0, or do not compile it"):
+        ENC(GRAPH)(compiled(GRAPH.dense_features), compiled)
+    ENC(GRAPH, cvg=0.0)(compiled(GRAPH.dense_features), compiled).backward()
+
+
+def test_looking_at_the_objective_on_the_side_draws_nothing() -> None:
+    model, objective = torch.nn.Linear(5, K), ENC(GRAPH)
+    objective.eval()(model(GRAPH.dense_features), model)
+    assert int(objective.terms["cvg"].calls) == 0
+    objective.train()(model(GRAPH.dense_features), model)
+    assert int(objective.terms["cvg"].calls) == 1
+
+
+def test_a_seed_is_looked_at_when_it_is_given() -> None:
+    with pytest.raises(UsageError, match="'seed'"):
+        ENC(GRAPH, seed=-1)

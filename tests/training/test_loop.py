@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import hashlib
 import math
 import os
 import signal
 import threading
+import weakref
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
+from everynode.data import generate
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.graph import Graph, Split
 from everynode.metrics import METRICS
 from everynode.numerics import subnormals_are_flushed
 from everynode.objectives import cross_entropy
-from everynode.settings import Settings
+from everynode.settings import Batches, Settings
 from everynode.training import Fitted, evaluate, fit
 from everynode.training.loop import Training
 from everynode.training.whole import build
@@ -379,3 +383,40 @@ def test_training_learns(graph):
     assert score is not None
     assert score > 0.8
     assert fitted.history["ce"][-1] < 0.5 * math.log(3)
+
+
+def test_a_training_touches_no_other_generator_than_its_own(graph, monkeypatch):
+    """torch.manual_seed would seed those of all devices, which are the caller's."""
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    before = torch.get_rng_state()
+    fit(graph, Settings(channels=4, epochs=2))
+    assert seeded == []
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_state_goes_on_only_with_what_was_watched(graph, tmp_path):
+    """Else a history would have more epochs of one thing than of another."""
+    settings, state = Settings(channels=4, epochs=3), tmp_path / "state"
+    fit(graph, settings, checkpoint=state)
+    with pytest.raises(DataError, match="watched no test nodes: remove it"):
+        fit(graph, settings, checkpoint=state, watch=graph.nodes("test"))
+    state.unlink()
+    fit(graph, settings, checkpoint=state, watch=graph.nodes("test"))
+    with pytest.raises(DataError, match="that watched test nodes: remove it"):
+        fit(graph, settings, checkpoint=state)
+
+
+def test_batches_watch_nothing(graph):
+    with pytest.raises(UsageError, match="watches no test nodes"):
+        fit(graph, Settings(channels=4, epochs=1), watch=graph.nodes("test"), batches=Batches(10))
+
+
+def test_a_trained_network_lets_go_of_its_graph():
+    graph = generate(60, 120, 4, 2, seed=3)
+    network = fit(graph, Settings(channels=4, epochs=2)).network
+    known = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert known() is None
+    assert isinstance(network, nn.Module)

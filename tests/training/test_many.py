@@ -248,3 +248,13 @@ def test_workers_end_with_their_parent(tmp_path, how):
         if parent.poll() is None:
             parent.kill()
             parent.wait()
+
+
+def test_one_worker_leaves_the_caller_its_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for _, threads in run_many(lambda job, shared: torch.get_num_threads(), range(2), None, workers=1):
+            assert (threads, torch.get_num_threads()) == (1, 2)
+    finally:
+        torch.set_num_threads(before)

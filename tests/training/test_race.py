@@ -14,10 +14,11 @@ import torch
 import everynode.training.race as racing
 from everynode import NodeClassifier
 from everynode.data import generate
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import DataError, Diverged, UsageError
 from everynode.graph import Split
 from everynode.settings import Settings
 from everynode.training import fit
+from everynode.training.checkpoint import TrainingState
 from everynode.training.loop import Training
 from everynode.training.race import race
 
@@ -139,7 +140,7 @@ def test_if_the_last_one_left_diverges_the_next_goes_on_to_its_end(graph, monkey
 
     def advance(self, interrupt, until=None, **options):
         if until is None and self.settings.tv in objectives and self.settings.lr_oc == QUICK.lr_oc:
-            raise EverynodeError("diverged")
+            raise Diverged("diverged")
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
@@ -157,7 +158,7 @@ def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph
 
     def advance(self, interrupt, until=None, **options):
         if self.settings.tv and self.fold == 1:
-            raise EverynodeError("diverged")
+            raise Diverged("diverged")
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
@@ -199,7 +200,7 @@ def follow(monkeypatch):
     def end_epoch(self):
         value = names[self.settings.dropout][self.epoch]
         if math.isnan(value):
-            raise EverynodeError("diverged")
+            raise Diverged("diverged")
         monkeypatch.setattr(self.work, "validate", lambda: {"val_loss": 1.0, "val_accuracy": value})
         return plain(self)
 
@@ -279,7 +280,7 @@ def test_who_diverges_is_out(graph):
     (fitted,), standings = race(graph, {"wild": wild, "ce": ENTRANTS["ce"]})
     same(fitted, fit(graph, ENTRANTS["ce"]))
     assert "lower the learning rates" in standings["wild"].outcome
-    with pytest.raises(EverynodeError, match="lower the learning rates"):
+    with pytest.raises(Diverged, match="lower the learning rates"):
         race(graph, {"wild": wild})
 
 
@@ -323,3 +324,19 @@ def test_a_weight_of_ones_own_holds_for_every_entrant_that_has_the_term():
 def test_no_entrants_are_refused(graph):
     with pytest.raises(UsageError, match="at least one"):
         race(graph, {})
+
+
+def test_a_full_disk_is_no_divergence(graph, monkeypatch, tmp_path):
+    """It ends the race, which goes on when there is room; it must not decide who wins."""
+    plain, calls = TrainingState.save, iter(range(100))
+
+    def save(self, path):
+        if next(calls) == 0:
+            raise DataError("Cannot write: No space left on device.")
+        plain(self, path)
+
+    monkeypatch.setattr(TrainingState, "save", save)
+    with pytest.raises(DataError, match="No space left"):
+        race(graph, ENTRANTS, checkpoint=tmp_path)
+    _, standings = race(graph, ENTRANTS, checkpoint=tmp_path)
+    assert outcomes(standings) == outcomes(race(graph, ENTRANTS)[1])

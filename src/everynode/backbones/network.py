@@ -44,6 +44,8 @@ class _View(NamedTuple):
 
     graph: Graph | Batch
     nodes: Tensor
+    #: How often the nodes had been written to.
+    version: int
     field: Field
     features: SparseMatrix | Tensor
     entries: Tensor | None
@@ -90,6 +92,8 @@ class Network(nn.Module):
             unknown("input", input, INPUTS)
         require(layers >= 1, "layers", "Network", ">= 1", layers)
         require(channels >= 1, "channels", "Network", ">= 1", channels)
+        require(0 <= gcnii_alpha <= 1, "gcnii_alpha", "Network", "in [0, 1]", gcnii_alpha)
+        require(gcnii_lambda >= 0, "gcnii_lambda", "Network", ">= 0", gcnii_lambda)
         for name, p in (("dropout", dropout), ("layer_dropout", layer_dropout)):
             require(0 <= p < 1, name, "Network", "in [0, 1)", p)
         self.input, self.dropout, self.layer_dropout = input, dropout, layer_dropout
@@ -110,7 +114,7 @@ class Network(nn.Module):
         self._views: dict[int, _View] = {}
 
     def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
-        """The n x k logits of every node of the graph; or, in evaluation, those of ``nodes`` alone, from their receptive field.
+        """The n x k logits of every node; or those of ``nodes`` (indices, or a mask), in evaluation from their receptive field alone.
 
         Of a :class:`Batch`, the logits of the nodes that it was made for.
         """
@@ -123,6 +127,8 @@ class Network(nn.Module):
             raise DataError(
                 f"This network is {self.opening.weight.dtype}, graph {graph.name!r} {graph.dtype}: use graph.to(...) of the same."
             )
+        if nodes is not None:
+            nodes = _indices(nodes, graph)
         self._last = None  # before there is another: so that two passes are never kept here at once
         if nodes is not None and not self.training:
             view = self._view(graph, nodes)
@@ -220,12 +226,21 @@ class Network(nn.Module):
     def _view(self, graph: Graph | Batch, nodes: Tensor) -> _View:
         """What these nodes see of the graph, kept for the next time: training asks for the same nodes in every epoch."""
         view = self._views.get(id(nodes))
-        if view is None or view.nodes is not nodes or view.graph is not graph:
-            field = Field.within(self._hops(graph), nodes)
-            view = _View(graph, nodes, field, *_restrict(self.features_of(graph), field.levels[0].nodes))
+        version = 0 if nodes.is_inference() else nodes._version
+        if view is None or view.nodes is not nodes or view.version != version or view.graph is not graph:
+            hops = self._hops(graph)
+            total = hops[-1].looped_adjacency.shape[0]
+            if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < total):
+                raise UsageError(f"The nodes of graph {graph.name!r} are 0 to {total - 1}. Got {int(nodes.min())} to {int(nodes.max())}.")
+            field = Field.within(hops, nodes)
+            view = _View(graph, nodes, version, field, *_restrict(self.features_of(graph), field.levels[0].nodes))
             if isinstance(graph, Graph):  # a batch does not come again
                 self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
         return view
+
+    def let_go(self) -> None:
+        """Forget what was kept for the next pass, and with it the graphs."""
+        self._last, self._views = None, {}
 
     def __getstate__(self) -> dict[str, object]:
         """For copies and pickles: without the graphs that the views hold."""
@@ -238,6 +253,17 @@ class Network(nn.Module):
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """The paper's two groups: ``gnn`` (the L layers) and ``oc`` (opening and closing)."""
         return {"gnn": list(self.layers.parameters()), "oc": [*self.opening.parameters(), *self.closing.parameters()]}
+
+
+def _indices(nodes: Tensor, graph: Graph | Batch) -> Tensor:
+    """Nodes as indices, which those that are remain."""
+    if nodes.dtype == torch.bool:
+        if isinstance(graph, Graph) and nodes.shape != (graph.num_nodes,):
+            raise UsageError(f"A mask of nodes has one value for each of the {graph.num_nodes} nodes. Got {tuple(nodes.shape)}.")
+        return nodes.nonzero()[:, 0]
+    if nodes.is_floating_point() or nodes.ndim != 1:
+        raise UsageError(f"Nodes are a list of indices, or a mask. Got {nodes.dtype} of shape {tuple(nodes.shape)}.")
+    return nodes.long()
 
 
 def _restrict(features: SparseMatrix | Tensor, rows: Tensor | None) -> tuple[SparseMatrix | Tensor, Tensor | None]:

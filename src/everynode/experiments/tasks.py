@@ -18,7 +18,7 @@ from torch import Tensor
 from everynode import __version__
 from everynode.backbones import Network
 from everynode.disk import DiskGraph
-from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.errors import Diverged
 from everynode.experiments.run import Run, Task
 from everynode.graph import Graph
 from everynode.machine import cpu, others_running
@@ -73,9 +73,7 @@ def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
             say(f"{error.args[0]}: the training begins anew.")
             state.unlink()
             return TASKS[run.task](run, graph, state)
-    except (UsageError, DataError):
-        raise
-    except EverynodeError as error:
+    except Diverged as error:
         return Result({**run.describe(), "error": str(error), **_provenance(run)}, {})
 
 

@@ -16,7 +16,7 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import Trial, TrialState
 
-from everynode.errors import DataError, EverynodeError, UsageError
+from everynode.errors import Diverged
 from everynode.experiments.journal import Trials
 from everynode.experiments.study import switch
 from everynode.graph import Graph
@@ -186,9 +186,7 @@ def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[floa
     """Validation accuracy and loss at the epoch that validation selects."""
     try:
         fitted = fit(graph, settings, fold=fold, seed=seed)
-    except (UsageError, DataError):
-        raise
-    except EverynodeError:  # diverged: as bad as can be
+    except Diverged:  # as bad as can be
         return 0.0, math.inf
     if fitted.interrupted:
         raise KeyboardInterrupt

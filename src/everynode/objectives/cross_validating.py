@@ -78,6 +78,7 @@ class CrossValidatingGradients(nn.Module):
     ):
         super().__init__()
         require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
+        require(seed >= 0, "seed", "CrossValidatingGradients", ">= 0", seed)
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
         ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
@@ -103,11 +104,11 @@ class CrossValidatingGradients(nn.Module):
     def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0) -> Tensor:
         """``factor`` times the term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
         parameters = trainable(model)
-        if not logits.requires_grad:
-            raise UsageError("Cross-validating gradients need logits that autograd can follow: no torch.no_grad(), no detach().")
+        require_autograd(logits)
         due = int(self.calls) % self.every == 0
         p_1, p_2 = self._positions() if due else (self.everyone[:0], self.everyone)
-        self.calls += 1
+        if self.training:
+            self.calls += 1
         if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
             return logits[:1].sum() * 0.0
         shortcut = getattr(model, "gradient_cosine", None)  # a model may know a shorter way: see Network.gradient_cosine
@@ -121,10 +122,20 @@ class CrossValidatingGradients(nn.Module):
         return factor * cross_validating_gradients(loss_1, loss_2, parameters)
 
 
+def require_autograd(logits: Tensor) -> None:
+    """Refuse logits that have no gradient."""
+    if not logits.requires_grad:
+        raise UsageError("Cross-validating gradients need logits that autograd can follow: no torch.no_grad(), no detach().")
+
+
 def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:
     """The parameters that take part in the gradients."""
     if model is None:
         raise UsageError("Cross-validating gradients need the model's parameters: call objective(logits, model).")
+    if isinstance(model, nn.Module) and "_orig_mod" in model._modules:  # asking torch._dynamo for its class would import it: 2 s
+        raise UsageError(
+            "Cross-validating gradients cannot be taken of a compiled model (torch.compile): give cvg=0, or do not compile it."
+        )
     parameters = model.parameters() if isinstance(model, nn.Module) else model
     found = [p for p in parameters if p.requires_grad]
     if not found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -35,18 +37,24 @@ class _MutualInformation(torch.autograd.Function):
     def forward(ctx, log_y: Tensor, lam: float) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(log_y)
         ctx.lam = lam
+        log_y = _bounded(log_y)
         y = log_y.exp()
         mean, log_mean = mean_prediction(y)
         return torch.dot(y.view(-1), log_y.view(-1)) / -log_y.shape[1] + lam * torch.dot(mean, log_mean)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        (log_y,) = ctx.saved_tensors
+        log_y = _bounded(*ctx.saved_tensors)
         y = log_y.exp()
         _, log_mean = mean_prediction(y)
         # dL / d log y_is = y_is (lambda (log y~_s + 1) - log y_is - 1) / n
         inner = (ctx.lam * (log_mean + 1.0) - 1.0)[:, None] - log_y
         return y * inner * (grad / log_y.shape[1]), None
+
+
+def _bounded(log_y: Tensor) -> Tensor:
+    """Log-probabilities from below: of a class that is ruled out (a logit of minus infinity), p log p is 0, and not 0 times infinity."""
+    return log_y.clamp_min(math.log(torch.finfo(log_y.dtype).tiny))
 
 
 class MutualInformation(nn.Module):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Self
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from everynode.graph import Graph
+from everynode.numerics import at_least_single
+from everynode.objectives.on_graph import OnGraph
 
 
 def p_reg(logits: Tensor, graph: Graph) -> Tensor:
@@ -21,20 +20,13 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
     return PReg(graph)(logits)
 
 
-class PReg(nn.Module):
+class PReg(OnGraph):
     """:func:`p_reg` for one graph."""
 
     def __init__(self, graph: Graph):
-        super().__init__()
-        self.operator = graph.mean_operator
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        self.operator = self.operator.map(fn)  # a sparse matrix cannot be a buffer, but moves like one
-        return super()._apply(fn, recurse)
+        super().__init__(graph.mean_operator)
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
-        if self.operator.dtype != logits.dtype:
-            self.operator = self.operator.to(logits.dtype)
-        y = torch.softmax(logits, dim=-1)
-        return (y - self.operator @ y).square().sum()
+        y = torch.softmax(logits, dim=-1, dtype=at_least_single(logits.dtype))
+        return (y - self.operator_in(y.dtype) @ y).square().sum()

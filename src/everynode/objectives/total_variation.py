@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from everynode.errors import require, unknown
 from everynode.graph import Graph
 from everynode.numerics import log_softmax_by_class
+from everynode.objectives.on_graph import OnGraph
 from everynode.sparse import SparseMatrix
 
 Gate = Literal["raw", "row", "standardised", "none"]
@@ -55,7 +56,7 @@ def total_variation(logits: Tensor, graph: Graph, *, sigma: float = 10.0, gate: 
     return TotalVariation(graph, sigma=sigma, gate=gate)(logits)
 
 
-class TotalVariation(nn.Module):
+class TotalVariation(OnGraph):
     """:func:`total_variation` with everything that depends on the graph alone computed once.
 
     Gate, edge weight and 1/m are all positive factors of an edge, so they go inside the norm and the whole term is the
@@ -63,7 +64,6 @@ class TotalVariation(nn.Module):
     """
 
     def __init__(self, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw"):
-        super().__init__()
         require(sigma > 0, "sigma", "TotalVariation", "> 0", sigma)
         if gate not in GATES:
             unknown("gate", gate, GATES)
@@ -74,11 +74,7 @@ class TotalVariation(nn.Module):
         if gate != "none":
             factor *= torch.from_numpy(np.exp(-_squared_feature_gradient(graph, gate) / sigma))
         factor[factor.abs() < torch.finfo(torch.float32).tiny] = 0.0  # so that no edge loses one of its two entries to rounding
-        self.operator = _gradient_operator(graph, factor)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        self.operator = self.operator.map(fn)  # a sparse matrix cannot be a buffer, but moves like one
-        return super()._apply(fn, recurse)
+        super().__init__(_gradient_operator(graph, factor))
 
     def forward(self, logits: Tensor) -> Tensor:
         """The term for the n x k ``logits``."""
@@ -86,17 +82,12 @@ class TotalVariation(nn.Module):
 
     def by_class(self, log_y: Tensor) -> Tensor:
         """The term for the k x n log-probabilities, which other terms need too."""
-        self._have(log_y.dtype)
-        return variation(log_y, self.operator)
+        return variation(log_y, self.operator_in(log_y.dtype))
 
     def edges(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The operator edge by edge, two numbers each: the nodes of its two entries, and their values; without edges of factor 0."""
-        self._have(dtype)
-        return self.operator.pattern.col, self.operator.values
-
-    def _have(self, dtype: torch.dtype) -> None:
-        if self.operator.dtype != dtype:
-            self.operator = self.operator.to(dtype)
+        operator = self.operator_in(dtype)
+        return operator.pattern.col, operator.values
 
 
 def variation(log_y: Tensor, operator: SparseMatrix) -> Tensor:

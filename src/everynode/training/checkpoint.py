@@ -22,6 +22,7 @@ from everynode.backbones import Network
 from everynode.errors import DataError, UsageError
 from everynode.locks import lock_file
 from everynode.settings import Settings
+from everynode.training.randomness import random_state, set_random_state
 
 if TYPE_CHECKING:
     from everynode.training.loop import Fitted
@@ -120,8 +121,8 @@ class TrainingState:
         step: int = 0,
         sums: dict[str, float] | None = None,
     ) -> TrainingState:
-        """The state between two steps, torch's random generator included."""
-        tensors = {"rng": torch.get_rng_state()}
+        """The state between two steps, torch's random generators included."""
+        tensors = random_state(next(network.parameters()).device)
         tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in best.items()}
         tensors |= {f"objective.{name}": value for name, value in objective.state_dict().items()}
@@ -144,7 +145,7 @@ class TrainingState:
             index, _, key = name.partition(".")
             moments.setdefault(int(index), {})[key] = value
         optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
-        torch.set_rng_state(self.tensors["rng"])
+        set_random_state(self.tensors, next(network.parameters()).device)
         return parts["best"]
 
     def save(self, path: Path) -> None:
@@ -243,7 +244,8 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{card_path} is not a whole model card ({error}): train again, or restore the folder.") from error
     try:
-        network.load_state_dict(load_tensors(weights))
-    except (RuntimeError, SafetensorError) as error:
+        tensors = load_tensors(weights)
+        network.to(tensors["opening.weight"].dtype).load_state_dict(tensors)
+    except (RuntimeError, KeyError, SafetensorError) as error:
         raise DataError(f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()}).") from error
     return network.eval(), card

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from everynode.backbones import Network
 from everynode.disk import DiskGraph
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import Diverged, UsageError
 from everynode.graph import Graph
 from everynode.metrics import accuracy
 from everynode.numerics import subnormals_flushed
@@ -28,6 +28,7 @@ from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.work import Batched
 from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.memory import reused_memory
+from everynode.training.randomness import own_random_numbers, random_state, seed_random, set_random_state
 from everynode.training.whole import WholeGraph, history_name
 
 #: The share of the time that keeping states may take, but for the first and the last: that of a large network takes half a second to write.
@@ -126,7 +127,8 @@ def fit(
     long to write, and at the end) and training goes on from it if it is there; it then ends bit for bit where it would have ended
     undisturbed.
     Ctrl-C ends the training after the step in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
-    whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time.
+    whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time,
+    watching nothing.
     ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
     """
     checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -159,6 +161,8 @@ class Training:
         self.graph, self.settings, self.fold, self.seed, self.ranks = graph, settings, fold, seed, ranks or Ranks()
         self.checkpoint = checkpoint
         self.work: Work
+        if batches and watch is not None:
+            raise UsageError("Training in batches watches no test nodes: that would cost more than the epochs. Leave out watch.")
         if batches:
             self.work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
         elif isinstance(graph, DiskGraph):
@@ -177,8 +181,9 @@ class Training:
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
         self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        self._device = next(self.network.parameters()).device
+        with own_random_numbers(self._device):
+            seed_random(seed, self._device)
             state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
             if state:
                 try:
@@ -188,7 +193,11 @@ class Training:
                 self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
                 self.epoch, self.seconds = state.epoch, state.seconds
                 self.work.step, self.work.sums = state.step, state.sums
-            self._random = torch.get_rng_state()
+                if self.epoch and ("test_accuracy" in self.history) != (watch is not None and len(watch) > 0):
+                    raise UnusableState(
+                        f"{checkpoint} is the state of a training that watched {'no ' if watch is not None else ''}test nodes"
+                    )
+            self._random = random_state(self._device)
         self.ranks.agree_on("graph, settings and state", int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step)
 
     @property
@@ -200,8 +209,8 @@ class Training:
         self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
     ) -> None:
         """Train until so many epochs are done, or to the end; or until it is interrupted."""
-        with torch.random.fork_rng(devices=[]), reused_memory(self.work.layer_bytes), subnormals_flushed():
-            torch.set_rng_state(self._random)
+        with own_random_numbers(self._device), reused_memory(self.work.layer_bytes), subnormals_flushed():
+            set_random_state(self._random, self._device)
             before, start = self.seconds, time.perf_counter()
             due, keeping = start + checkpoint_every, 0.0
             while not self.ended and (until is None or self.epoch < until) and not self.ranks.any(interrupt.is_set()):
@@ -218,7 +227,7 @@ class Training:
             self.seconds = before + time.perf_counter() - start - keeping
             if self.checkpoint:
                 self._keep(self.checkpoint)
-            self._random = torch.get_rng_state()
+            self._random = random_state(self._device)
 
     def _end_epoch(self) -> dict[str, float]:
         """One look at the validation nodes, and the best weights kept."""
@@ -245,7 +254,7 @@ class Training:
 
     def _require_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
-            raise EverynodeError(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
+            raise Diverged(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
 
     def _keep(self, path: Path) -> None:
         if self.ranks.first:
@@ -261,6 +270,7 @@ class Training:
             raise KeyboardInterrupt
         self.network.load_state_dict(self.best)
         self.network.eval()
+        self.network.let_go()
         metrics = {name: values[self.best_epoch] for name, values in self.history.items() if name.startswith("val_")}
         graph = self.graph
         return Fitted(

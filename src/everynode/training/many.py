@@ -54,13 +54,14 @@ def run_many(
     workers = workers or cores()
     workers = workers if known is None else min(workers, known)
     if workers <= 1:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            for job in jobs:
-                yield job, work(job, shared)
-        finally:
-            torch.set_num_threads(before)
+        for job in jobs:
+            before = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
+                result = work(job, shared)
+            finally:  # before whoever asked for it goes on
+                torch.set_num_threads(before)
+            yield job, result
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid()))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from everynode.errors import EverynodeError, require
+from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
@@ -76,7 +76,7 @@ def race(
     sharing = len(folds) if share else 1
     rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
     trainings: dict[str, list[Training]] = {name: [] for name in entrants}
-    failed: dict[str, str] = {}
+    failed: dict[str, Diverged] = {}
     for name, settings in entrants.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         settings = dataclasses.replace(settings, patience=patience)
@@ -99,8 +99,8 @@ def race(
                         called = name if len(folds) == 1 else f"{name} fold {number}/{len(folds)}"
                         hear = None if report is None else (lambda epoch, row, called=called: report(called, epoch, row))
                         training.advance(interrupt, until, report=hear)
-                except EverynodeError as error:
-                    failed[name] = str(error)
+                except Diverged as error:
+                    failed[name] = error
 
         order, places = list(trainings), len(trainings)  # who is ahead, and how many of them race
         for epochs, left in rounds:
@@ -119,12 +119,12 @@ def race(
     winner = next((name for name in order if begun.get(name)), None)
     if winner is None:
         if failed:
-            raise EverynodeError(next(iter(failed.values())))
+            raise next(iter(failed.values()))
         raise KeyboardInterrupt
     standings = {}
     for name, of_folds in trainings.items():
         epochs = max(training.epoch for training in of_folds)
-        outcome = failed.get(name) or ("won" if name == winner else "stopped" if epochs else "not begun")
+        outcome = str(failed[name]) if name in failed else ("won" if name == winner else "stopped" if epochs else "not begun")
         there = [(share, training) for share, training in zip(shares, of_folds, strict=True) if training.best]
         accuracy, loss = (
             sum(share * t.history[metric][t.best_epoch] for share, t in there) / sum(share for share, _ in there) if there else math.nan

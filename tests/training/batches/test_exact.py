@@ -11,11 +11,13 @@ import torch
 
 from everynode.backbones import BACKBONES, Network
 from everynode.backbones.curvature import Shared
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.neighbours import Neighbours
 from everynode.objectives import ENC, CrossValidatingGradients, consistency
 from everynode.settings import Batches, Settings
 from everynode.training.batches.inference import infer
+from everynode.training.batches.objective import BatchENC
 from everynode.training.batches.plan import AtRandom
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
@@ -242,3 +244,20 @@ def test_two_passes_are_one_step_for_the_class_marginal(make_graph):
     rate = max(0.1, part.reach)
     torch.testing.assert_close(work.objective.marginal, before.lerp(own.detach(), rate))
     assert int(work.objective.steps) == 51
+
+
+def test_looking_at_the_objective_on_the_side_changes_nothing(graph):
+    work = batched(graph, Settings(channels=5))
+    part, batch = work.part(0, 0)
+    before = {name: value.clone() for name, value in work.objective.state_dict().items()}
+    work.network.train()
+    work.objective.eval().breakdown(work.network(batch), part, batch.features, work.network)
+    assert all(torch.equal(value, before[name]) for name, value in work.objective.state_dict().items())
+    with torch.no_grad(), pytest.raises(UsageError, match=r"no torch.no_grad"):
+        work.objective.breakdown(work.network(batch), part, batch.features, work.network)
+
+
+@pytest.mark.parametrize("wrong", [{"cvg_every": 0}, {"mi_lambda": -1.0}, {"seed": -1}])
+def test_bad_parameters_of_batches(graph, wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        BatchENC(graph, **wrong)

@@ -17,7 +17,7 @@ from everynode.graph import Graph, row_normalised
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.consistency import PASSES, Consistency, each_pass
 from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
-from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, trainable
+from everynode.objectives.cross_validating import HALVES, Halves, cross_validating_gradients, draw_halves, require_autograd, trainable
 from everynode.objectives.total_variation import GATES, Gate, column_scale, squared_differences, variation
 from everynode.sparse import Pattern, SparseMatrix
 from everynode.training.batches.part import Part
@@ -32,7 +32,7 @@ RATE = 0.1
 
 
 class BatchENC(nn.Module):
-    r"""ENC's terms for one step, and for one process its part of them; options as those of :class:`everynode.ENC`.
+    r"""ENC's terms for one step, and for one process its part of them; options as those of :class:`everynode.ENC`, but for a class prior.
 
     * :math:`\mathcal{L}_{CE}`: the sum over the step's training nodes, weighted so that the mean over an epoch is the graph's.
     * :math:`\mathcal{L}_{TV}`: likewise over the step's edges, with the degrees of the whole graph.
@@ -82,13 +82,15 @@ class BatchENC(nn.Module):
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
         require(tv_sigma > 0, "tv_sigma", "BatchENC", "> 0", tv_sigma)
+        require(mi_lambda >= 0, "mi_lambda", "BatchENC", ">= 0", mi_lambda)
+        require(cvg_every >= 1, "cvg_every", "BatchENC", ">= 1", cvg_every)
+        require(seed >= 0, "seed", "BatchENC", ">= 0", seed)
         require(con_temperature > 0, "con_temperature", "BatchENC", "> 0", con_temperature)
         self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con}
         for name, weight in self.weights.items():
             require(weight >= 0, name, "BatchENC", ">= 0", weight)
         #: How many passes a step takes, as in :class:`everynode.ENC`.
         self.passes = PASSES if con else 1
-        self.terms = tuple(name for name, weight in self.weights.items() if weight)
         self.mi_lambda, self.tv_sigma, self.tv_gate = mi_lambda, tv_sigma, tv_gate
         self.halves, self.cvg_every, self.seed = halves, cvg_every, seed
         self.consistency = Consistency(temperature=con_temperature)
@@ -146,7 +148,8 @@ class BatchENC(nn.Module):
         share = part.share.to(log_ys[0])
         ys = [log_y.exp() for log_y in log_ys]
         own = torch.stack([y @ share for y in ys]).mean(0)
-        self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
+        if self.training:
+            self._carry_on(self.ranks.add_up(own.detach().to(torch.float64, copy=True)), part.reach)
         log_m = self.marginal.clamp_min(torch.finfo(share.dtype).tiny).log().to(share)
         constant = self.marginal.sum().item() / self.ranks.size
         entropy = torch.stack([-torch.dot((y * log_y).sum(0), share) for y, log_y in zip(ys, log_ys, strict=True)]).mean()
@@ -172,9 +175,11 @@ class BatchENC(nn.Module):
         return SparseMatrix(pattern, torch.from_numpy(values).to(log_y.dtype)).to(log_y.device)
 
     def _cross_validating(self, logits: Tensor, part: Part, labels: Tensor, model: nn.Module) -> Tensor:
+        require_autograd(logits)
         due = int(self.calls) % self.cvg_every == 0
         one, other = self._halves(part) if due else (np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self.calls += 1
+        if self.training:
+            self.calls += 1
         if not len(one) or not len(other):  # not due, or nothing to halve
             return logits[:1].sum() * 0.0
         nodes = torch.arange(len(labels), device=logits.device)

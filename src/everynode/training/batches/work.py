@@ -14,6 +14,7 @@ from everynode.training.batches.part import Part, draw_part
 from everynode.training.batches.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.batches.ranks import Ranks
 from everynode.training.batches.sampler import Sampler
+from everynode.training.randomness import seed_random
 from everynode.training.whole import build_network, judge, validation_nodes
 
 
@@ -41,7 +42,7 @@ class Batched:
     def part(self, epoch: int, step: int) -> tuple[Part, Batch]:
         """This process's part of a step, and what the logits of its nodes are made of."""
         rng = generator(SURROUNDINGS, self.seed, epoch, step, self.ranks.rank)
-        torch.manual_seed(int(rng.integers(2**63)))  # for dropout
+        seed_random(int(rng.integers(2**63)), self.device)  # for dropout
         seeds = self.plan.seeds(epoch, step)
         part = draw_part(self.graph, self.plan, seeds, self.tv_edges, rng, self.ranks.rank, self.ranks.size)
         return part, self.sampler.batch(part.roots, self.fan_out, rng)
