@@ -293,6 +293,17 @@ def test_ids_from_pandas_that_a_missing_value_made_fractions():
         en.read(nodes.assign(id=[1.0, 2.5]), {"source": [3], "target": [5]})
 
 
+@pytest.mark.parametrize(("kind", "digits"), [("float64", 53), ("float32", 24)])
+def test_ids_that_lost_digits_as_fractions_are_refused(kind, digits):
+    """Beyond 2^53 two whole numbers are one fraction: an edge would be given to the wrong node without a word."""
+    ids = [2**digits - 1, 2**digits, 2**digits + 1]
+    nodes = {"id": ids, "x": [1, 2, 5], "label": ["a", "b", "b"]}
+    edges = pandas.DataFrame({"source": ids[:2], "target": ids[1:]})
+    assert en.read(nodes, edges).edge_index.tolist() == [[0, 1], [1, 2]]
+    refused("record 2, column 'source'", "lost digits", "text", "whole numbers", nodes=nodes, edges=edges.astype(kind))
+    assert en.read(nodes, edges.iloc[:1].assign(target=ids[0]).astype(kind), unknown="drop").num_edges == 0
+
+
 # ---------------------------------------------------------------------- repaired and counted
 
 

@@ -50,10 +50,14 @@ def _whole(column: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
         raise DataError(
             f"{table.row(fraction[0])}, column {name!r} holds {column[int(fraction[0])].as_py()}: ids are text or whole numbers."
         )
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise DataError(f"{table.where}, column {name!r} holds numbers that are no ids (infinite, or too large).") from None
+    exact = 2 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)  # from here on several whole numbers are the same fraction
+    large = where_true(pc.greater_equal(pc.abs(column), float(exact)))
+    if len(large):
+        raise DataError(
+            f"{table.row(large[0])}, column {name!r} holds {column[int(large[0])].as_py():.0f} ({counted(len(large), 'such row')}): "
+            "ids became fractions and lost digits. Save them as text or as whole numbers."
+        )
+    return column.cast(pa.int64())
 
 
 def natural(text: pa.ChunkedArray) -> list[Any]:
