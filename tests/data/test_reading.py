@@ -204,6 +204,32 @@ def test_edges_alone(write):
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
 
 
+@pytest.mark.parametrize("heading", ["", '""', "Unnamed: 0"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_row_number_that_pandas_and_r_write_is_no_feature(write, heading, first):
+    """A table that is sorted by its label has the label in it."""
+    rows = [f"{i + first},n{i},{x},{'ab'[i > 2]}" for i, x in enumerate([3, 1, 4, 1, 5])]
+    write(nodes_csv=f"{heading},id,x,label\n" + "\n".join(rows), edges_csv="source,target\nn0,n1\nn1,n9\n")
+    graph = en.read("nodes.csv", "edges.csv", unknown="add")
+    name = "Unnamed: 0" if "Unnamed" in heading else "column 1"
+    assert graph.recipe.feature_names == ["x", "x is missing"]
+    assert f"column    {name}: ignored, a row number" in graph.understood.lines()
+    assert en.read("nodes.csv", "edges.csv", unknown="drop", features=f"{name}:number").recipe.feature_names == [name]
+    again = en.read({"id": ["n0", "n1"], "x": [1, 2]}, {"source": ["n0"], "target": ["n1"]}, recipe=graph.recipe)
+    assert again.num_features == 2
+
+
+def test_a_column_without_a_name_may_be_the_ids_or_a_measurement(write):
+    write(nodes_csv=",x,label\n0,3,a\n1,1,b\n2,4,b\n", edges_csv="source,target\n0,1\n1,2\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.node_ids == (0, 1, 2)
+    assert "column    column 1: id" in graph.understood.lines()
+    write(nodes_csv=",id,x,label\n0,a,0,a\n2,b,1,b\n1,c,2,b\n", edges_csv="source,target\na,b\nb,c\n")
+    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+    write(nodes_csv=",id,x,label\nyes,a,0,a\nno,b,1,b\nno,c,2,b\n")
+    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+
+
 def test_columns_under_any_name_and_in_any_order(write):
     write(nodes_csv="team,person,x\nred,7,1\nblue,8,2\nred,9,5\n", edges_csv="w,b,a\n2,7,8\n3,9,7\n")
     graph = en.read("nodes.csv", "edges.csv", id="person", label="team", source="a", target="b", weight="w", directed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,8 @@ FAR = 10.0
 CLIP = 1e3
 #: Larger numbers than this in a file are a mistake.
 LARGEST = 1e30
+#: What a column without a name is called, by pandas and here.
+UNNAMED = r"|column \d+|Unnamed: [\d.]+"
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
 #: A column of words has features for its most frequent values, so many at most.
@@ -113,6 +116,8 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     cells = clean(table[name], na)
     if kind is None:
         kind, why = kind_of(cells)
+        if kind in ("number", "boolean") and re.fullmatch(UNNAMED, name) and _counts_rows(as_numbers(cells)):
+            kind, why = "ignored", "a row number"  # in a sorted table it would tell the label
         if kind == "ignored":
             return Column(name, kind, why)
     if kind == "ignored":
@@ -137,6 +142,12 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return Column(name, "ignored", "no two values that differ")
     scale[scale == 0] = 1.0
     return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+
+
+def _counts_rows(values: Floats) -> bool:
+    """Whether the values are 0, 1, 2, ... or 1, 2, 3, ... as far as they are known: rows that were added have none."""
+    start = (values - np.arange(len(values)))[~np.isnan(values)]
+    return bool(len(start)) and start[0] in (0, 1) and bool((start == start[0]).all())
 
 
 def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
