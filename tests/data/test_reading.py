@@ -546,6 +546,21 @@ def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
     assert torch.equal(again.dense_features, graph.dense_features)
 
 
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_long_whole_numbers_keep_all_their_digits(write, kind):
+    """As fractions 2^60 and 2^60 + 1 are one."""
+    code = [2**60 + i % 3 + (2**63 if kind == "uint64" else 0) for i in range(9)]
+    nodes = {"id": list(range(9)), "code": pa.array(code, kind), "label": pa.array(code, kind)}
+    edges = {"source": [0, 1], "target": [1, 2]}
+    graph = en.read(nodes, edges, features="code:category")
+    assert graph.recipe.feature_names == [f"code = {value}" for value in code[:3]]
+    assert graph.classes == tuple(map(str, code[:3]))
+    write(nodes_csv="id,code,label\n" + "".join(f"{i},{c},{c}\n" for i, c in enumerate(code)))
+    assert en.read("nodes.csv", edges, features="code:category").classes == graph.classes
+    assert torch.equal(en.read("nodes.csv", edges, recipe=graph.recipe).dense_features, graph.dense_features)
+    assert en.read(nodes, edges, features="code:number").num_features  # rounded, as numbers are
+
+
 def test_a_recipe_needs_its_columns(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe

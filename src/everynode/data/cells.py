@@ -43,7 +43,7 @@ NAMES = 100
 
 
 def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
-    """Trimmed text, float64, booleans, dates or lists, with null where a value is missing; anything else stays as it is."""
+    """Trimmed text, whole numbers, float64, booleans, dates or lists, null where a value is missing; anything else stays as it is."""
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.string())
@@ -52,7 +52,9 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
         return pc.if_else(pc.is_in(column, value_set=pa.array([*MISSING, *na])), pa.scalar(None, pa.string()), column)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_integer(kind):  # as float64 the long ones would lose digits, which categories and labels need
+        return column
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -77,7 +79,7 @@ def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "da
     kind = cells.type
     if pa.types.is_string(kind):
         return "text"
-    if pa.types.is_floating(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "number"
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -187,13 +189,13 @@ def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
             return _floats(cells.cast(pa.float64()))
         except pa.ArrowInvalid:
             cells = pc.if_else(_matches(cells, NUMBER), pc.replace_substring_regex(cells, r"^\+", ""), pa.scalar(None, pa.string()))
-    return _floats(cells.cast(pa.float64()))
+    return _floats(cells.cast(pa.float64(), safe=False))
 
 
 def as_booleans(cells: pa.ChunkedArray) -> Floats:
     """0 and 1; anything that is neither, nor yes, no, true or false, counts as missing."""
     if not is_text(cells):
-        values = _floats(cells.cast(pa.float64()))
+        values = _floats(cells.cast(pa.float64(), safe=False))
         values[~np.isin(values, (0, 1))] = np.nan
         return values
     lower = pc.utf8_lower(cells)
