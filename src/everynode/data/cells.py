@@ -51,18 +51,39 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
         column = pc.binary_join(column, " ")
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
-        return pc.if_else(pc.is_in(column, value_set=pa.array([*MISSING, *na])), pa.scalar(None, pa.string()), column)
+        column = _without(column, pc.is_in(column, value_set=pa.array([*MISSING, *na])))
+        return _without(column, _written_otherwise(column, na)) if na else column
     if pa.types.is_integer(kind):  # as float64 the long ones would lose digits, which categories and labels need
-        return column
+        return _without(column, pa.array(np.isin(as_numbers(column), _values(na)))) if na else column
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
-        return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+        return _without(column, pc.or_(pc.is_nan(column), pc.is_in(column, value_set=pa.array(_values(na)))))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = column.cast(pa.timestamp("s"), safe=False)
         number = seconds.cast(pa.int64())
         beyond = pc.or_(pc.less(number, YEARS[0]), pc.greater(number, YEARS[1]))
-        return pc.if_else(beyond, pa.scalar(None, seconds.type), seconds)
+        days = pc.strptime(pa.array(na, pa.string()), "%Y-%m-%d", "s", error_is_null=True).drop_null()
+        return _without(seconds, pc.or_(beyond, pc.is_in(seconds, value_set=days)))
     return column
+
+
+def _without(column: pa.ChunkedArray, gone: Any) -> pa.ChunkedArray:
+    return pc.if_else(gone, pa.scalar(None, column.type), column)
+
+
+def _values(na: Sequence[str]) -> Floats:
+    """Those of the ways to write a missing value that are numbers."""
+    values = as_numbers(pa.chunked_array([pa.array(na, pa.string())]))
+    return values[~np.isnan(values)]
+
+
+def _written_otherwise(column: pa.ChunkedArray, na: Sequence[str]) -> pa.Array:
+    """Where a column of numbers has one that counts as missing, as -999.0 for -999. Zeros in front make it a code: 007 is not 7."""
+    values, wanted = as_numbers(column, comma_of(column)), _values(na)
+    if not len(wanted) or (~np.isnan(values)).sum() < MOSTLY * (len(column) - column.null_count):
+        return pa.array(np.zeros(len(column), dtype=bool))
+    codes = np.asarray(pc.fill_null(_matches(column, r"^[+-]?0\d"), True))
+    return pa.array(np.isin(values, wanted) & ~codes)
 
 
 def is_text(column: pa.ChunkedArray) -> bool:

@@ -51,6 +51,7 @@ def read_labels(
     text = _as_text(cells, table, name)
     if is_text(column):
         _count_spaces(column, cells, table, name, notes)
+    if is_text(column) or shape_of(cells) == "number":
         _note_spelling(column, cells, name, notes)
     fitting = classes is None
     if classes is None:
@@ -135,7 +136,7 @@ def _count_spaces(column: pa.ChunkedArray, cells: pa.ChunkedArray, table: Table,
 
 
 def _note_spelling(column: pa.ChunkedArray, cells: pa.ChunkedArray, name: str, notes: Notes) -> None:
-    written = column.filter(cells.is_null()).drop_null()
+    written = column.filter(cells.is_null()).drop_null().cast(pa.string())
     counts = {c["values"]: c["counts"] for c in pc.value_counts(written).to_pylist() if c["values"].strip()}
     for word, count in counts.items():
         notes.repair(f"{counted(count, 'label')} in column {name!r} written {word.strip()!r}: counted as unlabelled.", count)
