@@ -45,6 +45,9 @@ GUESSED = [
     (["yes", "No", "yes", ""], "boolean"),
     (["TRUE", "false"], "boolean"),
     (["0", "1", "1"], "boolean"),
+    (["yes", None, "Yes"], "boolean"),  # where it is missing says the rest
+    (["N", "F", "N"], "category"),  # both mean no
+    (["y", "t", "t"], "category"),
     ([0.0, 1.0, 0.0], "boolean"),
     ([True, False], "boolean"),
     (["2020-01-31", "2021-12-01 08:00", None], "date"),

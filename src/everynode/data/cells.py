@@ -131,7 +131,7 @@ def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
 
 def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     different = pc.unique(present)
-    if len(different) <= 4 and set(pc.utf8_lower(different).to_pylist()) <= {*TRUE, *FALSE}:
+    if len(different) <= 4 and _yes_or_no(set(pc.utf8_lower(different).to_pylist())):
         return "boolean", ""
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
     numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
@@ -144,6 +144,11 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     if _share(_matches(sample, OTHER_DATE)) >= MOSTLY:
         return "ignored", "dates are understood only as in 2020-12-31"
     return _kind_of_words(present, len(different))
+
+
+def _yes_or_no(words: set[str]) -> bool:
+    """Whether words mean yes and no; N and F, which could both mean no, are two things."""
+    return words <= {*TRUE, *FALSE} and (len(words) == 1 or (not words.isdisjoint(TRUE) and not words.isdisjoint(FALSE)))
 
 
 def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:
