@@ -31,7 +31,9 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", 
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
-DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+DECIMAL_COMMA = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+$"
+#: Points between thousands, where the comma is decimal.
+POINTS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?$"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
 #: The first second of the year 1 and the last of 9999, from 1970: dates beyond are mistakes, and count as missing.
@@ -134,7 +136,7 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     if len(different) <= 4 and _yes_or_no(set(pc.utf8_lower(different).to_pylist())):
         return "boolean", ""
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
-    numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
+    numeric = _matches(sample, "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS)))
     if _share(numeric) >= 0.5:
         values = as_numbers(present, comma_of(present))
         if 1 - np.isnan(values).mean() >= MOSTLY:
@@ -180,12 +182,30 @@ def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
     return "thousands" if "thousands" in possible else "decimal" if possible else ""
 
 
-def comma_as_before(before: str, cells: pa.ChunkedArray) -> str:
-    """What commas stand for in another file: what they did ``before`` if they can, else what they must; ``either`` if that is not known."""
+def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None) -> str:
+    """What commas inside numbers stand for; in another file, what they did ``before`` if they can. Refused if it cannot be known.
+
+    ``where``: what to call the column in a sentence.
+    """
     possible = _commas(cells)
-    if before in possible:
-        return before
-    return "either" if len(possible) == 2 else next(iter(possible), "")
+    if before is not None and before not in possible and len(possible) == 2:
+        example = cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()
+        raise DataError(
+            f"{where} writes {example}, which may be {example.replace(',', '.')} or {example.replace(',', '')}: "
+            "write it with a point, or without the comma."
+        )
+    comma: str = comma_of(cells) if before is None else before if before in possible else next(iter(possible), "")
+    if is_text(cells) and comma != "thousands" and "decimal" in (comma, before):
+        points, numbers = _matches(cells, POINTS), _matches(cells, NUMBER)
+        either = cells.filter(pc.and_(points, numbers))
+        decimal = pc.any(pc.and_(pc.and_not(numbers, points), pc.match_substring(cells, "."))).as_py()
+        if len(either) and bool(decimal) == bool(comma):  # both signs are decimal; or there are no commas that would tell
+            example = either[0].as_py()
+            raise DataError(
+                f"{where} writes {example}, which may be {example} or {example.replace('.', '')}: "
+                "write it without the point, or use the same sign for decimals everywhere."
+            )
+    return comma
 
 
 def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
@@ -208,6 +228,7 @@ def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
     """Numbers; text that is none counts as missing."""
     if is_text(cells):
         if comma == "decimal":
+            cells = pc.if_else(_matches(cells, POINTS), pc.replace_substring(cells, ".", ""), cells)
             cells = pc.replace_substring(cells, ",", ".")
         elif comma == "thousands":  # and 1,5 is then no number, rather than 15
             cells = pc.if_else(_matches(cells, THOUSANDS), pc.replace_substring(cells, ",", ""), cells)

@@ -22,8 +22,7 @@ from everynode.data.cells import (
     as_numbers,
     as_vectors,
     clean,
-    comma_as_before,
-    comma_of,
+    comma_in,
     kind_of,
     numpy_array,
     shape_of,
@@ -129,7 +128,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return _fit_text(name, cells)
     if kind == "boolean":
         return Column(name, kind, missing=cells.null_count > 0)
-    comma = comma_of(cells) if kind == "number" else ""
+    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
     values = _numbers(name, kind, comma, cells, table)
     missing = np.isnan(values).any(1)
     known = values[~missing]
@@ -186,13 +185,7 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    comma = comma_as_before(column.comma, cells) if column.kind == "number" else ""
-    if comma == "either":
-        example = cells.filter(pc.match_substring(cells, ","))[0].as_py()
-        as_decimal, as_thousands = example.replace(",", "."), example.replace(",", "")
-        raise DataError(
-            f"{where} writes {example}, which may be {as_decimal} or {as_thousands}: write it with a point, or without the comma."
-        )
+    comma = comma_in(cells, where, column.comma) if column.kind == "number" else ""
     values = _numbers(column.name, column.kind, comma, cells, table)
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
