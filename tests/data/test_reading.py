@@ -579,6 +579,16 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
     assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
 
 
+def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
+    write(nodes_csv=PEOPLE, edges_csv="source;target;weight\nann;bob;1\nbob;cas;3\n", new_csv="source;target;weight\nann;bob;1,500\n")
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    refused("Column 'weight' of new.csv writes 1,500, which may be 1.500 or 1500", edges="new.csv", recipe=recipe)
+    write(new_csv="source;target;weight\nann;bob;1,500\nbob;cas;2,5\n")
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.75, 1.25]
+    write(new_csv="source;target;weight\nann;bob;12,5\nbob;cas;1.234\ncas;dan;1.5\n")
+    refused("Column 'weight' of new.csv writes 1.234, which may be 1.234 or 1234", edges="new.csv", label="team")
+
+
 def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
     people = {"id": [1, 2, 3, 4], "phone": [49123456789012, 49123456789013, None, 49123456789012]}
     write(nodes_csv="id,phone\n1,49123456789012\n2,49123456789013\n3,\n4,49123456789012\n", edges_csv="1,2\n2,3\n")
