@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,10 @@ LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabe
 MANY_NUMBERS, SELDOM = 20, 10
 #: A column gives the label away only if its values were seen with it this often, on average.
 SEEN = 5
+#: And one of numbers or days only if it has no more different ones than this for each class: it is a code of the label then.
+PER_CLASS = 10
+#: And if fewer columns than this would be expected to do so by chance: of many rare words, some are in the only node of a class.
+CHANCE = 0.01
 
 
 class Labels(NamedTuple):
@@ -103,14 +107,19 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def warn_of_giveaways(table: Table, columns: Iterable[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:
+def warn_of_giveaways(table: Table, columns: Sequence[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:
     """Say which columns tell the label by themselves: what is only known once the label is known is no feature."""
     known = np.flatnonzero(labels.codes >= 0)
+    # log of the number of columns that would tell it, were the labels shuffled; but for the classes that each value may stand for
+    shuffled = math.log(max(len(columns), 1)) + sum(math.lgamma(n + 1) for n in labels.counts().values()) - math.lgamma(len(known) + 1)
     for column in columns:
-        if column.kind == "category" and len(column.words) * SEEN <= len(known):
+        if column.kind in ("category", "number", "boolean", "date") and len(column.words) * SEEN <= len(known):
             values = np.asarray(clean(table[column.name], na).combine_chunks().dictionary_encode().indices.fill_null(-1))[known]
             different = len(np.unique(values))
-            if different > 1 and different == len(np.unique(np.stack([values, labels.codes[known]]), axis=1).T):
+            few = column.kind == "category" or different <= min(PER_CLASS * len(labels.classes), len(known) / SEEN)
+            if not few or different < 2 or shuffled + different * math.log(len(labels.classes)) > math.log(CHANCE):
+                continue
+            if different == len(np.unique(values.astype(np.int64) * len(labels.classes) + labels.codes[known])):
                 notes.warn(
                     f"Column {column.name!r} of {table.where} tells the label of every labelled node: if it is not known before the "
                     "label, leave it out."
