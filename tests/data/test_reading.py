@@ -336,7 +336,15 @@ def test_ids_that_look_like_numbers_are_text_in_one_file(write):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "edges"), [("7,8,9", "7.0,8.0,9.0"), ("007,008,9", "7,8,9"), ("7.0,8.0,9.0", "7,8,9"), ("7,8,9", "07,8,+9")]
+    ("nodes", "edges"),
+    [
+        ("7,8,9", "7.0,8.0,9.0"),
+        ("007,008,9", "7,8,9"),
+        ("7.0,8.0,9.0", "7,8,9"),
+        ("7,8,9", "07,8,+9"),
+        ("-7,8,9", "-7.0,8.0,9.0"),
+        ("100000,12000000,7", "1e+05,1.2e+07,7"),
+    ],  # as R writes them
 )
 def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
     a, b, c = edges.split(",")
@@ -345,6 +353,13 @@ def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
     assert "matched by value" in notes(graph)
+
+
+@pytest.mark.parametrize(("node", "end"), [("1.1", "1.10"), ("10", "1e1"), ("0", "0e12"), ("5", "5e0"), ("1e1", "10"), ("2.50", "2.5")])
+def test_ids_that_are_versions_or_codes_do_not_match_by_value(write, node, end):
+    write(nodes_csv=f"id,x,label\n{node},1,a\nb,2,b\n", edges_csv=f"source,target\nb,{end}\n")
+    refused(f"row 2: '{end}'")
+    assert en.read("nodes.csv", "edges.csv", unknown="add").node_ids == (node, "b", end)
 
 
 def test_an_id_that_could_be_two_nodes_is_refused(write):
