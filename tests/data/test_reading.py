@@ -460,6 +460,24 @@ def test_a_column_that_gives_the_label_away_is_named(write):
     assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("caf\u00e9", "cafe\u0301", r"The classes 'cafe\u0301' and 'caf\xe9' look the same"),
+        ("red", "r\u200bed", r"The classes 'red' and 'r\u200bed' look the same"),
+        ("A 1", "a\u00a01", r"The classes 'A 1' and 'a\xa01' look the same"),
+        ("1", "1.0", "The classes '1' and '1.0' are the same number"),
+        ("7", "007", "The classes '007' and '7' are the same number"),
+    ],
+)
+def test_classes_that_look_the_same_are_asked_about(one, other, said):
+    nodes = {"id": list(range(9)), "x": [3, 1, 4, 1, 5, 9, 2, 6, 5], "label": [one, other, "green"] * 3}
+    graph = en.read(nodes, {"source": [0], "target": [1]})
+    assert len(graph.classes) == 3
+    (warning,) = graph.understood.warnings
+    assert warning.text == f"{said}: if they are one, write them in the same way."
+
+
 COPIES = {
     "numbers": [10, 20, 30],
     "numbers as text": ["10", "20,5", "30"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -92,11 +93,25 @@ def _warn(labels: Labels, notes: Notes) -> None:
             f"The labels are {len(numbers)} different numbers, such as {labels.classes[0]} and {labels.classes[1]}, each of which is "
             "taken for a class of its own: if they measure something, name another column as the label, or cut them into groups."
         )
+    _warn_of_twins(labels.classes, notes)
+
+
+def _warn_of_twins(classes: Sequence[Hashable], notes: Notes) -> None:
+    """Classes that are one to a reader. They stay apart: only who wrote them knows."""
     spelled: dict[str, Hashable] = {}
-    for name in labels.classes:
-        other = spelled.setdefault(str(name).casefold(), name)
-        if other != name:
-            notes.warn(f"The classes {other!r} and {name!r} differ in capitals only: are they one?")
+    valued: dict[float, Hashable] = {}
+    for name in classes:
+        text = str(name)
+        visible = "".join(letter for letter in unicodedata.normalize("NFKC", text) if unicodedata.category(letter) != "Cf")
+        number = _number(text)
+        twin = spelled.setdefault(visible.casefold(), name)
+        same = name if number is None else valued.setdefault(number, name)
+        if twin != name and str(twin).casefold() == text.casefold():
+            notes.warn(f"The classes {twin!r} and {name!r} differ in capitals only: are they one?")
+        elif twin != name:  # in ASCII, where one sees what differs
+            notes.warn(f"The classes {twin!a} and {name!a} look the same: if they are one, write them in the same way.")
+        elif same != name:
+            notes.warn(f"The classes {same!r} and {name!r} are the same number: if they are one, write them in the same way.")
 
 
 def _number(text: str) -> float | None:
