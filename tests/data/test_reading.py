@@ -385,6 +385,8 @@ def test_ids_that_lost_digits_as_fractions_are_refused(kind, digits):
     assert en.read(nodes, edges).edge_index.tolist() == [[0, 1], [1, 2]]
     refused("record 2, column 'source'", "lost digits", "text", "whole numbers", nodes=nodes, edges=edges.astype(kind))
     assert en.read(nodes, edges.iloc[:1].assign(target=ids[0]).astype(kind), unknown="drop").num_edges == 0
+    refused("record 1, column 'label' holds", "lost digits", nodes={**nodes, "label": [2.0**60, 1.0, 1.0]}, edges=edges)
+    refused("record 2, column 'target' holds inf: ids are text or whole numbers", nodes=nodes, edges=edges.assign(target=[1, np.inf]))
 
 
 # ---------------------------------------------------------------------- repaired and counted

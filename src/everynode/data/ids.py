@@ -33,7 +33,7 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
     elif pa.types.is_floating(kind):
-        column = _whole(column, table, name)
+        column = whole(column, table, name, "ids are text or whole numbers")
     try:
         column = column.cast(pa.string())
     except pa.ArrowException:
@@ -46,19 +46,18 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     return column
 
 
-def _whole(column: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    """Whole numbers that became fractions because one of their column was missing once."""
-    fraction = where_true(pc.not_equal(column, pc.floor(column)))
+def whole(column: pa.ChunkedArray, table: Table, name: str, rule: str) -> pa.ChunkedArray:
+    """Whole numbers that became fractions because one of their column was missing once. ``rule``: what to say of others."""
+    exact = 2.0 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)  # from here on several whole numbers are the same fraction
+    column = column.cast(pa.float64())
+    fraction = where_true(pc.or_(pc.not_equal(column, pc.floor(column)), pc.is_inf(column)))
     if len(fraction):
-        raise DataError(
-            f"{table.row(fraction[0])}, column {name!r} holds {column[int(fraction[0])].as_py()}: ids are text or whole numbers."
-        )
-    exact = 2 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)  # from here on several whole numbers are the same fraction
-    large = where_true(pc.greater_equal(pc.abs(column), float(exact)))
+        raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {column[int(fraction[0])].as_py()}: {rule}.")
+    large = where_true(pc.greater_equal(pc.abs(column), exact))
     if len(large):
         raise DataError(
             f"{table.row(large[0])}, column {name!r} holds {column[int(large[0])].as_py():.0f} ({counted(len(large), 'such row')}): "
-            "ids became fractions and lost digits. Save them as text or as whole numbers."
+            "whole numbers became fractions and lost digits. Save them as text or as whole numbers."
         )
     return column.cast(pa.int64())
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from everynode.data.cells import clean, is_text, numpy_array, shape_of
 from everynode.data.columns import Column
-from everynode.data.ids import natural
+from everynode.data.ids import natural, whole
 from everynode.data.tables import Table, where_true
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
@@ -145,11 +145,7 @@ def _as_text(cells: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray
     if shape_of(cells) in ("vector", "other"):
         raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a label is text or a whole number.")
     if pa.types.is_floating(cells.type):
-        fraction = where_true(pc.or_(pc.not_equal(cells, pc.floor(cells)), pc.greater_equal(pc.abs(cells), 2.0**53)))
-        if len(fraction):
-            value = cells[int(fraction[0])].as_py()
-            raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {value}: a label is a class, not a measurement.")
-        cells = cells.cast(pa.int64(), safe=False)
+        cells = whole(cells, table, name, "a label is a class, not a measurement")
     return cells.cast(pa.string())
 
 
