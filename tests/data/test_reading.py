@@ -659,7 +659,7 @@ def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
     write(new_csv="source;target;weight\nann;bob;1,500\nbob;cas;2,5\n")
     assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.75, 1.25]
     write(new_csv="source;target;weight\nann;bob;12,5\nbob;cas;1.234\ncas;dan;1.5\n")
-    refused("Column 'weight' of new.csv writes 1.234, which may be 1.234 or 1234", edges="new.csv", label="team")
+    refused("Column 'weight' of new.csv writes 1.234 beside 12,5, which may be 1.234 or 1234", edges="new.csv", label="team")
 
 
 def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):

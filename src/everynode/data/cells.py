@@ -201,8 +201,9 @@ def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None) -> s
         decimal = pc.any(pc.and_(pc.and_not(numbers, points), pc.match_substring(cells, "."))).as_py()
         if len(either) and bool(decimal) == bool(comma):  # both signs are decimal; or there are no commas that would tell
             example = either[0].as_py()
+            beside = f"beside {cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()}" if comma else "after decimal commas in training"
             raise DataError(
-                f"{where} writes {example}, which may be {example} or {example.replace('.', '')}: "
+                f"{where} writes {example} {beside}, which may be {example} or {example.replace('.', '')}: "
                 "write it without the point, or use the same sign for decimals everywhere."
             )
     return comma
