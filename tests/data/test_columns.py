@@ -45,6 +45,9 @@ GUESSED = [
     (["yes", "No", "yes", ""], "boolean"),
     (["TRUE", "false"], "boolean"),
     (["0", "1", "1"], "boolean"),
+    (["yes", None, "Yes"], "boolean"),  # where it is missing says the rest
+    (["N", "F", "N"], "category"),  # both mean no
+    (["y", "t", "t"], "category"),
     ([0.0, 1.0, 0.0], "boolean"),
     ([True, False], "boolean"),
     (["2020-01-31", "2021-12-01 08:00", None], "date"),
@@ -88,6 +91,36 @@ def test_numbers_are_standardised_and_missing_ones_are_the_mean():
 @pytest.mark.parametrize("text", [["1,5", "2,25", "7"], ["1.5", "2.25", "7"], [1.5, 2.25, 7]])
 def test_decimal_commas(text):
     np.testing.assert_array_equal(fit(text)[1], fit([1.5, 2.25, 7.0])[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (["12,5", "1.234", "980", "2.500"], [12.5, 1234, 980, 2500]),
+        (["12,5", "1.234,56", "-1.234.567", "2.500.000,5"], [12.5, 1234.56, -1234567, 2500000.5]),
+        (["1.234,56", "2.345,67", "1.000,00"], [1234.56, 2345.67, 1000]),
+        (["12,5", "1.5", "0.125"], [12.5, 1.5, 0.125]),  # points as well, none of which could stand for thousands
+        (["12,5", "1.234.567", "2.345.678", "3.456.789"], [12.5, 1234567, 2345678, 3456789]),
+    ],
+)
+def test_points_between_thousands_where_the_comma_is_decimal(text, numbers):
+    column, features = fit(text)
+    assert column.kind == "number"
+    np.testing.assert_array_equal(features, fit(numbers)[1])
+    np.testing.assert_array_equal(apply(column, text)[0], features)
+
+
+def test_points_that_may_be_either_are_refused():
+    sentence = "'x' of the table of nodes writes 1.234 {}, which may be 1.234 or 1234: write it without the point, or use the same sign"
+    with pytest.raises(DataError, match=sentence.format("beside 12,5")):
+        fit(["12,5", "1.234", "1.5"])
+    column, features = fit(["12,5", "1,234", "7"])
+    with pytest.raises(DataError, match=sentence.format("after decimal commas in training")):
+        apply(column, ["12", "1.234", "7"])
+    np.testing.assert_array_equal(apply(column, ["12.5", "1.234", "7"])[0], features)
+    np.testing.assert_array_equal(apply(column, ["12.5", "1,234", "7"])[0], features)
+    plain, _ = fit(["12.5", "1.234", "7"])  # no commas: points are what they always are
+    assert apply(plain, ["12", "1.234", "7"])[0].shape == (3, 1)
 
 
 def test_another_file_may_write_its_commas_otherwise():

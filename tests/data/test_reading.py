@@ -204,6 +204,32 @@ def test_edges_alone(write):
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
 
 
+@pytest.mark.parametrize("heading", ["", '""', "Unnamed: 0"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_row_number_that_pandas_and_r_write_is_no_feature(write, heading, first):
+    """A table that is sorted by its label has the label in it."""
+    rows = [f"{i + first},n{i},{x},{'ab'[i > 2]}" for i, x in enumerate([3, 1, 4, 1, 5])]
+    write(nodes_csv=f"{heading},id,x,label\n" + "\n".join(rows), edges_csv="source,target\nn0,n1\nn1,n9\n")
+    graph = en.read("nodes.csv", "edges.csv", unknown="add")
+    name = "Unnamed: 0" if "Unnamed" in heading else "column 1"
+    assert graph.recipe.feature_names == ["x", "x is missing"]
+    assert f"column    {name}: ignored, a row number" in graph.understood.lines()
+    assert en.read("nodes.csv", "edges.csv", unknown="drop", features=f"{name}:number").recipe.feature_names == [name]
+    again = en.read({"id": ["n0", "n1"], "x": [1, 2]}, {"source": ["n0"], "target": ["n1"]}, recipe=graph.recipe)
+    assert again.num_features == 2
+
+
+def test_a_column_without_a_name_may_be_the_ids_or_a_measurement(write):
+    write(nodes_csv=",x,label\n0,3,a\n1,1,b\n2,4,b\n", edges_csv="source,target\n0,1\n1,2\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.node_ids == (0, 1, 2)
+    assert "column    column 1: id" in graph.understood.lines()
+    write(nodes_csv=",id,x,label\n0,a,0,a\n2,b,1,b\n1,c,2,b\n", edges_csv="source,target\na,b\nb,c\n")
+    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+    write(nodes_csv=",id,x,label\nyes,a,0,a\nno,b,1,b\nno,c,2,b\n")
+    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+
+
 def test_columns_under_any_name_and_in_any_order(write):
     write(nodes_csv="team,person,x\nred,7,1\nblue,8,2\nred,9,5\n", edges_csv="w,b,a\n2,7,8\n3,9,7\n")
     graph = en.read("nodes.csv", "edges.csv", id="person", label="team", source="a", target="b", weight="w", directed=True)
@@ -257,6 +283,48 @@ def test_what_else_is_missing_can_be_said(write):
     assert [part.tolist() for part in en.read("nodes.csv", "edges.csv", na=["?"]).splits[0]] == [[0], [1], [3]]
 
 
+@pytest.mark.parametrize("kind", [int, float, str, "{}.0".format, "{},0".format])
+def test_what_else_is_missing_is_compared_by_value_among_numbers(kind):
+    nodes = {"id": ["n0", "n1", "n2", "n3"], "x": [kind(x) for x in (3, -999, 5, 8)], "label": [*map(str, (0, 1, 1, -1))]}
+    edges = {"source": ["n0"], "target": ["n1"]}
+    graph = en.read(nodes, edges, na=["-999", "?"])
+    assert graph.recipe.feature_names == ["x", "x is missing"]
+    assert graph.dense_features[:, 1].tolist() == [0, 1, 0, 0]
+    assert "not a number" not in notes(graph)
+    one = en.read({"id": ["n0"], "x": [kind(-999)]}, {"source": ["n0"], "target": ["n0"]}, recipe=graph.recipe)
+    assert one.dense_features.tolist() == [[0, 1]]
+    assert same(en.read(nodes, edges, na=["-999.0"]), graph)
+
+
+@pytest.mark.parametrize("labels", [[-1, 0, 1, 0], [-1.0, 0.0, 1.0, 0.0], ["-1.0", "0.0", "1.0", "0.0"]])
+def test_labels_that_are_numbers_may_be_missing_too(labels):
+    nodes = {"id": [0, 1, 2, 3], "x": [3, 4, 5, 8], "label": labels}
+    graph = en.read(nodes, {"source": [0], "target": [1]}, na=["-1"])
+    assert graph.labels.tolist() == [-1, 0, 1, 0]
+    assert "1 label in column 'label' written '-1" in notes(graph)
+
+
+def test_what_else_is_missing_leaves_codes_alone():
+    """007 is a code, 1.10 a version, and 1,000 a thousand: none of them is 7, 1.1 or 1."""
+    nodes = {
+        "id": [0, 1, 2, 3],
+        "code": ["007", "7", "008", "008"],
+        "version": ["1.10", "2.b", "2.b", "3.c"],
+        "x": ["1,000", "2,500", "7", "8"],
+    }
+    graph = en.read(nodes, {"source": [0], "target": [1]}, na=["7", "1.1", "1"], features="code:category,version,x")
+    assert graph.recipe.feature_names == [
+        "code = 007", "code = 008", "code is missing", "version = 1.10", "version = 2.b", "version = 3.c", "x", "x is missing",
+    ]  # fmt: skip
+    assert graph.dense_features[:, -1].tolist() == [0, 0, 1, 0]
+
+
+def test_a_day_may_stand_for_a_missing_one():
+    days = pa.array(np.array(["1900-01-01", "2020-01-31", "2021-01-31"], "datetime64[D]"))
+    graph = en.read({"id": [0, 1, 2], "day": days}, {"source": [0], "target": [1]}, na=["1900-01-01"])
+    assert graph.recipe.feature_names == ["day", "day is missing"]
+
+
 # ---------------------------------------------------------------------- ids
 
 
@@ -268,7 +336,15 @@ def test_ids_that_look_like_numbers_are_text_in_one_file(write):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "edges"), [("7,8,9", "7.0,8.0,9.0"), ("007,008,9", "7,8,9"), ("7.0,8.0,9.0", "7,8,9"), ("7,8,9", "07,8,+9")]
+    ("nodes", "edges"),
+    [
+        ("7,8,9", "7.0,8.0,9.0"),
+        ("007,008,9", "7,8,9"),
+        ("7.0,8.0,9.0", "7,8,9"),
+        ("7,8,9", "07,8,+9"),
+        ("-7,8,9", "-7.0,8.0,9.0"),
+        ("100000,12000000,7", "1e+05,1.2e+07,7"),
+    ],  # as R writes them
 )
 def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
     a, b, c = edges.split(",")
@@ -277,6 +353,13 @@ def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
     assert "matched by value" in notes(graph)
+
+
+@pytest.mark.parametrize(("node", "end"), [("1.1", "1.10"), ("10", "1e1"), ("0", "0e12"), ("5", "5e0"), ("1e1", "10"), ("2.50", "2.5")])
+def test_ids_that_are_versions_or_codes_do_not_match_by_value(write, node, end):
+    write(nodes_csv=f"id,x,label\n{node},1,a\nb,2,b\n", edges_csv=f"source,target\nb,{end}\n")
+    refused(f"row 2: '{end}'")
+    assert en.read("nodes.csv", "edges.csv", unknown="add").node_ids == (node, "b", end)
 
 
 def test_an_id_that_could_be_two_nodes_is_refused(write):
@@ -291,6 +374,19 @@ def test_ids_from_pandas_that_a_missing_value_made_fractions():
     assert graph.num_edges == 1
     with pytest.raises(DataError, match=r"record 2.*2\.5"):
         en.read(nodes.assign(id=[1.0, 2.5]), {"source": [3], "target": [5]})
+
+
+@pytest.mark.parametrize(("kind", "digits"), [("float64", 53), ("float32", 24)])
+def test_ids_that_lost_digits_as_fractions_are_refused(kind, digits):
+    """Beyond 2^53 two whole numbers are one fraction: an edge would be given to the wrong node without a word."""
+    ids = [2**digits - 1, 2**digits, 2**digits + 1]
+    nodes = {"id": ids, "x": [1, 2, 5], "label": ["a", "b", "b"]}
+    edges = pandas.DataFrame({"source": ids[:2], "target": ids[1:]})
+    assert en.read(nodes, edges).edge_index.tolist() == [[0, 1], [1, 2]]
+    refused("record 2, column 'source'", "lost digits", "text", "whole numbers", nodes=nodes, edges=edges.astype(kind))
+    assert en.read(nodes, edges.iloc[:1].assign(target=ids[0]).astype(kind), unknown="drop").num_edges == 0
+    refused("record 1, column 'label' holds", "lost digits", nodes={**nodes, "label": [2.0**60, 1.0, 1.0]}, edges=edges)
+    refused("record 2, column 'target' holds inf: ids are text or whole numbers", nodes=nodes, edges=edges.assign(target=[1, np.inf]))
 
 
 # ---------------------------------------------------------------------- repaired and counted
@@ -364,6 +460,62 @@ def test_a_column_that_gives_the_label_away_is_named(write):
     (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
     assert "Column 'code' of nodes.csv tells the label" in warning.text
     assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("caf\u00e9", "cafe\u0301", r"The classes 'cafe\u0301' and 'caf\xe9' look the same"),
+        ("red", "r\u200bed", r"The classes 'red' and 'r\u200bed' look the same"),
+        ("A 1", "a\u00a01", r"The classes 'A 1' and 'a\xa01' look the same"),
+        ("1", "1.0", "The classes '1' and '1.0' are the same number"),
+        ("7", "007", "The classes '007' and '7' are the same number"),
+    ],
+)
+def test_classes_that_look_the_same_are_asked_about(one, other, said):
+    nodes = {"id": list(range(9)), "x": [3, 1, 4, 1, 5, 9, 2, 6, 5], "label": [one, other, "green"] * 3}
+    graph = en.read(nodes, {"source": [0], "target": [1]})
+    assert len(graph.classes) == 3
+    (warning,) = graph.understood.warnings
+    assert warning.text == f"{said}: if they are one, write them in the same way."
+
+
+COPIES = {
+    "numbers": [10, 20, 30],
+    "numbers as text": ["10", "20,5", "30"],
+    "finer numbers": [1, 2, 3, 4, 5, 6],  # of which two stand for each class
+    "days": ["2020-01-01", "2020-02-01", "2020-03-01"],
+    "true or false": [True, False, False],
+    "yes or no": ["yes", "no", "no"],
+    "yes or nothing": ["yes", None, None],
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_of_the_label_is_named_whatever_it_is_written_in(copy):
+    values = COPIES[copy]
+    label = [i % len(values) % 3 for i in range(60)]
+    label = label if len({repr(v) for v in values}) > 2 else [int(i == 0) for i in label]
+    copied = [values[i % len(values)] for i in range(60)]
+    nodes = {"id": [f"n{i}" for i in range(60)], "copy": copied, "x": [i // 2 for i in range(60)], "label": label}
+    (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+    assert "Column 'copy' of the table of nodes tells the label" in warning.text
+    nodes["label"][30] = 1 - min(nodes["label"][30], 1)  # one node of which it tells the wrong one
+    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+
+
+@pytest.mark.parametrize("kind", [float, str])
+def test_numbers_that_differ_nearly_everywhere_do_not_give_the_label_away(kind):
+    nodes = {"id": [f"n{i}" for i in range(60)], "x": [kind(i // 2 / 4) for i in range(60)], "label": [i // 2 % 2 for i in range(60)]}
+    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+
+
+def test_one_of_many_columns_may_fit_the_labels_by_chance():
+    """Of 500 rare words some are in the only paper of a class."""
+    words = np.random.default_rng(0).random((500, 50)) < 0.02
+    assert (words[:, 0] & ~words[:, 1:].any(1)).any()
+    nodes = {"id": [f"n{i}" for i in range(50)], **{f"w{j}": word for j, word in enumerate(words)}, "label": ["a"] + ["b"] * 49}
+    assert "tells the label" not in notes(en.read(nodes, {"source": ["n0"], "target": ["n1"]}))
 
 
 # ---------------------------------------------------------------------- refused
@@ -500,6 +652,16 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
     assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
 
 
+def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
+    write(nodes_csv=PEOPLE, edges_csv="source;target;weight\nann;bob;1\nbob;cas;3\n", new_csv="source;target;weight\nann;bob;1,500\n")
+    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    refused("Column 'weight' of new.csv writes 1,500, which may be 1.500 or 1500", edges="new.csv", recipe=recipe)
+    write(new_csv="source;target;weight\nann;bob;1,500\nbob;cas;2,5\n")
+    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.75, 1.25]
+    write(new_csv="source;target;weight\nann;bob;12,5\nbob;cas;1.234\ncas;dan;1.5\n")
+    refused("Column 'weight' of new.csv writes 1.234 beside 12,5, which may be 1.234 or 1234", edges="new.csv", label="team")
+
+
 def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
     people = {"id": [1, 2, 3, 4], "phone": [49123456789012, 49123456789013, None, 49123456789012]}
     write(nodes_csv="id,phone\n1,49123456789012\n2,49123456789013\n3,\n4,49123456789012\n", edges_csv="1,2\n2,3\n")
@@ -507,6 +669,21 @@ def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
     assert graph.recipe.feature_names == ["phone = 49123456789012", "phone = 49123456789013", "phone is missing"]
     again = en.read(people, "edges.csv", recipe=graph.recipe)
     assert torch.equal(again.dense_features, graph.dense_features)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_long_whole_numbers_keep_all_their_digits(write, kind):
+    """As fractions 2^60 and 2^60 + 1 are one."""
+    code = [2**60 + i % 3 + (2**63 if kind == "uint64" else 0) for i in range(9)]
+    nodes = {"id": list(range(9)), "code": pa.array(code, kind), "label": pa.array(code, kind)}
+    edges = {"source": [0, 1], "target": [1, 2]}
+    graph = en.read(nodes, edges, features="code:category")
+    assert graph.recipe.feature_names == [f"code = {value}" for value in code[:3]]
+    assert graph.classes == tuple(map(str, code[:3]))
+    write(nodes_csv="id,code,label\n" + "".join(f"{i},{c},{c}\n" for i, c in enumerate(code)))
+    assert en.read("nodes.csv", edges, features="code:category").classes == graph.classes
+    assert torch.equal(en.read("nodes.csv", edges, recipe=graph.recipe).dense_features, graph.dense_features)
+    assert en.read(nodes, edges, features="code:number").num_features  # rounded, as numbers are
 
 
 def test_a_recipe_needs_its_columns(write):

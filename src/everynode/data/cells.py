@@ -31,7 +31,9 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", 
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
-DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+DECIMAL_COMMA = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+$"
+#: Points between thousands, where the comma is decimal.
+POINTS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?$"
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
 #: The first second of the year 1 and the last of 9999, from 1970: dates beyond are mistakes, and count as missing.
@@ -43,7 +45,7 @@ NAMES = 100
 
 
 def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
-    """Trimmed text, float64, booleans, dates or lists, with null where a value is missing; anything else stays as it is."""
+    """Trimmed text, whole numbers, float64, booleans, dates or lists, null where a value is missing; anything else stays as it is."""
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.string())
@@ -51,16 +53,39 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
         column = pc.binary_join(column, " ")
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
-        return pc.if_else(pc.is_in(column, value_set=pa.array([*MISSING, *na])), pa.scalar(None, pa.string()), column)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = _without(column, pc.is_in(column, value_set=pa.array([*MISSING, *na])))
+        return _without(column, _written_otherwise(column, na)) if na else column
+    if pa.types.is_integer(kind):  # as float64 the long ones would lose digits, which categories and labels need
+        return _without(column, pa.array(np.isin(as_numbers(column), _values(na)))) if na else column
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
-        return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+        return _without(column, pc.or_(pc.is_nan(column), pc.is_in(column, value_set=pa.array(_values(na)))))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = column.cast(pa.timestamp("s"), safe=False)
         number = seconds.cast(pa.int64())
         beyond = pc.or_(pc.less(number, YEARS[0]), pc.greater(number, YEARS[1]))
-        return pc.if_else(beyond, pa.scalar(None, seconds.type), seconds)
+        days = pc.strptime(pa.array(na, pa.string()), "%Y-%m-%d", "s", error_is_null=True).drop_null()
+        return _without(seconds, pc.or_(beyond, pc.is_in(seconds, value_set=days)))
     return column
+
+
+def _without(column: pa.ChunkedArray, gone: Any) -> pa.ChunkedArray:
+    return pc.if_else(gone, pa.scalar(None, column.type), column)
+
+
+def _values(na: Sequence[str]) -> Floats:
+    """Those of the ways to write a missing value that are numbers."""
+    values = as_numbers(pa.chunked_array([pa.array(na, pa.string())]))
+    return values[~np.isnan(values)]
+
+
+def _written_otherwise(column: pa.ChunkedArray, na: Sequence[str]) -> pa.Array:
+    """Where a column of numbers has one that counts as missing, as -999.0 for -999. Zeros in front make it a code: 007 is not 7."""
+    values, wanted = as_numbers(column, comma_of(column)), _values(na)
+    if not len(wanted) or (~np.isnan(values)).sum() < MOSTLY * (len(column) - column.null_count):
+        return pa.array(np.zeros(len(column), dtype=bool))
+    codes = np.asarray(pc.fill_null(_matches(column, r"^[+-]?0\d"), True))
+    return pa.array(np.isin(values, wanted) & ~codes)
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
@@ -77,7 +102,7 @@ def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "da
     kind = cells.type
     if pa.types.is_string(kind):
         return "text"
-    if pa.types.is_floating(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "number"
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -108,10 +133,10 @@ def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
 
 def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     different = pc.unique(present)
-    if len(different) <= 4 and set(pc.utf8_lower(different).to_pylist()) <= {*TRUE, *FALSE}:
+    if len(different) <= 4 and _yes_or_no(set(pc.utf8_lower(different).to_pylist())):
         return "boolean", ""
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
-    numeric = pc.or_(_matches(sample, NUMBER), pc.or_(_matches(sample, THOUSANDS), _matches(sample, DECIMAL_COMMA)))
+    numeric = _matches(sample, "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS)))
     if _share(numeric) >= 0.5:
         values = as_numbers(present, comma_of(present))
         if 1 - np.isnan(values).mean() >= MOSTLY:
@@ -121,6 +146,11 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     if _share(_matches(sample, OTHER_DATE)) >= MOSTLY:
         return "ignored", "dates are understood only as in 2020-12-31"
     return _kind_of_words(present, len(different))
+
+
+def _yes_or_no(words: set[str]) -> bool:
+    """Whether words mean yes and no; N and F, which could both mean no, are two things."""
+    return words <= {*TRUE, *FALSE} and (len(words) == 1 or (not words.isdisjoint(TRUE) and not words.isdisjoint(FALSE)))
 
 
 def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:
@@ -152,12 +182,31 @@ def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
     return "thousands" if "thousands" in possible else "decimal" if possible else ""
 
 
-def comma_as_before(before: str, cells: pa.ChunkedArray) -> str:
-    """What commas stand for in another file: what they did ``before`` if they can, else what they must; ``either`` if that is not known."""
+def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None) -> str:
+    """What commas inside numbers stand for; in another file, what they did ``before`` if they can. Refused if it cannot be known.
+
+    ``where``: what to call the column in a sentence.
+    """
     possible = _commas(cells)
-    if before in possible:
-        return before
-    return "either" if len(possible) == 2 else next(iter(possible), "")
+    if before is not None and before not in possible and len(possible) == 2:
+        example = cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()
+        raise DataError(
+            f"{where} writes {example}, which may be {example.replace(',', '.')} or {example.replace(',', '')}: "
+            "write it with a point, or without the comma."
+        )
+    comma: str = comma_of(cells) if before is None else before if before in possible else next(iter(possible), "")
+    if is_text(cells) and comma != "thousands" and "decimal" in (comma, before):
+        points, numbers = _matches(cells, POINTS), _matches(cells, NUMBER)
+        either = cells.filter(pc.and_(points, numbers))
+        decimal = pc.any(pc.and_(pc.and_not(numbers, points), pc.match_substring(cells, "."))).as_py()
+        if len(either) and bool(decimal) == bool(comma):  # both signs are decimal; or there are no commas that would tell
+            example = either[0].as_py()
+            beside = f"beside {cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()}" if comma else "after decimal commas in training"
+            raise DataError(
+                f"{where} writes {example} {beside}, which may be {example} or {example.replace('.', '')}: "
+                "write it without the point, or use the same sign for decimals everywhere."
+            )
+    return comma
 
 
 def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
@@ -180,6 +229,7 @@ def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
     """Numbers; text that is none counts as missing."""
     if is_text(cells):
         if comma == "decimal":
+            cells = pc.if_else(_matches(cells, POINTS), pc.replace_substring(cells, ".", ""), cells)
             cells = pc.replace_substring(cells, ",", ".")
         elif comma == "thousands":  # and 1,5 is then no number, rather than 15
             cells = pc.if_else(_matches(cells, THOUSANDS), pc.replace_substring(cells, ",", ""), cells)
@@ -187,13 +237,13 @@ def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:
             return _floats(cells.cast(pa.float64()))
         except pa.ArrowInvalid:
             cells = pc.if_else(_matches(cells, NUMBER), pc.replace_substring_regex(cells, r"^\+", ""), pa.scalar(None, pa.string()))
-    return _floats(cells.cast(pa.float64()))
+    return _floats(cells.cast(pa.float64(), safe=False))
 
 
 def as_booleans(cells: pa.ChunkedArray) -> Floats:
     """0 and 1; anything that is neither, nor yes, no, true or false, counts as missing."""
     if not is_text(cells):
-        values = _floats(cells.cast(pa.float64()))
+        values = _floats(cells.cast(pa.float64(), safe=False))
         values[~np.isin(values, (0, 1))] = np.nan
         return values
     lower = pc.utf8_lower(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,7 @@ from everynode.data.cells import (
     as_numbers,
     as_vectors,
     clean,
-    comma_as_before,
-    comma_of,
+    comma_in,
     kind_of,
     numpy_array,
     shape_of,
@@ -41,6 +41,8 @@ FAR = 10.0
 CLIP = 1e3
 #: Larger numbers than this in a file are a mistake.
 LARGEST = 1e30
+#: What a column without a name is called, by pandas and here.
+UNNAMED = r"|column \d+|Unnamed: [\d.]+"
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
 #: A column of words has features for its most frequent values, so many at most.
@@ -113,6 +115,8 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     cells = clean(table[name], na)
     if kind is None:
         kind, why = kind_of(cells)
+        if kind in ("number", "boolean") and re.fullmatch(UNNAMED, name) and _counts_rows(as_numbers(cells)):
+            kind, why = "ignored", "a row number"  # in a sorted table it would tell the label
         if kind == "ignored":
             return Column(name, kind, why)
     if kind == "ignored":
@@ -124,7 +128,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return _fit_text(name, cells)
     if kind == "boolean":
         return Column(name, kind, missing=cells.null_count > 0)
-    comma = comma_of(cells) if kind == "number" else ""
+    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
     values = _numbers(name, kind, comma, cells, table)
     missing = np.isnan(values).any(1)
     known = values[~missing]
@@ -137,6 +141,12 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return Column(name, "ignored", "no two values that differ")
     scale[scale == 0] = 1.0
     return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+
+
+def _counts_rows(values: Floats) -> bool:
+    """Whether the values are 0, 1, 2, ... or 1, 2, 3, ... as far as they are known: rows that were added have none."""
+    start = (values - np.arange(len(values)))[~np.isnan(values)]
+    return bool(len(start)) and start[0] in (0, 1) and bool((start == start[0]).all())
 
 
 def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
@@ -175,13 +185,7 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    comma = comma_as_before(column.comma, cells) if column.kind == "number" else ""
-    if comma == "either":
-        example = cells.filter(pc.match_substring(cells, ","))[0].as_py()
-        as_decimal, as_thousands = example.replace(",", "."), example.replace(",", "")
-        raise DataError(
-            f"{where} writes {example}, which may be {as_decimal} or {as_thousands}: write it with a point, or without the comma."
-        )
+    comma = comma_in(cells, where, column.comma) if column.kind == "number" else ""
     values = _numbers(column.name, column.kind, comma, cells, table)
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")

@@ -1,7 +1,8 @@
 """Ids: text or whole numbers in any order, each once; and which node an edge's end is.
 
 Ids are compared as text, without spaces around them: "007" and "7" are two nodes. Only an end that is no node by its text is compared
-by its value, since programs write 7 as 7.0 or drop zeros in front: it is then the one node of that value, if there is exactly one.
+by its value, since programs write 7 as 7.0, 100000 as 1e+05, or drop zeros in front: it is then the one node of that value, if there
+is exactly one. Other ways to write a number are names: "1.10" is not "1.1", and "1e1" is not "10".
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from everynode.errors import DataError
 Ints = npt.NDArray[np.int64]
 #: Whole numbers that are written in the only way they can be.
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"
+#: Whole numbers as programs write them anew: with zeros behind a point, without those in front, or shortened as R does.
+REWRITTEN = r"^[+-]?\d+(\.0+)?$|^[1-9](\.\d+)?e\+\d\d$"
 
 
 def texts(table: Table, name: str) -> pa.ChunkedArray:
@@ -30,7 +33,7 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
     elif pa.types.is_floating(kind):
-        column = _whole(column, table, name)
+        column = whole(column, table, name, "ids are text or whole numbers")
     try:
         column = column.cast(pa.string())
     except pa.ArrowException:
@@ -43,17 +46,20 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     return column
 
 
-def _whole(column: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    """Whole numbers that became fractions because one of their column was missing once."""
-    fraction = where_true(pc.not_equal(column, pc.floor(column)))
+def whole(column: pa.ChunkedArray, table: Table, name: str, rule: str) -> pa.ChunkedArray:
+    """Whole numbers that became fractions because one of their column was missing once. ``rule``: what to say of others."""
+    exact = 2.0 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)  # from here on several whole numbers are the same fraction
+    column = column.cast(pa.float64())
+    fraction = where_true(pc.or_(pc.not_equal(column, pc.floor(column)), pc.is_inf(column)))
     if len(fraction):
+        raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {column[int(fraction[0])].as_py()}: {rule}.")
+    large = where_true(pc.greater_equal(pc.abs(column), exact))
+    if len(large):
         raise DataError(
-            f"{table.row(fraction[0])}, column {name!r} holds {column[int(fraction[0])].as_py()}: ids are text or whole numbers."
+            f"{table.row(large[0])}, column {name!r} holds {column[int(large[0])].as_py():.0f} ({counted(len(large), 'such row')}): "
+            "whole numbers became fractions and lost digits. Save them as text or as whole numbers."
         )
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise DataError(f"{table.where}, column {name!r} holds numbers that are no ids (infinite, or too large).") from None
+    return column.cast(pa.int64())
 
 
 def natural(text: pa.ChunkedArray) -> list[Any]:
@@ -85,7 +91,7 @@ def find(ends: pa.ChunkedArray, ids: pa.ChunkedArray, table: Table, name: str, n
         return found
     strange = ends.take(pa.array(unknown))
     values = pc.unique(strange)
-    by_value = _by_value(as_numbers(values), as_numbers(ids))
+    by_value = _by_value(_whole_numbers(values), _whole_numbers(ids))
     found[unknown] = by_value[_positions(strange, values)]
     matched = unknown[found[unknown] >= 0]
     if len(matched):
@@ -101,6 +107,11 @@ def find(ends: pa.ChunkedArray, ids: pa.ChunkedArray, table: Table, name: str, n
 def _positions(values: pa.ChunkedArray, among: Any) -> Ints:
     among = among.combine_chunks() if isinstance(among, pa.ChunkedArray) else among
     return numpy_array(pc.fill_null(pc.index_in(values, value_set=among), -1), np.int64)
+
+
+def _whole_numbers(text: Any) -> npt.NDArray[np.float64]:
+    """The values of ids that are whole numbers, NaN for others."""
+    return as_numbers(pc.if_else(pc.match_substring_regex(text, REWRITTEN), text, pa.scalar(None, pa.string())))
 
 
 def _by_value(values: npt.NDArray[np.float64], ids: npt.NDArray[np.float64]) -> Ints:

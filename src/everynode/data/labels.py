@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+import unicodedata
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from everynode.data.cells import clean, is_text, numpy_array, shape_of
 from everynode.data.columns import Column
-from everynode.data.ids import natural
+from everynode.data.ids import natural, whole
 from everynode.data.tables import Table, where_true
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
@@ -26,6 +27,10 @@ LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabe
 MANY_NUMBERS, SELDOM = 20, 10
 #: A column gives the label away only if its values were seen with it this often, on average.
 SEEN = 5
+#: And one of numbers or days only if it has no more different ones than this for each class: it is a code of the label then.
+PER_CLASS = 10
+#: And if fewer columns than this would be expected to do so by chance: of many rare words, some are in the only node of a class.
+CHANCE = 0.01
 
 
 class Labels(NamedTuple):
@@ -51,6 +56,7 @@ def read_labels(
     text = _as_text(cells, table, name)
     if is_text(column):
         _count_spaces(column, cells, table, name, notes)
+    if is_text(column) or shape_of(cells) == "number":
         _note_spelling(column, cells, name, notes)
     fitting = classes is None
     if classes is None:
@@ -87,11 +93,25 @@ def _warn(labels: Labels, notes: Notes) -> None:
             f"The labels are {len(numbers)} different numbers, such as {labels.classes[0]} and {labels.classes[1]}, each of which is "
             "taken for a class of its own: if they measure something, name another column as the label, or cut them into groups."
         )
+    _warn_of_twins(labels.classes, notes)
+
+
+def _warn_of_twins(classes: Sequence[Hashable], notes: Notes) -> None:
+    """Classes that are one to a reader. They stay apart: only who wrote them knows."""
     spelled: dict[str, Hashable] = {}
-    for name in labels.classes:
-        other = spelled.setdefault(str(name).casefold(), name)
-        if other != name:
-            notes.warn(f"The classes {other!r} and {name!r} differ in capitals only: are they one?")
+    valued: dict[float, Hashable] = {}
+    for name in classes:
+        text = str(name)
+        visible = "".join(letter for letter in unicodedata.normalize("NFKC", text) if unicodedata.category(letter) != "Cf")
+        number = _number(text)
+        twin = spelled.setdefault(visible.casefold(), name)
+        same = name if number is None else valued.setdefault(number, name)
+        if twin != name and str(twin).casefold() == text.casefold():
+            notes.warn(f"The classes {twin!r} and {name!r} differ in capitals only: are they one?")
+        elif twin != name:  # in ASCII, where one sees what differs
+            notes.warn(f"The classes {twin!a} and {name!a} look the same: if they are one, write them in the same way.")
+        elif same != name:
+            notes.warn(f"The classes {same!r} and {name!r} are the same number: if they are one, write them in the same way.")
 
 
 def _number(text: str) -> float | None:
@@ -102,14 +122,19 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def warn_of_giveaways(table: Table, columns: Iterable[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:
+def warn_of_giveaways(table: Table, columns: Sequence[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()) -> None:
     """Say which columns tell the label by themselves: what is only known once the label is known is no feature."""
     known = np.flatnonzero(labels.codes >= 0)
+    # log of the number of columns that would tell it, were the labels shuffled; but for the classes that each value may stand for
+    shuffled = math.log(max(len(columns), 1)) + sum(math.lgamma(n + 1) for n in labels.counts().values()) - math.lgamma(len(known) + 1)
     for column in columns:
-        if column.kind == "category" and len(column.words) * SEEN <= len(known):
+        if column.kind in ("category", "number", "boolean", "date") and len(column.words) * SEEN <= len(known):
             values = np.asarray(clean(table[column.name], na).combine_chunks().dictionary_encode().indices.fill_null(-1))[known]
             different = len(np.unique(values))
-            if different > 1 and different == len(np.unique(np.stack([values, labels.codes[known]]), axis=1).T):
+            few = column.kind == "category" or different <= min(PER_CLASS * len(labels.classes), len(known) / SEEN)
+            if not few or different < 2 or shuffled + different * math.log(len(labels.classes)) > math.log(CHANCE):
+                continue
+            if different == len(np.unique(values.astype(np.int64) * len(labels.classes) + labels.codes[known])):
                 notes.warn(
                     f"Column {column.name!r} of {table.where} tells the label of every labelled node: if it is not known before the "
                     "label, leave it out."
@@ -120,11 +145,7 @@ def _as_text(cells: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray
     if shape_of(cells) in ("vector", "other"):
         raise DataError(f"{table.where}, column {name!r} holds {cells.type}: a label is text or a whole number.")
     if pa.types.is_floating(cells.type):
-        fraction = where_true(pc.or_(pc.not_equal(cells, pc.floor(cells)), pc.greater(pc.abs(cells), 2.0**53)))
-        if len(fraction):
-            value = cells[int(fraction[0])].as_py()
-            raise DataError(f"{table.row(fraction[0])}, column {name!r} holds {value}: a label is a class, not a measurement.")
-        cells = cells.cast(pa.int64(), safe=False)
+        cells = whole(cells, table, name, "a label is a class, not a measurement")
     return cells.cast(pa.string())
 
 
@@ -135,7 +156,7 @@ def _count_spaces(column: pa.ChunkedArray, cells: pa.ChunkedArray, table: Table,
 
 
 def _note_spelling(column: pa.ChunkedArray, cells: pa.ChunkedArray, name: str, notes: Notes) -> None:
-    written = column.filter(cells.is_null()).drop_null()
+    written = column.filter(cells.is_null()).drop_null().cast(pa.string())
     counts = {c["values"]: c["counts"] for c in pc.value_counts(written).to_pylist() if c["values"].strip()}
     for word, count in counts.items():
         notes.repair(f"{counted(count, 'label')} in column {name!r} written {word.strip()!r}: counted as unlabelled.", count)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from everynode.data.cells import as_numbers, clean, comma_of
+from everynode.data.cells import as_numbers, clean, comma_in
 from everynode.data.ids import find, texts
 from everynode.data.recipe import Recipe
 from everynode.data.tables import EXAMPLES, Table
@@ -56,7 +56,6 @@ def add_nodes(nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[s
 
 def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unknown: str, notes: Notes, recipe: Recipe | None) -> Links:
     """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``recipe``: of what a model learned from."""
-    comma = recipe.weight_comma if recipe else ""
     ends = [texts(edges, roles[role]) for role in ("source", "target")]
     pairs = np.stack([find(end, ids, edges, roles[role], notes) for role, end in zip(("source", "target"), ends, strict=True)])
     keep = (pairs >= 0).all(0)
@@ -74,9 +73,9 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
                 f"{way} (unknown='add' or 'drop', --unknown ...)."
             )
         notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
-    weight = None
+    weight, comma = None, ""
     if "weight" in roles:
-        weight, comma = _weights(edges, roles["weight"], comma)
+        weight, comma = _weights(edges, roles["weight"], recipe.weight_comma if recipe else None)
         zero = np.flatnonzero(keep & (weight == 0))
         if len(zero):
             notes.repair(f"{counted(len(zero), 'edge')} of {edges.where} of weight 0 dropped ({edges.rows(zero)}).", len(zero))
@@ -85,11 +84,12 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
     return Links(pairs[:, keep], weight, np.flatnonzero(keep), comma)
 
 
-def _weights(edges: Table, name: str, comma: str) -> tuple[npt.NDArray[np.float64], str]:
+def _weights(edges: Table, name: str, before: str | None) -> tuple[npt.NDArray[np.float64], str]:
     cells = clean(edges[name])
     if pa.types.is_nested(cells.type) or pa.types.is_temporal(cells.type) or pa.types.is_binary(cells.type):
         raise DataError(f"{edges.where}, column {name!r} holds {cells.type}: weights are numbers.")
-    comma = comma or comma_of(cells)
+    # what was taken for thousands in training may have been fractions: a file that shows it is refused below
+    comma = before if before == "thousands" else comma_in(cells, f"Column {name!r} of {edges.where}", before)
     weight = as_numbers(cells, comma)
     wrong = np.flatnonzero(~(weight >= 0) | (weight > np.finfo(np.float32).max) | ((weight > 0) & (weight < np.finfo(np.float32).tiny)))
     if len(wrong):
