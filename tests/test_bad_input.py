@@ -296,7 +296,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
 @unix
 def test_a_disk_that_is_full_for_the_store():
     done = spawn_with_limit(2_000, *COMPARE.split(), "--workers", "1", "--quiet")
-    assert_one_sentence(done, DATA, "runs/runs.db", "another file")
+    assert_one_sentence(done, DATA, "runs/runs.db", "disk is full", "same command again")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
