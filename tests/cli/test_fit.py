@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -185,8 +186,44 @@ def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
     mine.write_text("mine")
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
     assert done.returncode == 2
-    assert "that is not this run's" in done.stderr
+    assert f"files that are not this run's ({mine.relative_to('out')})" in done.stderr
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("again", [(), ("--no-resume",)])
+@pytest.mark.parametrize("theirs", ["raw/data.txt", "weights.safetensors"])
+def test_somebody_elses_training_folder_is_never_removed(call, own_files, again, theirs):
+    nodes, edges = own_files()
+    mine = Path("training") / theirs
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(save({"weight": np.ones(3)}) if theirs.endswith(".safetensors") else b"mine")
+    before = mine.read_bytes()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", ".", *QUICK)
+    done = call(*words, *again)
+    says = f"everynode: training/{theirs.split('/')[0]} is no state of a training of everynode: give another --out.\n"
+    assert (done.returncode, done.stderr) == (2, says)
+    assert not Path("fit.json").exists()
+    mine.rename("kept")
+    if theirs == "raw/data.txt":
+        mine.parent.rmdir()
+    assert call(*words, *again).returncode == 0
+    mine.parent.mkdir(parents=True)
+    Path("kept").rename(mine)
+    assert call(*words, *again).returncode == 2, "the folder of a fit that has ended"
+    assert mine.read_bytes() == before
+
+
+def test_no_resume_removes_states_and_nothing_else(call, own_files):
+    nodes, edges = own_files()
+    Path("out/training").mkdir(parents=True)
+    for name in ("ce.safetensors", ".ce.safetensors.part"):
+        (Path("out/training") / name).write_bytes(b"cut short")
+    Path("out/notes.txt").write_text("mine")
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert "(training)" in call(*words).stderr
+    assert call(*words, "--no-resume").returncode == 0
+    assert not Path("out/training").exists()
+    assert Path("out/notes.txt").read_text() == "mine"
 
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):

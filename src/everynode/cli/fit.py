@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-import shutil
-import sys
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from everynode.cli.files import Files
+from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from everynode.graph import Graph
 
 #: What a folder holds when a fit has ended, in the order in which it is written.
-MADE = ("model/model.json", "predictions.csv", "report.html", "fit.json")
+MADE = ("model/model.safetensors", "model/model.json", "predictions.csv", "report.html", "fit.json")
 #: Where the states of a training are kept while it goes on.
 STATES = "training"
 
@@ -114,13 +112,12 @@ def fit(
     chosen: dict[str, Any] = {**asdict(model), "calibrate": calibrate, "cv": cv or "auto", "n_estimators": ensemble}
     classifier = NodeClassifier(**chosen, random_state=seed, verbose=not quiet)
     folder = out or Path("runs") / f"fit-{files.name}"
-    finished = _prepare(folder, _key(classifier, graph), resume)
-    if finished:
+    if prepare(folder, _key(classifier, graph), MADE, STATES, resume):
+        summary = _finished(folder)
         say(f"This was done before in {folder}; --no-resume does it again.", quiet)
-        summary = finished
     else:
         states = folder / STATES
-        if states.exists():
+        if any(states.glob("*")):
             say(f"Going on from {states}.", quiet)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
@@ -130,16 +127,12 @@ def fit(
             when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
             say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
         else:
-            shutil.rmtree(states, ignore_errors=True)
+            remove_states(states)
     if json_output:
         print(json.dumps(summary))
     else:
         _tell(summary, folder)
     return INTERRUPTED if summary["interrupted"] else 0
-
-
-def _command() -> str:
-    return shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
 
 
 def _key(classifier: NodeClassifier, graph: Graph) -> str:
@@ -153,42 +146,16 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
-    """Make sure that the folder is this run's; its summary if the run has ended there."""
+def _finished(folder: Path) -> dict[str, Any]:
+    """The summary of a fit that has ended in the folder."""
     from everynode.errors import DataError
-    from everynode.training.checkpoint import write_atomically
 
-    start, states = folder / "run.json", folder / STATES
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: give --out a folder.")
-    there = [name for name in (*MADE, STATES) if (folder / name).exists()]
-    if not resume:
-        shutil.rmtree(states, ignore_errors=True)
-        for name in set(there) - {STATES}:
-            (folder / name).unlink()
-    elif there and not start.exists():
-        raise UsageError(f"{folder} holds a {there[0]} that is not this run's: give another --out, or --no-resume to replace it.")
-    elif there:
-        try:
-            before = json.loads(start.read_text(encoding="utf-8"))
-            same, command = before["key"] == key, before["command"]
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
-        if not same:
-            what = (
-                "an older run of this command; the files, or everynode, have changed since"
-                if command == _command()
-                else f"another run ({command})"
-            )
-            raise UsageError(f"{folder} holds {what}: give another --out, or --no-resume to replace it.")
-        if there == list(MADE):
-            try:
-                summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
-                return summary
-            except (ValueError, OSError) as error:
-                raise DataError(f"{folder / 'fit.json'} cannot be read ({error}): --no-resume starts over.") from error
-    write_atomically(start, json.dumps({"key": key, "command": _command()}).encode())
-    return None
+    file = folder / "fit.json"
+    try:
+        summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return summary
+    except (ValueError, OSError) as error:
+        raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
 
 
 def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
@@ -197,7 +164,7 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     from everynode.report.fit_page import page
     from everynode.training.checkpoint import write_atomically
 
-    made = Fit.of(classifier, graph, said, _command())
+    made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
     write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
