@@ -383,6 +383,27 @@ def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
     assert Path("out/predictions.csv").read_bytes() == before
 
 
+def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
+    nodes, edges = own_files()
+    Path("soft.csv").symlink_to(nodes)
+    Path("hard.csv").hardlink_to(edges)
+    for out, victim in (("people.csv", nodes), ("soft.csv", nodes), ("hard.csv", edges), ("out/model/model.json", "out/model/model.json")):
+        before = Path(victim).read_bytes()
+        done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
+        assert (done.returncode, f"{victim}, which is read here: name another --out" in done.stderr) == (2, True)
+        assert Path(victim).read_bytes() == before
+
+
+@pytest.mark.parametrize("again", [(), ("--no-resume",)])
+def test_fit_does_not_replace_what_it_reads(call, own_files, again):
+    nodes, edges = own_files()
+    before = nodes.read_bytes()
+    nodes.rename("predictions.csv")
+    done = call("fit", "--nodes", "predictions.csv", "--edges", edges, "--label", "team", "--out", ".", *QUICK, *again)
+    assert (done.returncode, "predictions.csv, which is read here: name another --out" in done.stderr) == (2, True)
+    assert Path("predictions.csv").read_bytes() == before
+
+
 def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted, own_files):
     nodes, edges = own_files()
     lines = nodes.read_text().splitlines(keepends=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -46,6 +47,14 @@ class Files:
         if self.nodes is None and self.edges is None:
             raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
         return read(**asdict(self), recipe=recipe, **options)
+
+    def spare(self, results: Iterable[Path], *also: Path) -> None:
+        """Refuse results that would replace these files, or others that are read, under this name or another."""
+        read = [path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()]
+        for result in results:
+            for path in read if result.exists() else ():
+                if result.samefile(path):
+                    raise UsageError(f"The result would replace {path}, which is read here: name another --out.")
 
     @property
     def name(self) -> str:

@@ -112,6 +112,7 @@ def fit(
     chosen: dict[str, Any] = {**asdict(model), "calibrate": calibrate, "cv": cv or "auto", "n_estimators": ensemble}
     classifier = NodeClassifier(**chosen, random_state=seed, verbose=not quiet)
     folder = out or Path("runs") / f"fit-{files.name}"
+    files.spare(folder / name for name in MADE)
     if prepare(folder, _key(classifier, graph), MADE, STATES, resume):
         summary = _finished(folder)
         say(f"This was done before in {folder}; --no-resume does it again.", quiet)
