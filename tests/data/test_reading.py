@@ -518,6 +518,21 @@ def test_a_recipe_needs_its_columns(write):
             Recipe.from_dict(broken)
 
 
+@pytest.mark.parametrize(("cells", "parts"), [("train,holdout,,test", [[0], [], [3]]), ("1,2,3,1", None), ("a,b,c,d", None)])
+def test_with_a_recipe_the_split_is_no_more_than_a_remark(write, cells, parts):
+    write(nodes_csv="id,x,label,split\n1,1,a,train\n2,2,b,val\n3,5,b,test\n", edges_csv=EDGES, links_csv="1,2\n3,4\n")
+    recipe = en.read("nodes.csv", "edges.csv").recipe
+    lines = [f"{i},{i},a,{cell}" for i, cell in enumerate(cells.split(","), 1)]
+    write(new_csv="\n".join(["id,x,label,split", *lines]))
+    graph = en.read("new.csv", "links.csv", recipe=recipe)
+    assert [[part.tolist() for part in split] for split in graph.splits] == ([parts] if parts else [])
+    assert "Column 'split' of new.csv holds" in notes(graph)
+    assert "in no part" in notes(graph)
+    refused("a split column says", nodes="new.csv", edges="links.csv", recipe=recipe, split="split")
+    frame = pandas.DataFrame({"id": [1, 2], "x": [1, 2], "split": [0.5, 1.5]})
+    assert not en.read(frame, {"source": [1], "target": [2]}, recipe=recipe).splits
+
+
 @pytest.mark.parametrize(
     ("label", "classes", "nodes", "asked"),
     [("{}.5", 2, 80, True), ("{}", 2, 80, False), ("{}", 21, 80, True), ("{}", 20, 80, False), ("{}", 21, 210, False),

@@ -8,14 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everynode.data.cells import clean, is_text
 from everynode.data.columns import fit_column
 from everynode.data.ids import check_unique, natural, texts
-from everynode.data.labels import read_labels, read_split, warn_of_giveaways
+from everynode.data.labels import PARTS, read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, add_nodes, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
-from everynode.data.roles import OF_EDGES, check_heading, find_features, find_roles
+from everynode.data.roles import NONE, OF_EDGES, check_heading, find_features, find_roles
 from everynode.data.structure import structural_features
-from everynode.data.tables import Table, open_table
+from everynode.data.tables import Table, open_table, where_true
 from everynode.data.understood import Notes, Taken, Understood, counted
 from everynode.data.whole_graphs import Whole, is_whole, read_whole
 from everynode.errors import DataError, UsageError
@@ -78,6 +82,8 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if unknown == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
+    if recipe is not None and split is None and "split" in roles:
+        people = _known_parts(people, roles, notes, na)
     links = read_links(ties, roles, ids, unknown, notes, recipe)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
@@ -96,7 +102,7 @@ def read(
         links.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=read_split(people, roles.get("split"), na) or whole.splits,
+        splits=() if split == NONE else read_split(people, roles.get("split"), na) or whole.splits,
         edge_weight=links.weight,
         directed=directed,
         name=name or _name(nodes, edges),
@@ -134,6 +140,24 @@ def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
     ties = open_table(edges, notes, edges=True, format=format)
     return Whole(None if nodes is None else open_table(nodes, notes, format=format), ties)
+
+
+def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequence[str]) -> Table:
+    """The table without words in its split column that are no part: where a recipe is followed, the parts are a remark and no more."""
+    name = roles["split"]
+    cells = clean(people[name], na)
+    known = pc.is_in(pc.utf8_lower(cells), value_set=pa.array(PARTS)) if is_text(cells) else pa.chunked_array([[False] * len(cells)])
+    strange = where_true(pc.and_(pc.invert(known), cells.is_valid()))
+    if len(strange):
+        given = cells[int(strange[0])].as_py()
+        notes.warn(
+            f"Column {name!r} of {people.where} holds {given!r} ({people.rows(strange)}), which is not train, val or test: in no part.",
+            len(strange),
+        )
+    if not pc.any(known).as_py():
+        del roles["split"]
+        return people
+    return dataclasses.replace(people, columns={**people.columns, name: pc.if_else(known, cells, pa.scalar(None, pa.string()))})
 
 
 def _name(nodes: Any, edges: Any) -> str:
