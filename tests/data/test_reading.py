@@ -509,6 +509,24 @@ def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
     assert torch.equal(again.dense_features, graph.dense_features)
 
 
+@pytest.mark.parametrize(
+    ("heading", "found"), [("x,user", "user"), ("user,x,label", "user"), ("label,x,NODE,more", "NODE"), ("x,user,more", None), ("x,label", None)]
+)
+def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
+    write(nodes_csv=NODES, edges_csv=EDGES)
+    recipe = en.read("nodes.csv", "edges.csv").recipe
+    cells = {"x": (2, 3, 1), "label": "aab"}
+    rows = [[str(cells.get(name, (1, 2, 3))[i]) for name in heading.split(",")] for i in range(3)]
+    write(new_csv="\n".join([heading, *(",".join(row) for row in rows)]))
+    if found is None:
+        refused("new.csv has no column 'id'", "id='...', or --id", f"Its columns: {heading.replace(',', ', ')}", nodes="new.csv", recipe=recipe)
+        assert en.read("new.csv", "edges.csv", recipe=recipe, id="x").node_ids == (2, 3, 1)
+    else:
+        graph = en.read("new.csv", "edges.csv", recipe=recipe)
+        assert graph.node_ids == (1, 2, 3)
+        assert f"{found}: id" in str(graph.understood)
+
+
 def test_a_recipe_needs_its_columns(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe

@@ -65,10 +65,17 @@ def _usual(role: str, table: Table, taken: set[str | None], recipe: Recipe | Non
     known = recipe.roles.get(role) if recipe else None
     if known in table.columns:
         return known
+    if recipe and role == "id":  # what the model knows as something else is no id, wherever it stands
+        taken = taken | {recipe.roles.get(other) for other in ("label", "split")} | {column.name for column in recipe.columns}
     lower = {name.lower(): name for name in reversed(list(table.columns)) if name not in taken}
     found = next((lower[name] for name in USUAL[role] if name in lower), None)
     if found is not None or role not in NEEDED:
         return found
+    if recipe and role == "id" and len(lower) != 1:
+        raise DataError(
+            f"{table.where} has no column {known!r}, and which other holds the ids is not clear: say it (id='...', or --id). "
+            f"{table.column_list()}"
+        )
     if not lower:
         raise DataError(f"{table.where} has no column for the {role}. {table.column_list()}")
     return next(name for name in table.columns if name not in taken)
