@@ -279,6 +279,16 @@ def test_a_split_column_is_followed(call, own_files):
     assert all(row["labelled"] == "yes" for row in found)
 
 
+def test_one_fold_of_a_file_is_followed_or_none(call):
+    masks = np.arange(60) % 3 == np.arange(3)[:, None]
+    np.savez("g.npz", edge_index=[range(59), range(1, 60)], x=np.eye(60), y=np.arange(60) % 2, train_masks=masks[:2], test_masks=masks[1:])
+    words = ("fit", "--nodes", "g.npz", "--dry-run", "--cv", "1")
+    done = call(*words)
+    assert (done.returncode, "--fold 0" in done.stderr, "--split none" in done.stderr) == (2, True, True)
+    assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
+    assert "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
+
+
 def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
     nodes, edges = own_files(known=0.3)
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", "--epochs", "20")

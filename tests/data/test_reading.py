@@ -510,7 +510,8 @@ def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
 
 
 @pytest.mark.parametrize(
-    ("heading", "found"), [("x,user", "user"), ("user,x,label", "user"), ("label,x,NODE,more", "NODE"), ("x,user,more", None), ("x,label", None)]
+    ("heading", "found"),
+    [("x,user", "user"), ("user,x,label", "user"), ("label,x,NODE,more", "NODE"), ("x,user,more", None), ("x,label", None)],
 )
 def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
     write(nodes_csv=NODES, edges_csv=EDGES)
@@ -519,7 +520,9 @@ def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
     rows = [[str(cells.get(name, (1, 2, 3))[i]) for name in heading.split(",")] for i in range(3)]
     write(new_csv="\n".join([heading, *(",".join(row) for row in rows)]))
     if found is None:
-        refused("new.csv has no column 'id'", "id='...', or --id", f"Its columns: {heading.replace(',', ', ')}", nodes="new.csv", recipe=recipe)
+        refused(
+            "new.csv has no column 'id'", "id='...', or --id", f"Its columns: {heading.replace(',', ', ')}", nodes="new.csv", recipe=recipe
+        )
         assert en.read("new.csv", "edges.csv", recipe=recipe, id="x").node_ids == (2, 3, 1)
     else:
         graph = en.read("new.csv", "edges.csv", recipe=recipe)

@@ -121,6 +121,7 @@ def test_edges_features_labels_and_folds(tmp_path):
     assert graph.labels.tolist() == labels.tolist()
     assert [[part.tolist() for part in split] for split in graph.splits] == [[[0], [2], [4]], [[1], [3], [4]]]
     np.testing.assert_array_equal(graph.dense_features, features.toarray())
+    assert not en.read(path, split="none").splits
 
 
 def test_an_adjacency_matrix_alone(tmp_path):

@@ -34,6 +34,7 @@ def fit(
     label: str | None = None,
     features: str = "all",
     split: str | None = None,
+    fold: int | None = None,
     model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     ensemble: int = 1,
@@ -60,7 +61,9 @@ def fit(
         The nodes' columns that describe a node, as a,b,c (or zip:category, to say what a column is); `all` takes all that are left,
         `structure` stands for numbers that are computed from the edges.
     split
-        The nodes' column that says train, val or test; without it, labels are held out.
+        The nodes' column that says train, val or test; without it, labels are held out. `none`: also if the file brings a split.
+    fold
+        Which split, from 0, where the file (npz) brings several.
     calibrate
         Choose a temperature on the validation nodes, so that probabilities mean what they say.
     ensemble
@@ -98,7 +101,7 @@ def fit(
     if not read.num_classes:
         columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
         raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
-    graph, said = share_out(read, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
+    graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
         for line in read.understood.lines(warnings_only=quiet):
