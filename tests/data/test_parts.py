@@ -81,7 +81,7 @@ def test_of_several_folds_one_is_asked_for():
         share_out(graph(LABELS, folds))
     made, _ = share_out(graph(LABELS, folds), fold=1)
     assert [len(part) for part in made.splits[0]] == [50, 20, 10]
-    with pytest.raises(UsageError, match="has folds 0 to 1. Got fold 2"):
+    with pytest.raises(UsageError, match=r"has folds 0 to 1\. Got fold 2"):
         share_out(graph(LABELS, folds), fold=2)
     with pytest.raises(UsageError, match="fold"):
         share_out(graph(LABELS), fold=0)

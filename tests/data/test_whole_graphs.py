@@ -124,6 +124,42 @@ def test_edges_features_labels_and_folds(tmp_path):
     assert not en.read(path, split="none").splits
 
 
+@pytest.mark.parametrize("name", ["edge_weight", "edge_weights"])
+def test_weights_of_an_archive(tmp_path, name):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1])}
+    graph = en.read(save(tmp_path / "g.npz", **arrays, **{name: np.array([1.0, 2.0, 6.0])}))
+    np.testing.assert_allclose(graph.edge_weight, [1 / 3, 2 / 3, 2])
+    assert en.read(tmp_path / "g.npz", weight="none").edge_weight is None
+    column = en.read(save(tmp_path / "h.npz", **arrays, **{name: np.ones((3, 1))}), recipe=graph.recipe)  # all 1, but weights
+    np.testing.assert_allclose(column.edge_weight, [1 / 3] * 3)
+    with pytest.raises(DataError, match=f"there are 3 edges but {name} is 2"):
+        en.read(save(tmp_path / "g.npz", **arrays, **{name: np.ones(2)}))
+
+
+def test_parts_as_the_numbers_of_their_nodes(tmp_path):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1])}
+    parts = {"train_idx": np.array([3, 0]), "test_idx": np.array([2])}
+    for val in ("val_idx", "valid_idx"):
+        (split,) = en.read(save(tmp_path / "g.npz", **arrays, **parts, **{val: np.array([1])})).splits
+        assert [part.tolist() for part in split] == [[0, 3], [1], [2]]
+    (split,) = en.read(save(tmp_path / "g.npz", **arrays, **parts)).splits
+    assert [part.tolist() for part in split] == [[0, 3], [], [2]]
+    for wrong in ([4], [-1], [0.5], [[0, 1]]):
+        with pytest.raises(DataError, match="train_idx must hold whole numbers from 0 to 3"):
+            en.read(save(tmp_path / "g.npz", **arrays, train_idx=np.array(wrong)))
+
+
+def test_arrays_that_are_not_used_are_named(tmp_path):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1]), "train_mask": np.ones(4, bool)}
+    assert not en.read(save(tmp_path / "g.npz", **arrays)).understood.warnings
+    (warning,) = en.read(
+        save(tmp_path / "g.npz", **arrays, labels=np.ones(4), edge_attr=np.ones((3, 2)), trian_idx=[1])
+    ).understood.warnings
+    assert warning.text.endswith("g.npz were not used: edge_attr, labels, trian_idx.")
+    scipy.sparse.save_npz(tmp_path / "a.npz", small()[0])
+    assert not en.read(tmp_path / "a.npz").understood.warnings
+
+
 def test_an_adjacency_matrix_alone(tmp_path):
     adjacency, _, _ = small()
     for convert in (scipy.sparse.csr_array, scipy.sparse.coo_array, scipy.sparse.csc_array):
@@ -151,6 +187,9 @@ ARRAYS = {
         "no sparse matrix",
     ),
     "a broken scipy matrix": ({"format": np.array("csr"), "data": np.ones(2)}, "scipy.sparse.save_npz"),
+    "an empty matrix": (
+        {"adj_indptr": np.zeros(1, int), "adj_data": np.ones(0), "adj_indices": np.zeros(0, int), "adj_shape": np.array([0, 0])}, "is empty"
+    ),
     "masks of another size": ({"edge_index": np.array([[0], [1]]), "train_mask": np.ones(7, bool)}, "masks"),
 }  # fmt: skip
 

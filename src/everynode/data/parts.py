@@ -26,10 +26,10 @@ def share_out(
 ) -> tuple[Graph, list[str]]:
     """The graph with one split, and how its labels were shared out, in sentences.
 
-    Parts that the graph brings stay; of several folds ``fold`` says which. Without any, ``test_share`` of the labels of every class is put aside for the test (0: none; None:
-    a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose the epoch by; each class keeps at least
-    one node in training. With ``cv`` folds (None: three, if there are few labels and no ``val_share`` is given) nothing is held out here:
-    the classifier does it in turn.
+    Parts that the graph brings stay; of several folds ``fold`` says which. Without any, ``test_share`` of the labels of every class is
+    put aside for the test (0: none; None: a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose
+    the epoch by; each class keeps at least one node in training. With ``cv`` folds (None: three, if there are few labels and no
+    ``val_share`` is given) nothing is held out here: the classifier does it in turn.
 
     >>> from everynode.data import generate
     >>> graph, said = share_out(generate(200, 600, 8, 4).with_splits([]))
