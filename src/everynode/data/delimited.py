@@ -24,8 +24,8 @@ from everynode.data.tables import EXAMPLES, Table, ending, unpacked, where_true
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
-#: How much of a file is looked at to find out how it is written.
-HEAD = 1 << 16
+#: How much of a file is looked at to find out how it is written: so many bytes, or more if these are fewer lines than that.
+HEAD, LINES = 1 << 16, 10
 #: A record must be shorter than this, in bytes.
 BLOCK = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -66,8 +66,8 @@ class _Layout(NamedTuple):
 
 def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces."""
-    head = _head(path)
-    layout = _layout(_text(head), path, edges)
+    head, whole = _head(path)
+    layout = _layout(_text(head, whole), path, edges)
     encoding = "utf-16" if head.startswith(UTF16) else next(e for e in ENCODINGS if _fits(path, e))
     columns = _cells(path, layout, encoding)
     if encoding in ("cp1252", "latin-1"):
@@ -98,10 +98,15 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
 # ---------------------------------------------------------------------- looking at the beginning
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether that is all of it."""
     with unpacked(path) as file:
         try:
-            head = file.read(HEAD)
+            head = more = file.read(HEAD)
+            while more and len(head) < BLOCK and head.count(b"\n") + head.count(b"\r") < LINES:  # a heading may be wide
+                more = file.read(HEAD)
+                head += more
+            whole = not file.read(1)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path} is damaged or cut short ({error}).") from error
     for magic, what in MAGIC.items():
@@ -111,13 +116,13 @@ def _head(path: Path) -> bytes:
         raise DataError(f"{path} is empty.")
     if b"\0" in head and not head.startswith(UTF16):
         raise DataError(f"{path} is no text (it has zero bytes): save the table as CSV or Parquet.")
-    return head
+    return head, whole
 
 
-def _text(head: bytes) -> str:
+def _text(head: bytes, whole: bool) -> str:
     """The head as text, its last line, which may be cut, left out."""
     text = head.decode("utf-16" if head.startswith(UTF16) else "utf-8", errors="replace").removeprefix("\ufeff")
-    return text if len(head) < HEAD else text.rpartition("\n")[0] or text
+    return text if whole else text.rpartition("\n")[0] or text
 
 
 def _layout(text: str, path: Path, edges: bool) -> _Layout:
