@@ -7,6 +7,7 @@ record with a quoted newline is one row, and a blank line is one.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
@@ -70,6 +71,8 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     layout = _layout(_text(head, whole), path, edges)
     encoding = "utf-16" if head.startswith(UTF16) else next(e for e in ENCODINGS if _fits(path, e))
     columns = _cells(path, layout, encoding)
+    if any(pc.any(pc.match_substring(column, end)).as_py() for column in columns for end in "\n\r"):
+        _check_quotes(path, layout, encoding)
     if encoding in ("cp1252", "latin-1"):
         notes.warn(f"{path} is not UTF-8 and was read as {encoding}: if accents look wrong, save it as UTF-8.")
     numbers: Any = range(layout.comments + 1, layout.comments + 1 + len(columns[0]))
@@ -90,9 +93,7 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     names = _check_names(names, path)
     how = f"{counted(len(names), 'column')}, {DELIMITERS[layout.delimiter]}-separated"
     how += ("" if encoding == "utf-8" else f", {encoding}") + (", no heading" if layout.names and not layout.comments else "")
-    table = Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
-    _check_quotes(table)
-    return table
+    return Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
 
 
 # ---------------------------------------------------------------------- looking at the beginning
@@ -243,8 +244,32 @@ def _blank_rows(columns: Sequence[pa.ChunkedArray]) -> Any:
     return where_true(blank)
 
 
-def _check_quotes(table: Table) -> None:
-    """A quote that never closes makes the rest of the file one cell."""
-    last = list(table.columns.values())[-1][-1].as_py()
-    if last.endswith(("\n", "\r")) and len(last.splitlines()) > 1:
-        raise DataError(f"{table.row(table.num_rows - 1)}: a double quote opens and never closes. Close it, or write it twice.")
+def _check_quotes(path: Path, layout: _Layout, encoding: str) -> None:
+    """Refuse a quote that belongs to no pair: up to the next one, or to the end of the file, it makes one cell of all rows.
+
+    It is seen by what follows the quote that closes the cell, or by lines that would all be rows: those of a text are not, for the first
+    one has the cells before it too, and the last one those after it.
+    """
+    limit = csv.field_size_limit(BLOCK)
+    try:
+        with io.TextIOWrapper(unpacked(path), encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+            for _ in range(layout.comments):
+                file.readline()
+            records = csv.reader(file, delimiter=layout.delimiter, strict=True)
+            number, before = layout.comments, 0
+            while True:
+                number, before, record = number + 1, records.line_num, None
+                with contextlib.suppress(csv.Error):
+                    record = next(records, [])
+                lines = records.line_num - before
+                if not lines:
+                    return
+                rows = [] if record is None else layout.delimiter.join(record).splitlines()
+                like_rows = layout.width > 1 and all(row.count(layout.delimiter) == layout.width - 1 for row in rows)
+                if lines > 1 and (record is None or (lines > 2 and like_rows)):
+                    raise DataError(
+                        f"{path}, row {number}: a double quote opens there and never closes, or only some rows later: close it in its cell, "
+                        "or leave it out."
+                    )
+    finally:
+        csv.field_size_limit(limit)
