@@ -82,9 +82,10 @@ def _usual(role: str, table: Table, taken: set[str | None], recipe: Recipe | Non
 
 
 def check_heading(edges: Table, roles: dict[str, str], asked: Mapping[str, str | None], ids: pa.ChunkedArray) -> Table:
-    """A bare edge list has no heading: if two nodes are where column names were expected, they are its first edge."""
+    """A bare edge list has no heading: if two nodes are where column names were expected, and no usual ones, they are its first edge."""
     columns = [roles["source"], roles["target"]]
-    bare = edges.unit == "row" and not any(asked[role] for role in OF_EDGES)
+    usual = all(roles[role].lower() in USUAL[role] for role in ("source", "target"))
+    bare = edges.unit == "row" and not usual and not any(asked[role] for role in OF_EDGES)
     if not bare or not np.asarray(pc.is_in(pa.array(columns), value_set=ids.combine_chunks())).all():
         return edges
     names = list(edges.columns)
