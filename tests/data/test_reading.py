@@ -167,6 +167,59 @@ def test_quoted_newlines_and_delimiters_and_quotes(write):
     refused("nodes.csv, row 6", "'id'", "empty")  # as a spreadsheet counts: a record with a newline in it is one row
 
 
+@pytest.mark.parametrize("rows", [(5, 30), (38, 39), (5, 30, 35)])
+@pytest.mark.parametrize("text", ['"so', '"so" and', 'and "so'])
+def test_stray_quotes_do_not_swallow_rows(write, rows, text):
+    """Two cells that begin with a quote make one cell of all between: half of the edges were gone without a word."""
+    lines = ["source,target,remark", *(f"{i},{i + 1},{text if i in rows else 'fine'}" for i in range(40))]
+    write(edges_csv="\n".join(lines) + "\n")
+    if text == '"so':
+        refused(f"edges.csv, row {rows[0] + 2}: a double quote", "never closes, or only some rows later", nodes=None)
+    else:
+        assert en.read(edges="edges.csv").num_edges == 40
+
+
+def test_a_stray_quote_in_the_first_column_or_with_other_line_ends(write):
+    write(edges_csv='remark,source,target\r\n"a,1,2\r\nb,2,3\r\n"c,3,4\r\nd,4,5\r\n')
+    refused("edges.csv, row 2: a double quote", nodes=None)
+
+
+def test_ditto_marks_do_not_swallow_rows(write):
+    write(edges_csv='source,target,remark\n1,2,"\n2,3,fine\n3,4,"\n4,5,fine\n')
+    refused("edges.csv, row 2: a double quote", nodes=None)
+
+
+def test_text_of_several_lines_is_read(write):
+    cells = ["one,\ntwo, three, four\nfive", "Dear all,\n\nsee you, then\n", "a, b\nc, d", "1,2\n3,4\n5,6"]
+    lines = ["id,about,label", *(f'{i},"{cell}",{"xy"[i % 2]}' for i, cell in enumerate(cells))]
+    write(nodes_csv="\n".join([*lines, '4,"so" and so,x', '5,"a\nb",y']), edges_csv="0,1\n2,3\n")
+    assert en.read("nodes.csv", "edges.csv").num_nodes == 6
+
+
+@pytest.mark.parametrize("comment", ["# exported by tool, 2024", "% from a, b"])
+def test_a_comment_with_a_comma_is_no_heading(write, comment):
+    write(edges_csv=f"{comment}\nsource,target\nn0,n1\nn1,n2\n")
+    assert en.read(edges="edges.csv").node_ids == ("n0", "n1", "n2")
+    write(nodes_csv=f"{comment}, c\nNode,x,team\n0,1,a\n1,2,b\n2,2,b\n", edges_csv="# from,to\n0,1\n1,2\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.recipe.feature_names == ["x"]
+    write(nodes_csv=f"{comment}, c\nwho,x,team\n0,1,a\n1,2,b\n2,2,b\n")
+    assert en.read("nodes.csv", "edges.csv", label="team", id="who").recipe.feature_names == ["x"]
+
+
+def test_a_heading_is_one_though_its_words_are_nodes(write):
+    write(nodes_csv="id,label\nfrom,a\nto,b\nx,b\n", edges_csv="from,to\nx,to\nx,from\n")
+    assert en.read("nodes.csv", "edges.csv").edge_index.tolist() == [[0, 1], [2, 2]]
+
+
+def test_a_very_wide_table(write):
+    columns = 6_000
+    heading = ",".join(f"a long name of column {i}" for i in range(columns))
+    rows = "".join(f"{i},{'ab'[i % 2]},{','.join(str((i + j) % 3) for j in range(columns))}\n" for i in range(3))
+    write(nodes_csv=f"id,label,{heading}\n{rows}", edges_csv="0,1\n1,2\n")
+    assert en.read("nodes.csv", "edges.csv").num_features == columns
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,7 +12,7 @@ import csv
 import io
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,10 +65,13 @@ class _Layout(NamedTuple):
     names: tuple[str, ...] | None
 
 
-def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
-    """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces."""
+def read_delimited(path: Path, notes: Notes, *, edges: bool = False, expected: Collection[str] = ()) -> Table:
+    """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces.
+
+    ``expected``: names that columns are likely to have, in lower case; a comment with fewer of them than the first row is not its heading.
+    """
     head, whole = _head(path)
-    layout = _layout(_text(head, whole), path, edges)
+    layout = _layout(_text(head, whole), path, edges, expected)
     encoding = "utf-16" if head.startswith(UTF16) else next(e for e in ENCODINGS if _fits(path, e))
     columns = _cells(path, layout, encoding)
     if any(pc.any(pc.match_substring(column, end)).as_py() for column in columns for end in "\n\r"):
@@ -126,7 +129,7 @@ def _text(head: bytes, whole: bool) -> str:
     return text if whole else text.rpartition("\n")[0] or text
 
 
-def _layout(text: str, path: Path, edges: bool) -> _Layout:
+def _layout(text: str, path: Path, edges: bool, expected: Collection[str]) -> _Layout:
     lines = re.split(r"\r\n|\r|\n", text)
     comments = next((number for number, line in enumerate(lines) if line.strip() and not re.match(COMMENT, line)), 0)
     body = "\n".join(lines[comments:])
@@ -137,7 +140,7 @@ def _layout(text: str, path: Path, edges: bool) -> _Layout:
     first = records[delimiter][0] if records[delimiter] else [""]
     heading = lines[comments - 1] if comments and lines[comments - 1][:1] in ("#", "%") else ""
     named = next(csv.reader([heading.lstrip("#% ")], delimiter=delimiter), [])
-    if 1 < len(named) == len(first):
+    if 1 < len(named) == len(first) and _known(named, expected) >= _known(first, expected):
         return _Layout(delimiter, len(first), comments, tuple(name.strip() for name in named))
     bare = ending(path) in ("edges", "edgelist", "el") or delimiter == " " or len(records[delimiter]) == 1
     if edges and len(first) > 1 and (all(map(_is_number, first)) or (bare and not _is_heading(first))):
@@ -161,6 +164,10 @@ def _records(text: str, delimiter: str) -> list[list[str]]:
 
 def _is_number(cell: str) -> bool:
     return re.fullmatch(r"\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*", cell) is not None
+
+
+def _known(cells: Sequence[str], expected: Collection[str]) -> int:
+    return sum(cell.strip().lower() in expected for cell in cells)
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
@@ -268,8 +275,8 @@ def _check_quotes(path: Path, layout: _Layout, encoding: str) -> None:
                 like_rows = layout.width > 1 and all(row.count(layout.delimiter) == layout.width - 1 for row in rows)
                 if lines > 1 and (record is None or (lines > 2 and like_rows)):
                     raise DataError(
-                        f"{path}, row {number}: a double quote opens there and never closes, or only some rows later: close it in its cell, "
-                        "or leave it out."
+                        f"{path}, row {number}: a double quote opens there and never closes, or only some rows later: close it in its "
+                        "cell, or leave it out."
                     )
     finally:
         csv.field_size_limit(limit)

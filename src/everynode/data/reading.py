@@ -17,7 +17,7 @@ from everynode.data.ids import check_unique, natural, texts
 from everynode.data.labels import PARTS, read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, add_nodes, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
-from everynode.data.roles import NONE, OF_EDGES, check_heading, find_features, find_roles
+from everynode.data.roles import NONE, OF_EDGES, check_heading, expected_names, find_features, find_roles
 from everynode.data.structure import structural_features
 from everynode.data.tables import Table, open_table, where_true
 from everynode.data.understood import Notes, Taken, Understood, counted
@@ -69,9 +69,9 @@ def read(
         refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
     notes = Notes()
     na = (*(recipe.na if recipe else ()), *na)
-    whole = _open(nodes, edges, notes, format)
-    people, ties = whole.nodes, whole.edges
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
+    whole = _open(nodes, edges, asked, notes, format)
+    people, ties = whole.nodes, whole.edges
     roles = find_roles(asked, people, ties, recipe)
     if people is None:
         ids = nodes_of(ties, roles)
@@ -132,14 +132,14 @@ def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
     return read(nodes, edges, format="text", **options)
 
 
-def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
+def _open(nodes: Any, edges: Any, asked: Mapping[str, str | None], notes: Notes, format: str | None) -> Whole:
     only = nodes if edges is None else edges if nodes is None else None
     if only is not None and format is None and is_whole(only):
         return read_whole(only, notes)
     if edges is None:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
-    ties = open_table(edges, notes, edges=True, format=format)
-    return Whole(None if nodes is None else open_table(nodes, notes, format=format), ties)
+    ties = open_table(edges, notes, edges=True, format=format, expected=expected_names(asked, edges=True))
+    return Whole(None if nodes is None else open_table(nodes, notes, format=format, expected=expected_names(asked, edges=False)), ties)
 
 
 def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequence[str]) -> Table:

@@ -32,6 +32,12 @@ NONE = "none"
 ALL, STRUCTURE = "all", "structure"
 
 
+def expected_names(asked: Mapping[str, str | None], edges: bool) -> set[str]:
+    """The names that columns of the table of edges, or of nodes, are likely to have, in lower case: the usual ones and those asked for."""
+    roles = [role for role in asked if (role in OF_EDGES) == edges]
+    return {name for role in roles for name in (*USUAL[role], (asked[role] or "").lower())} - {""}
+
+
 def find_roles(asked: Mapping[str, str | None], nodes: Table | None, edges: Table, recipe: Recipe | None) -> dict[str, str]:
     """The column of each role, as asked for, else as in the recipe, else by its usual name; the ids of edges alone are called id."""
     roles: dict[str, str] = {}

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -83,10 +83,10 @@ class Table:
         return dataclasses.replace(self, columns=columns, numbers=numbers, how=f"{self.how}, no heading")
 
 
-def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | None = None) -> Table:
+def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | None = None, expected: Collection[str] = ()) -> Table:
     """A table from a path (its format by its ending, unless given), or from a pandas, polars or Arrow table, or a dict of columns.
 
-    ``edges``: it may be a bare edge list, without a heading and separated by spaces.
+    ``edges``: it may be a bare edge list, without a heading and separated by spaces. ``expected``: names that columns are likely to have.
     """
     if not isinstance(source, str | os.PathLike):
         return _from_memory(source, "the table of edges" if edges else "the table of nodes")
@@ -103,7 +103,7 @@ def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | 
         if format == "text":
             from everynode.data.delimited import read_delimited
 
-            return read_delimited(path, notes, edges=edges)
+            return read_delimited(path, notes, edges=edges, expected=expected)
         unknown("format", format, dict.fromkeys(FORMATS.values()))
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"Cannot read {path}: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}.") from error
