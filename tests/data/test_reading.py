@@ -480,6 +480,24 @@ def test_broken_json_lines_and_parquet(write):
     refused("nodes.parquet", "not a Parquet file", nodes="nodes.parquet")
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.string()),
+        pa.list_(pa.string(), 2),
+        pa.list_(pa.large_string()),
+        pa.large_list(pa.string()),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+    ],
+    ids=str,
+)
+def test_lists_of_words_in_any_of_arrows_types(kind):
+    tags = pa.array([["a", "b"], ["a", "c"], None, [None, "a"], ["a", "b"]], kind)
+    graph = en.read(pa.table({"id": range(5), "tags": tags}), {"source": [0, 1, 2, 3], "target": [1, 2, 3, 4]}, features="tags:category")
+    assert graph.recipe.feature_names == ["tags = a", "tags = a b", "tags = a c", "tags is missing"]
+    assert graph.dense_features.argmax(1).tolist() == [1, 2, 3, 0, 1]
+
+
 def test_json_lines_of_mixed_values(write):
     rows = [
         {"id": 1, "x": 1, "label": "a"},
