@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -224,6 +225,22 @@ def test_no_resume_removes_states_and_nothing_else(call, own_files):
     assert call(*words, "--no-resume").returncode == 0
     assert not Path("out/training").exists()
     assert Path("out/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")
+def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files):
+    nodes, edges = own_files()
+    name = os.fsdecode(b"caf\xe9")
+    nodes.rename(f"{name}.csv")
+    words = ("fit", "--nodes", f"{name}.csv", "--edges", edges, "--label", "team", *QUICK[:-1])
+    done = call(*words)
+    assert done.returncode == 0, done.stderr
+    assert "caf\N{REPLACEMENT CHARACTER}.csv" in done.stdout
+    page = Path("runs/fit-caf\N{REPLACEMENT CHARACTER}/report.html").read_text(encoding="utf-8")
+    assert "caf\N{REPLACEMENT CHARACTER}.csv" in page
+    assert call(*words, "--out", name).returncode == 0
+    assert Path(name, "report.html").exists()
+    assert call("predict", name, "--nodes", f"{name}.csv", "--edges", edges, "--out", f"{name}-2.csv").returncode == 0
 
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):

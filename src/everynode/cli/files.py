@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.errors import UsageError
+from everynode.say import showable
 
 if TYPE_CHECKING:
     from everynode.data.recipe import Recipe
@@ -60,4 +61,4 @@ class Files:
     def name(self) -> str:
         """What to call the graph: the nodes' file without its ending, or that of the edges."""
         file = self.nodes or self.edges
-        return "graph" if file is None else file.name.partition(".")[0] or "graph"
+        return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"

@@ -16,7 +16,7 @@ from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
-from everynode.say import say
+from everynode.say import say, showable
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
@@ -171,7 +171,7 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
+    write_atomically(folder / "report.html", page(made, model=showable(str(folder / "model"))).encode())
     summary = made.summary()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary

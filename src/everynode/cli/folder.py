@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from everynode.errors import DataError, UsageError
+from everynode.say import showable
 
 
 def command() -> str:
     """The command that was given, as it is typed."""
-    return shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
+    return showable(shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]]))
 
 
 def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bool) -> bool:

@@ -25,6 +25,7 @@ from everynode.data.whole_graphs import Whole, is_whole, read_whole
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
+from everynode.say import showable
 from everynode.tidy import Split
 
 
@@ -110,7 +111,7 @@ def read(
     )
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
-        files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
+        files={showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
         columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, people, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
@@ -162,7 +163,7 @@ def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequenc
 
 def _name(nodes: Any, edges: Any) -> str:
     names = [Path(source).name for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
-    return names[0].split(".")[0] if names else "graph"
+    return showable(names[0]).split(".")[0] if names else "graph"
 
 
 def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: Notes, na: Sequence[str]) -> Any:
