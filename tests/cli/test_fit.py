@@ -160,6 +160,21 @@ def test_without_a_label_the_columns_are_named(call, own_files):
     assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
 
 
+def test_what_was_passed_over_is_said_before_a_refusal(call):
+    np.savez("g.npz", edge_index=[[0, 1], [1, 2]], y=np.array(["a", "b", None], dtype=object))
+    done = call("fit", "--nodes", "g.npz", "--quiet")
+    assert (done.returncode, done.stderr.splitlines()[-1][:48]) == (2, "everynode: Which column holds the labels? Give -")
+    assert "The array 'y' of g.npz holds Python objects" in done.stderr
+
+
+def test_a_name_that_is_too_long_is_not_written_to(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", "a" * 300 + ".csv", "--edges", edges)
+    assert (done.returncode, "Cannot read aaa" in done.stderr, "write" in done.stderr) == (3, True, False)
+    done = call("predict", "a" * 300, "--nodes", nodes, "--edges", edges)
+    assert (done.returncode, "Cannot read or write aaa" in done.stderr) == (3, True)
+
+
 def test_other_names_of_columns_are_another_run(call, own_files):
     """The features are the same numbers, but the model looks for its columns by their names."""
     nodes, edges = own_files()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import re
 from pathlib import Path
 
@@ -469,6 +470,31 @@ def test_missing_files_and_folders(write, tmp_path):
     refused("edges are missing", edges=None, kind=UsageError)
     refused("list", nodes=[1, 2])
     refused("different lengths", nodes={"id": [1, 2], "x": [1]})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("nodes.xlsx", b"PK\x03\x04" + bytes(100), "nodes.xlsx is no text but a zip archive or an Excel workbook: save the sheet as CSV"),
+        ("nodes.xls", b"\xd0\xcf\x11\xe0" + bytes(100), "nodes.xls is no text but an old Excel workbook: save the sheet as CSV"),
+        ("nodes.csv.xz", lzma.compress(NODES.encode()), "nodes.csv.xz is no text but packed by xz: unpack it, or use gzip"),
+        ("nodes.data", NODES.encode(), "nodes.data: the ending of a table's name must be one of .csv"),
+        ("nodes.json", b"[]", "nodes.json is taken for a whole graph, nodes and edges: give it alone, or a table"),
+        ("a" * 300 + ".csv", None, "Cannot read"),
+    ],
+    ids=["xlsx", "xls", "xz", "another ending", "a whole graph", "a long name"],
+)
+def test_other_files_are_named_for_what_they_are(write, name, content, says):
+    write(edges_csv=EDGES)
+    if content is not None:
+        Path(name).write_bytes(content)
+    refused(says, nodes=name, kind=EverynodeError)
+
+
+def test_two_columns_of_one_name_in_a_frame():
+    frame = pandas.DataFrame([[1, 2, 3], [2, 3, 4], [3, 4, 5]], columns=["id", "x", "x"])
+    with pytest.raises(DataError, match="the table of nodes has two columns named 'x': rename one of them"):
+        en.read(frame, {"source": [1], "target": [2]})
 
 
 def test_broken_json_lines_and_parquet(write):

@@ -99,6 +99,7 @@ def main() -> None:
         say("everynode: Not enough memory for this: use fewer --channels, or 'everynode train --batch-size 1024', a part at a time.")
         code = 3
     except OSError as error:
-        say(f"everynode: Cannot write the result: {error.strerror or error}.")
+        what = f"read or write {error.filename}" if error.filename else "write the result"
+        say(f"everynode: Cannot {what}: {error.strerror or error}.")
         code = 3
     sys.exit(code)

@@ -98,14 +98,14 @@ def fit(
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     torch.set_num_threads(threads)
     read = files.read(label=label, features=features, split=split, name=files.name)
-    if not read.num_classes:
-        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
-        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
-    graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
         for line in read.understood.lines(warnings_only=quiet):
             (say if quiet else tell)(line)
+    if not read.num_classes:
+        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
+    graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     for text in said:
         tell(text)
     if dry_run:

@@ -99,7 +99,17 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False, expected: C
     return Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
 
 
+def other_kind(path: Path) -> str:
+    """What a file is that is no text, with the way out, as far as its first bytes tell; else nothing."""
+    with path.open("rb") as file:
+        return _kind(file.read(HEAD))
+
+
 # ---------------------------------------------------------------------- looking at the beginning
+
+
+def _kind(head: bytes) -> str:
+    return next((what for magic, what in MAGIC.items() if head.startswith(magic)), "")
 
 
 def _head(path: Path) -> tuple[bytes, bool]:
@@ -113,9 +123,9 @@ def _head(path: Path) -> tuple[bytes, bool]:
             whole = not file.read(1)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path} is damaged or cut short ({error}).") from error
-    for magic, what in MAGIC.items():
-        if head.startswith(magic):
-            raise DataError(f"{path} is no text but {what}.")
+    kind = _kind(head)
+    if kind:
+        raise DataError(f"{path} is no text but {kind}.")
     if not head.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):
         raise DataError(f"{path} is empty.")
     if b"\0" in head and not head.startswith(UTF16):

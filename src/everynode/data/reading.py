@@ -139,6 +139,9 @@ def _open(nodes: Any, edges: Any, asked: Mapping[str, str | None], notes: Notes,
         return read_whole(only, notes)
     if edges is None:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
+    for source in (nodes, edges):
+        if format is None and isinstance(source, str | os.PathLike) and is_whole(source):
+            raise UsageError(f"{source} is taken for a whole graph, nodes and edges: give it alone, or a table (.csv, .parquet, .jsonl).")
     ties = open_table(edges, notes, edges=True, format=format, expected=expected_names(asked, edges=True))
     return Whole(None if nodes is None else open_table(nodes, notes, format=format, expected=expected_names(asked, edges=False)), ties)
 
