@@ -72,6 +72,41 @@ def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):
     assert en.read(tmp_path / "club.gexf").num_classes == 0
 
 
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_attributes_that_are_called_like_something_else_are_kept(tmp_path, kind):
+    graph, path = club(), tmp_path / f"club.{kind}"
+    for node in graph:
+        graph.nodes[node].update({"name": f"group {node % 3}"} if kind == "gexf" else {"id": node % 4})
+    for number, edge in enumerate(graph.edges.values()):
+        edge["target"] = number % 2
+    (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(graph, path)
+    found = en.read(path, label="side")
+    columns = {column.name: column.kind for column in found.understood.columns}
+    if kind == "gexf":
+        assert "name" in columns  # the caption
+        assert columns["name (attribute)"] == "category"
+    else:
+        assert columns["id (attribute)"] == "number"
+        assert [column.name for column in found.understood.columns if column.kind == "id"] == ["id"]
+        assert "target (attribute)" in columns
+    for node in graph:
+        graph.nodes[node]["id"] = node
+    networkx.write_graphml(graph, tmp_path / "same.graphml")
+    assert "id (attribute)" not in str(en.read(tmp_path / "same.graphml", label="side").understood), "the id once more"
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_a_file_that_is_directed_and_taken_for_undirected_is_remarked_on(tmp_path, kind):
+    for directed in (False, True):
+        path = tmp_path / f"club.{kind}"
+        (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(club(directed), path)
+        graph = en.read(path, label="side")
+        remarks = [note.text for note in graph.understood.warnings if "--directed" in note.text]
+        assert len(remarks) == directed
+        for options in ({"directed": True}, {"recipe": graph.recipe}):
+            assert "--directed" not in str(en.read(path, **options).understood)
+
+
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
 def test_broken_files(tmp_path, kind):
     path = tmp_path / f"club.{kind}"

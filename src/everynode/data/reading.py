@@ -73,6 +73,8 @@ def read(
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
     whole = _open(nodes, edges, asked, notes, format)
     people, ties = whole.nodes, whole.edges
+    if whole.directed and not directed and recipe is None:
+        notes.warn(f"{ties.where} says that its edges lead one way: they are taken both ways, unless you say directed=True (--directed).")
     roles = find_roles(asked, people, ties, recipe)
     if people is None:
         ids = nodes_of(ties, roles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from everynode.errors import DataError
 
 #: The endings of files that hold nodes and edges.
 ENDINGS = ("graphml", "gexf", "json", "npz")
+#: Added to the name of an attribute that is called like a column that there is anyway.
+CLASH = " (attribute)"
 #: The names of arrays in an archive: as edges, features, labels.
 EDGES, FEATURES, LABELS = ("edge_index", "edges"), ("x", "features", "node_features", "attr_matrix"), ("y", "labels", "node_labels")
 WEIGHTS = ("edge_weight", "edge_weights")
@@ -38,6 +40,8 @@ class Whole(NamedTuple):
     features: Any = None
     #: Train, validation and test masks, one or several folds.
     splits: Sequence[Sequence[Any]] = ()
+    #: Whether the file says that its edges lead one way.
+    directed: bool = False
 
 
 def is_whole(source: Any) -> bool:
@@ -85,16 +89,25 @@ def _tables(graph: Any, where: str, kind: str) -> Whole:
     ids = list(graph.nodes)
     if not ids or not graph.number_of_edges():
         raise DataError(f"{where} holds {counted(len(ids), 'node')} and {counted(graph.number_of_edges(), 'edge')}: a graph needs both.")
-    people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
-    names = dict.fromkeys(key for row in people for key in row if key != "id")
-    columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
+    caption = {"label": "name"} if kind == "gexf" else {}  # what GEXF writes beside a node is no class
+    people = [_apart(graph.nodes[i], caption, ("id", *caption.values())) for i in ids]
+    columns = [("id", ids), *_columns(people)]
+    columns = [(name, cells) for name, cells in columns if name != f"id{CLASH}" or list(map(str, cells)) != list(map(str, ids))]
     nodes = make_table(where, columns, kind, "node", ids)
-    ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
-    names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
+    ends = list(graph.edges(data=True))
     columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
-    columns += [(name, [row.get(name) for *_, row in ends]) for name in names]
+    columns += _columns([_apart(data, {}, ("source", "target")) for *_, data in ends])
     edges = make_table(where, columns, "", "edge", range(1, len(ends) + 1))
-    return Whole(nodes, edges)
+    return Whole(nodes, edges, directed=graph.is_directed())
+
+
+def _apart(attributes: Mapping[Any, Any], renamed: Mapping[str, str], taken: Sequence[str]) -> dict[str, Any]:
+    """Attributes by their names, those that are called like something else by another."""
+    return {renamed.get(str(key), f"{key}{CLASH}" if str(key) in taken else str(key)): value for key, value in attributes.items()}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
+    return [(name, [row.get(name) for row in rows]) for name in dict.fromkeys(key for row in rows for key in row)]
 
 
 # ---------------------------------------------------------------------- NumPy archives
