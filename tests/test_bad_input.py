@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save as tensors_to_bytes
 
 import everynode as en
 from everynode.errors import DataError, EverynodeError
@@ -196,14 +197,20 @@ def state_of_another_model(model: Path) -> None:
     fit(graph, en.Settings(channels=4, epochs=1), checkpoint=model / "training.safetensors")
 
 
+def somebodys_weights(model: Path) -> None:
+    for name in ("run.json", "model.json"):
+        (model / name).unlink()
+
+
 OUT = {
     "a run of another command": (lambda m: (m / "run.json").write_text(json.dumps({"key": "0"})), USAGE, ("another run", "--no-resume")),
-    "a model of another origin": (lambda m: (m / "run.json").unlink(), USAGE, ("another model", "--no-resume")),
+    "a model of another origin": (lambda m: (m / "run.json").unlink(), USAGE, ("model.json", "not this run's", "--no-resume")),
     "run.json is garbage": (lambda m: (m / "run.json").write_bytes(b"\xff{{"), DATA, ("run.json", "--no-resume")),
     "run.json is a list": (lambda m: (m / "run.json").write_text("[]"), DATA, ("run.json", "--no-resume")),
     "model.json is garbage": (lambda m: (m / "model.json").write_text("{"), DATA, ("model.json", "--no-resume")),
     "model.json is empty of the run": (lambda m: (m / "model.json").write_text("{}"), DATA, ("model.json", "--no-resume")),
     "the state is garbage": (half_done, DATA, ("training.safetensors", "--no-resume")),
+    "somebody's weights": (somebodys_weights, USAGE, ("(model.safetensors)", "not this run's", "--no-resume")),
     "the state is another model's": (state_of_another_model, DATA, ("training.safetensors", "--no-resume")),
 }
 
@@ -219,6 +226,16 @@ def test_an_out_folder_that_is_not_this_runs(call, model, kind):
     before.setdefault("model/run.json", None)
     assert after == before
     assert call(*TRAIN.split(), "--out", "model", "--no-resume").returncode == 0, "the way out that was named does not work"
+
+
+def test_somebodys_file_with_the_name_of_a_state_is_not_removed(call):
+    Path("model").mkdir()
+    Path("model/training.safetensors").write_bytes(tensors_to_bytes({"weight": torch.ones(3)}))
+    before = content()
+    for again in ((), ("--no-resume",)):
+        done = call(*TRAIN.split(), "--out", "model", *again)
+        assert_one_sentence(done, USAGE, "model/training.safetensors is no state of a training of everynode: give another --out")
+        assert content() == before
 
 
 @pytest.mark.parametrize("bad", ["--layers 0", "--dropout 2", "--tv-sigma 0", "--mi -1"])

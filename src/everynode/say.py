@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -18,3 +19,12 @@ def say(text: str, quiet: bool = False) -> None:
     except OSError:
         nobody = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process lives
         os.dup2(nobody.fileno(), sys.stderr.fileno())
+
+
+def showable(text: str) -> str:
+    """The same text, with a mark for what is none in the name of a file: it could be neither printed nor written.
+
+    >>> showable(b"caf\\xe9.csv".decode(errors="surrogateescape"))
+    'caf\N{REPLACEMENT CHARACTER}.csv'
+    """
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)

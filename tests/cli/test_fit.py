@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -158,6 +160,21 @@ def test_without_a_label_the_columns_are_named(call, own_files):
     assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
 
 
+def test_what_was_passed_over_is_said_before_a_refusal(call):
+    np.savez("g.npz", edge_index=[[0, 1], [1, 2]], y=np.array(["a", "b", None], dtype=object))
+    done = call("fit", "--nodes", "g.npz", "--quiet")
+    assert (done.returncode, done.stderr.splitlines()[-1][:48]) == (2, "everynode: Which column holds the labels? Give -")
+    assert "The array 'y' of g.npz holds Python objects" in done.stderr
+
+
+def test_a_name_that_is_too_long_is_not_written_to(call, own_files):
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", "a" * 300 + ".csv", "--edges", edges)
+    assert (done.returncode, "Cannot read aaa" in done.stderr, "write" in done.stderr) == (3, True, False)
+    done = call("predict", "a" * 300, "--nodes", nodes, "--edges", edges)
+    assert (done.returncode, "Cannot read or write aaa" in done.stderr) == (3, True)
+
+
 def test_other_names_of_columns_are_another_run(call, own_files):
     """The features are the same numbers, but the model looks for its columns by their names."""
     nodes, edges = own_files()
@@ -185,8 +202,60 @@ def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
     mine.write_text("mine")
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
     assert done.returncode == 2
-    assert "that is not this run's" in done.stderr
+    assert f"files that are not this run's ({mine.relative_to('out')})" in done.stderr
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("again", [(), ("--no-resume",)])
+@pytest.mark.parametrize("theirs", ["raw/data.txt", "weights.safetensors"])
+def test_somebody_elses_training_folder_is_never_removed(call, own_files, again, theirs):
+    nodes, edges = own_files()
+    mine = Path("training") / theirs
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(save({"weight": np.ones(3)}) if theirs.endswith(".safetensors") else b"mine")
+    before = mine.read_bytes()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", ".", *QUICK)
+    done = call(*words, *again)
+    says = f"everynode: training/{theirs.split('/')[0]} is no state of a training of everynode: give another --out.\n"
+    assert (done.returncode, done.stderr) == (2, says)
+    assert not Path("fit.json").exists()
+    mine.rename("kept")
+    if theirs == "raw/data.txt":
+        mine.parent.rmdir()
+    assert call(*words, *again).returncode == 0
+    mine.parent.mkdir(parents=True)
+    Path("kept").rename(mine)
+    assert call(*words, *again).returncode == 2, "the folder of a fit that has ended"
+    assert mine.read_bytes() == before
+
+
+def test_no_resume_removes_states_and_nothing_else(call, own_files):
+    nodes, edges = own_files()
+    Path("out/training").mkdir(parents=True)
+    for name in ("ce.safetensors", ".ce.safetensors.part"):
+        (Path("out/training") / name).write_bytes(b"cut short")
+    Path("out/notes.txt").write_text("mine")
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    assert "(training)" in call(*words).stderr
+    assert call(*words, "--no-resume").returncode == 0
+    assert not Path("out/training").exists()
+    assert Path("out/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")
+def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files):
+    nodes, edges = own_files()
+    name = os.fsdecode(b"caf\xe9")
+    nodes.rename(f"{name}.csv")
+    words = ("fit", "--nodes", f"{name}.csv", "--edges", edges, "--label", "team", *QUICK[:-1])
+    done = call(*words)
+    assert done.returncode == 0, done.stderr
+    assert "caf\N{REPLACEMENT CHARACTER}.csv" in done.stdout
+    page = Path("runs/fit-caf\N{REPLACEMENT CHARACTER}/report.html").read_text(encoding="utf-8")
+    assert "caf\N{REPLACEMENT CHARACTER}.csv" in page
+    assert call(*words, "--out", name).returncode == 0
+    assert Path(name, "report.html").exists()
+    assert call("predict", name, "--nodes", f"{name}.csv", "--edges", edges, "--out", f"{name}-2.csv").returncode == 0
 
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):
@@ -240,6 +309,16 @@ def test_a_split_column_is_followed(call, own_files):
     found = rows(Path("out/predictions.csv"))
     assert [row["part"] for row in found] == ["train", "val", "test", ""] * 30
     assert all(row["labelled"] == "yes" for row in found)
+
+
+def test_one_fold_of_a_file_is_followed_or_none(call):
+    masks = np.arange(60) % 3 == np.arange(3)[:, None]
+    np.savez("g.npz", edge_index=[range(59), range(1, 60)], x=np.eye(60), y=np.arange(60) % 2, train_masks=masks[:2], test_masks=masks[1:])
+    words = ("fit", "--nodes", "g.npz", "--dry-run", "--cv", "1")
+    done = call(*words)
+    assert (done.returncode, "--fold 0" in done.stderr, "--split none" in done.stderr) == (2, True, True)
+    assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
+    assert "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
 
 
 def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
@@ -344,6 +423,27 @@ def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
     done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "out/predictions.csv")
     assert (done.returncode, "name another file" in done.stderr) == (2, True)
     assert Path("out/predictions.csv").read_bytes() == before
+
+
+def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
+    nodes, edges = own_files()
+    Path("soft.csv").symlink_to(nodes)
+    Path("hard.csv").hardlink_to(edges)
+    for out, victim in (("people.csv", nodes), ("soft.csv", nodes), ("hard.csv", edges), ("out/model/model.json", "out/model/model.json")):
+        before = Path(victim).read_bytes()
+        done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
+        assert (done.returncode, f"{victim}, which is read here: name another --out" in done.stderr) == (2, True)
+        assert Path(victim).read_bytes() == before
+
+
+@pytest.mark.parametrize("again", [(), ("--no-resume",)])
+def test_fit_does_not_replace_what_it_reads(call, own_files, again):
+    nodes, edges = own_files()
+    before = nodes.read_bytes()
+    nodes.rename("predictions.csv")
+    done = call("fit", "--nodes", "predictions.csv", "--edges", edges, "--label", "team", "--out", ".", *QUICK, *again)
+    assert (done.returncode, "predictions.csv, which is read here: name another --out" in done.stderr) == (2, True)
+    assert Path("predictions.csv").read_bytes() == before
 
 
 def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted, own_files):

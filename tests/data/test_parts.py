@@ -72,6 +72,21 @@ def test_parts_that_are_given_stay():
     assert said == ["No training node is of class 1: it cannot be learned, and is wrong wherever it is tested."]
 
 
+def test_of_several_folds_one_is_asked_for():
+    nodes = torch.arange(120)
+    folds = [Split(nodes[:30], nodes[30:50], nodes[50:80]), Split(nodes[20:70], nodes[:20], nodes[70:80])]
+    with pytest.raises(
+        UsageError, match=r"2 folds: choose one, 0 to 1 \(fold=0, or --fold 0\), or none of them \(split='none', or --split none\)\."
+    ):
+        share_out(graph(LABELS, folds))
+    made, _ = share_out(graph(LABELS, folds), fold=1)
+    assert [len(part) for part in made.splits[0]] == [50, 20, 10]
+    with pytest.raises(UsageError, match=r"has folds 0 to 1\. Got fold 2"):
+        share_out(graph(LABELS, folds), fold=2)
+    with pytest.raises(UsageError, match="fold"):
+        share_out(graph(LABELS), fold=0)
+
+
 def test_validation_is_held_out_of_the_given_training_nodes():
     nodes = torch.arange(120)
     made, said = share_out(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]), cv=1)

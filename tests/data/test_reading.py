@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import re
 from pathlib import Path
 
@@ -165,6 +166,59 @@ def test_quoted_newlines_and_delimiters_and_quotes(write):
     text = 'id,about,label\n1,"a, b\nc ""quoted""",x\n2,"\n",y\n3,a b c,x\n4,b c d,y\n,5,\n'
     write(nodes_csv=text, edges_csv="1,2\n2,3\n3,4\n")
     refused("nodes.csv, row 6", "'id'", "empty")  # as a spreadsheet counts: a record with a newline in it is one row
+
+
+@pytest.mark.parametrize("rows", [(5, 30), (38, 39), (5, 30, 35)])
+@pytest.mark.parametrize("text", ['"so', '"so" and', 'and "so'])
+def test_stray_quotes_do_not_swallow_rows(write, rows, text):
+    """Two cells that begin with a quote make one cell of all between: half of the edges were gone without a word."""
+    lines = ["source,target,remark", *(f"{i},{i + 1},{text if i in rows else 'fine'}" for i in range(40))]
+    write(edges_csv="\n".join(lines) + "\n")
+    if text == '"so':
+        refused(f"edges.csv, row {rows[0] + 2}: a double quote", "never closes, or only some rows later", nodes=None)
+    else:
+        assert en.read(edges="edges.csv").num_edges == 40
+
+
+def test_a_stray_quote_in_the_first_column_or_with_other_line_ends(write):
+    write(edges_csv='remark,source,target\r\n"a,1,2\r\nb,2,3\r\n"c,3,4\r\nd,4,5\r\n')
+    refused("edges.csv, row 2: a double quote", nodes=None)
+
+
+def test_ditto_marks_do_not_swallow_rows(write):
+    write(edges_csv='source,target,remark\n1,2,"\n2,3,fine\n3,4,"\n4,5,fine\n')
+    refused("edges.csv, row 2: a double quote", nodes=None)
+
+
+def test_text_of_several_lines_is_read(write):
+    cells = ["one,\ntwo, three, four\nfive", "Dear all,\n\nsee you, then\n", "a, b\nc, d", "1,2\n3,4\n5,6"]
+    lines = ["id,about,label", *(f'{i},"{cell}",{"xy"[i % 2]}' for i, cell in enumerate(cells))]
+    write(nodes_csv="\n".join([*lines, '4,"so" and so,x', '5,"a\nb",y']), edges_csv="0,1\n2,3\n")
+    assert en.read("nodes.csv", "edges.csv").num_nodes == 6
+
+
+@pytest.mark.parametrize("comment", ["# exported by tool, 2024", "% from a, b"])
+def test_a_comment_with_a_comma_is_no_heading(write, comment):
+    write(edges_csv=f"{comment}\nsource,target\nn0,n1\nn1,n2\n")
+    assert en.read(edges="edges.csv").node_ids == ("n0", "n1", "n2")
+    write(nodes_csv=f"{comment}, c\nNode,x,team\n0,1,a\n1,2,b\n2,2,b\n", edges_csv="# from,to\n0,1\n1,2\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.recipe.feature_names == ["x"]
+    write(nodes_csv=f"{comment}, c\nwho,x,team\n0,1,a\n1,2,b\n2,2,b\n")
+    assert en.read("nodes.csv", "edges.csv", label="team", id="who").recipe.feature_names == ["x"]
+
+
+def test_a_heading_is_one_though_its_words_are_nodes(write):
+    write(nodes_csv="id,label\nfrom,a\nto,b\nx,b\n", edges_csv="from,to\nx,to\nx,from\n")
+    assert en.read("nodes.csv", "edges.csv").edge_index.tolist() == [[0, 1], [2, 2]]
+
+
+def test_a_very_wide_table(write):
+    columns = 6_000
+    heading = ",".join(f"a long name of column {i}" for i in range(columns))
+    rows = "".join(f"{i},{'ab'[i % 2]},{','.join(str((i + j) % 3) for j in range(columns))}\n" for i in range(3))
+    write(nodes_csv=f"id,label,{heading}\n{rows}", edges_csv="0,1\n1,2\n")
+    assert en.read("nodes.csv", "edges.csv").num_features == columns
 
 
 @pytest.mark.parametrize(
@@ -570,6 +624,31 @@ def test_missing_files_and_folders(write, tmp_path):
     refused("different lengths", nodes={"id": [1, 2], "x": [1]})
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("nodes.xlsx", b"PK\x03\x04" + bytes(100), "nodes.xlsx is no text but a zip archive or an Excel workbook: save the sheet as CSV"),
+        ("nodes.xls", b"\xd0\xcf\x11\xe0" + bytes(100), "nodes.xls is no text but an old Excel workbook: save the sheet as CSV"),
+        ("nodes.csv.xz", lzma.compress(NODES.encode()), "nodes.csv.xz is no text but packed by xz: unpack it, or use gzip"),
+        ("nodes.data", NODES.encode(), "nodes.data: the ending of a table's name must be one of .csv"),
+        ("nodes.json", b"[]", "nodes.json is taken for a whole graph, nodes and edges: give it alone, or a table"),
+        ("a" * 300 + ".csv", None, "Cannot read"),
+    ],
+    ids=["xlsx", "xls", "xz", "another ending", "a whole graph", "a long name"],
+)
+def test_other_files_are_named_for_what_they_are(write, name, content, says):
+    write(edges_csv=EDGES)
+    if content is not None:
+        Path(name).write_bytes(content)
+    refused(says, nodes=name, kind=EverynodeError)
+
+
+def test_two_columns_of_one_name_in_a_frame():
+    frame = pandas.DataFrame([[1, 2, 3], [2, 3, 4], [3, 4, 5]], columns=["id", "x", "x"])
+    with pytest.raises(DataError, match="the table of nodes has two columns named 'x': rename one of them"):
+        en.read(frame, {"source": [1], "target": [2]})
+
+
 def test_broken_json_lines_and_parquet(write):
     write(
         nodes_jsonl='{"id": 1, "label": "a"}\n\n{"id": 2,\n', other_jsonl='{"id": 1}\n[1]\n', nodes_parquet=b"PAR1 broken", edges_csv=EDGES
@@ -577,6 +656,24 @@ def test_broken_json_lines_and_parquet(write):
     refused("nodes.jsonl, line 3", "not JSON", nodes="nodes.jsonl")
     refused("other.jsonl, line 2", "object", nodes="other.jsonl")
     refused("nodes.parquet", "not a Parquet file", nodes="nodes.parquet")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.string()),
+        pa.list_(pa.string(), 2),
+        pa.list_(pa.large_string()),
+        pa.large_list(pa.string()),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+    ],
+    ids=str,
+)
+def test_lists_of_words_in_any_of_arrows_types(kind):
+    tags = pa.array([["a", "b"], ["a", "c"], None, [None, "a"], ["a", "b"]], kind)
+    graph = en.read(pa.table({"id": range(5), "tags": tags}), {"source": [0, 1, 2, 3], "target": [1, 2, 3, 4]}, features="tags:category")
+    assert graph.recipe.feature_names == ["tags = a", "tags = a b", "tags = a c", "tags is missing"]
+    assert graph.dense_features.argmax(1).tolist() == [1, 2, 3, 0, 1]
 
 
 def test_json_lines_of_mixed_values(write):
@@ -686,6 +783,27 @@ def test_long_whole_numbers_keep_all_their_digits(write, kind):
     assert en.read(nodes, edges, features="code:number").num_features  # rounded, as numbers are
 
 
+@pytest.mark.parametrize(
+    ("heading", "found"),
+    [("x,user", "user"), ("user,x,label", "user"), ("label,x,NODE,more", "NODE"), ("x,user,more", None), ("x,label", None)],
+)
+def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
+    write(nodes_csv=NODES, edges_csv=EDGES)
+    recipe = en.read("nodes.csv", "edges.csv").recipe
+    cells = {"x": (2, 3, 1), "label": "aab"}
+    rows = [[str(cells.get(name, (1, 2, 3))[i]) for name in heading.split(",")] for i in range(3)]
+    write(new_csv="\n".join([heading, *(",".join(row) for row in rows)]))
+    if found is None:
+        refused(
+            "new.csv has no column 'id'", "id='...', or --id", f"Its columns: {heading.replace(',', ', ')}", nodes="new.csv", recipe=recipe
+        )
+        assert en.read("new.csv", "edges.csv", recipe=recipe, id="x").node_ids == (2, 3, 1)
+    else:
+        graph = en.read("new.csv", "edges.csv", recipe=recipe)
+        assert graph.node_ids == (1, 2, 3)
+        assert f"{found}: id" in str(graph.understood)
+
+
 def test_a_recipe_needs_its_columns(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS, new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n", links_csv="x,y\n")
     recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
@@ -693,6 +811,21 @@ def test_a_recipe_needs_its_columns(write):
     for broken in ({}, {**recipe.to_dict(), "columns": [{"name": "x", "kind": "magic"}]}, {**recipe.to_dict(), "columns": 3}):
         with pytest.raises(DataError, match="not a recipe"):
             Recipe.from_dict(broken)
+
+
+@pytest.mark.parametrize(("cells", "parts"), [("train,holdout,,test", [[0], [], [3]]), ("1,2,3,1", None), ("a,b,c,d", None)])
+def test_with_a_recipe_the_split_is_no_more_than_a_remark(write, cells, parts):
+    write(nodes_csv="id,x,label,split\n1,1,a,train\n2,2,b,val\n3,5,b,test\n", edges_csv=EDGES, links_csv="1,2\n3,4\n")
+    recipe = en.read("nodes.csv", "edges.csv").recipe
+    lines = [f"{i},{i},a,{cell}" for i, cell in enumerate(cells.split(","), 1)]
+    write(new_csv="\n".join(["id,x,label,split", *lines]))
+    graph = en.read("new.csv", "links.csv", recipe=recipe)
+    assert [[part.tolist() for part in split] for split in graph.splits] == ([parts] if parts else [])
+    assert "Column 'split' of new.csv holds" in notes(graph)
+    assert "in no part" in notes(graph)
+    refused("a split column says", nodes="new.csv", edges="links.csv", recipe=recipe, split="split")
+    frame = pandas.DataFrame({"id": [1, 2], "x": [1, 2], "split": [0.5, 1.5]})
+    assert not en.read(frame, {"source": [1], "target": [2]}, recipe=recipe).splits
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,41 @@ def test_the_name_that_gexf_gives_every_node_is_no_label(tmp_path):
     assert en.read(tmp_path / "club.gexf").num_classes == 0
 
 
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_attributes_that_are_called_like_something_else_are_kept(tmp_path, kind):
+    graph, path = club(), tmp_path / f"club.{kind}"
+    for node in graph:
+        graph.nodes[node].update({"name": f"group {node % 3}"} if kind == "gexf" else {"id": node % 4})
+    for number, edge in enumerate(graph.edges.values()):
+        edge["target"] = number % 2
+    (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(graph, path)
+    found = en.read(path, label="side")
+    columns = {column.name: column.kind for column in found.understood.columns}
+    if kind == "gexf":
+        assert "name" in columns  # the caption
+        assert columns["name (attribute)"] == "category"
+    else:
+        assert columns["id (attribute)"] == "number"
+        assert [column.name for column in found.understood.columns if column.kind == "id"] == ["id"]
+        assert "target (attribute)" in columns
+    for node in graph:
+        graph.nodes[node]["id"] = node
+    networkx.write_graphml(graph, tmp_path / "same.graphml")
+    assert "id (attribute)" not in str(en.read(tmp_path / "same.graphml", label="side").understood), "the id once more"
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_a_file_that_is_directed_and_taken_for_undirected_is_remarked_on(tmp_path, kind):
+    for directed in (False, True):
+        path = tmp_path / f"club.{kind}"
+        (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(club(directed), path)
+        graph = en.read(path, label="side")
+        remarks = [note.text for note in graph.understood.warnings if "--directed" in note.text]
+        assert len(remarks) == directed
+        for options in ({"directed": True}, {"recipe": graph.recipe}):
+            assert "--directed" not in str(en.read(path, **options).understood)
+
+
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
 def test_broken_files(tmp_path, kind):
     path = tmp_path / f"club.{kind}"
@@ -121,6 +156,43 @@ def test_edges_features_labels_and_folds(tmp_path):
     assert graph.labels.tolist() == labels.tolist()
     assert [[part.tolist() for part in split] for split in graph.splits] == [[[0], [2], [4]], [[1], [3], [4]]]
     np.testing.assert_array_equal(graph.dense_features, features.toarray())
+    assert not en.read(path, split="none").splits
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_weights"])
+def test_weights_of_an_archive(tmp_path, name):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1])}
+    graph = en.read(save(tmp_path / "g.npz", **arrays, **{name: np.array([1.0, 2.0, 6.0])}))
+    np.testing.assert_allclose(graph.edge_weight, [1 / 3, 2 / 3, 2])
+    assert en.read(tmp_path / "g.npz", weight="none").edge_weight is None
+    column = en.read(save(tmp_path / "h.npz", **arrays, **{name: np.ones((3, 1))}), recipe=graph.recipe)  # all 1, but weights
+    np.testing.assert_allclose(column.edge_weight, [1 / 3] * 3)
+    with pytest.raises(DataError, match=f"there are 3 edges but {name} is 2"):
+        en.read(save(tmp_path / "g.npz", **arrays, **{name: np.ones(2)}))
+
+
+def test_parts_as_the_numbers_of_their_nodes(tmp_path):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1])}
+    parts = {"train_idx": np.array([3, 0]), "test_idx": np.array([2])}
+    for val in ("val_idx", "valid_idx"):
+        (split,) = en.read(save(tmp_path / "g.npz", **arrays, **parts, **{val: np.array([1])})).splits
+        assert [part.tolist() for part in split] == [[0, 3], [1], [2]]
+    (split,) = en.read(save(tmp_path / "g.npz", **arrays, **parts)).splits
+    assert [part.tolist() for part in split] == [[0, 3], [], [2]]
+    for wrong in ([4], [-1], [0.5], [[0, 1]]):
+        with pytest.raises(DataError, match="train_idx must hold whole numbers from 0 to 3"):
+            en.read(save(tmp_path / "g.npz", **arrays, train_idx=np.array(wrong)))
+
+
+def test_arrays_that_are_not_used_are_named(tmp_path):
+    arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1]), "train_mask": np.ones(4, bool)}
+    assert not en.read(save(tmp_path / "g.npz", **arrays)).understood.warnings
+    (warning,) = en.read(
+        save(tmp_path / "g.npz", **arrays, labels=np.ones(4), edge_attr=np.ones((3, 2)), trian_idx=[1])
+    ).understood.warnings
+    assert warning.text.endswith("g.npz were not used: edge_attr, labels, trian_idx.")
+    scipy.sparse.save_npz(tmp_path / "a.npz", small()[0])
+    assert not en.read(tmp_path / "a.npz").understood.warnings
 
 
 def test_an_adjacency_matrix_alone(tmp_path):
@@ -150,6 +222,9 @@ ARRAYS = {
         "no sparse matrix",
     ),
     "a broken scipy matrix": ({"format": np.array("csr"), "data": np.ones(2)}, "scipy.sparse.save_npz"),
+    "an empty matrix": (
+        {"adj_indptr": np.zeros(1, int), "adj_data": np.ones(0), "adj_indices": np.zeros(0, int), "adj_shape": np.array([0, 0])}, "is empty"
+    ),
     "masks of another size": ({"edge_index": np.array([[0], [1]]), "train_mask": np.ones(7, bool)}, "masks"),
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -69,6 +70,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this: what is said is lost, what is done is not
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process lives
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files that are no text are shown, as on stderr
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with ctrl_c_ends_at_once():
             code = app(exit_on_error=False, print_error=False, result_action="return_value")
@@ -96,6 +99,7 @@ def main() -> None:
         say("everynode: Not enough memory for this: use fewer --channels, or 'everynode train --batch-size 1024', a part at a time.")
         code = 3
     except OSError as error:
-        say(f"everynode: Cannot write the result: {error.strerror or error}.")
+        what = f"read or write {error.filename}" if error.filename else "write the result"
+        say(f"everynode: Cannot {what}: {error.strerror or error}.")
         code = 3
     sys.exit(code)

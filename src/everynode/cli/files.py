@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.errors import UsageError
+from everynode.say import showable
 
 if TYPE_CHECKING:
     from everynode.data.recipe import Recipe
@@ -47,8 +49,16 @@ class Files:
             raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
         return read(**asdict(self), recipe=recipe, **options)
 
+    def spare(self, results: Iterable[Path], *also: Path) -> None:
+        """Refuse results that would replace these files, or others that are read, under this name or another."""
+        read = [path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()]
+        for result in results:
+            for path in read if result.exists() else ():
+                if result.samefile(path):
+                    raise UsageError(f"The result would replace {path}, which is read here: name another --out.")
+
     @property
     def name(self) -> str:
         """What to call the graph: the nodes' file without its ending, or that of the edges."""
         file = self.nodes or self.edges
-        return "graph" if file is None else file.name.partition(".")[0] or "graph"
+        return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-import shutil
-import sys
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -15,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from everynode.cli.files import Files
+from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
-from everynode.say import say
+from everynode.say import say, showable
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph
 
 #: What a folder holds when a fit has ended, in the order in which it is written.
-MADE = ("model/model.json", "predictions.csv", "report.html", "fit.json")
+MADE = ("model/model.safetensors", "model/model.json", "predictions.csv", "report.html", "fit.json")
 #: Where the states of a training are kept while it goes on.
 STATES = "training"
 
@@ -36,6 +34,7 @@ def fit(
     label: str | None = None,
     features: str = "all",
     split: str | None = None,
+    fold: int | None = None,
     model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     ensemble: int = 1,
@@ -62,7 +61,9 @@ def fit(
         The nodes' columns that describe a node, as a,b,c (or zip:category, to say what a column is); `all` takes all that are left,
         `structure` stands for numbers that are computed from the edges.
     split
-        The nodes' column that says train, val or test; without it, labels are held out.
+        The nodes' column that says train, val or test; without it, labels are held out. `none`: also if the file brings a split.
+    fold
+        Which split, from 0, where the file (npz) brings several.
     calibrate
         Choose a temperature on the validation nodes, so that probabilities mean what they say.
     ensemble
@@ -97,14 +98,14 @@ def fit(
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     torch.set_num_threads(threads)
     read = files.read(label=label, features=features, split=split, name=files.name)
-    if not read.num_classes:
-        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
-        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
-    graph, said = share_out(read, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
     if read.understood is not None:
         for line in read.understood.lines(warnings_only=quiet):
             (say if quiet else tell)(line)
+    if not read.num_classes:
+        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
+    graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     for text in said:
         tell(text)
     if dry_run:
@@ -114,13 +115,13 @@ def fit(
     chosen: dict[str, Any] = {**asdict(model), "calibrate": calibrate, "cv": cv or "auto", "n_estimators": ensemble}
     classifier = NodeClassifier(**chosen, random_state=seed, verbose=not quiet)
     folder = out or Path("runs") / f"fit-{files.name}"
-    finished = _prepare(folder, _key(classifier, graph), resume)
-    if finished:
+    files.spare(folder / name for name in MADE)
+    if prepare(folder, _key(classifier, graph), MADE, STATES, resume):
+        summary = _finished(folder)
         say(f"This was done before in {folder}; --no-resume does it again.", quiet)
-        summary = finished
     else:
         states = folder / STATES
-        if states.exists():
+        if any(states.glob("*")):
             say(f"Going on from {states}.", quiet)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
@@ -130,16 +131,12 @@ def fit(
             when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
             say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
         else:
-            shutil.rmtree(states, ignore_errors=True)
+            remove_states(states)
     if json_output:
         print(json.dumps(summary))
     else:
         _tell(summary, folder)
     return INTERRUPTED if summary["interrupted"] else 0
-
-
-def _command() -> str:
-    return shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
 
 
 def _key(classifier: NodeClassifier, graph: Graph) -> str:
@@ -153,42 +150,16 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
-    """Make sure that the folder is this run's; its summary if the run has ended there."""
+def _finished(folder: Path) -> dict[str, Any]:
+    """The summary of a fit that has ended in the folder."""
     from everynode.errors import DataError
-    from everynode.training.checkpoint import write_atomically
 
-    start, states = folder / "run.json", folder / STATES
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: give --out a folder.")
-    there = [name for name in (*MADE, STATES) if (folder / name).exists()]
-    if not resume:
-        shutil.rmtree(states, ignore_errors=True)
-        for name in set(there) - {STATES}:
-            (folder / name).unlink()
-    elif there and not start.exists():
-        raise UsageError(f"{folder} holds a {there[0]} that is not this run's: give another --out, or --no-resume to replace it.")
-    elif there:
-        try:
-            before = json.loads(start.read_text(encoding="utf-8"))
-            same, command = before["key"] == key, before["command"]
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
-        if not same:
-            what = (
-                "an older run of this command; the files, or everynode, have changed since"
-                if command == _command()
-                else f"another run ({command})"
-            )
-            raise UsageError(f"{folder} holds {what}: give another --out, or --no-resume to replace it.")
-        if there == list(MADE):
-            try:
-                summary: dict[str, Any] = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
-                return summary
-            except (ValueError, OSError) as error:
-                raise DataError(f"{folder / 'fit.json'} cannot be read ({error}): --no-resume starts over.") from error
-    write_atomically(start, json.dumps({"key": key, "command": _command()}).encode())
-    return None
+    file = folder / "fit.json"
+    try:
+        summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return summary
+    except (ValueError, OSError) as error:
+        raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
 
 
 def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
@@ -197,10 +168,10 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     from everynode.report.fit_page import page
     from everynode.training.checkpoint import write_atomically
 
-    made = Fit.of(classifier, graph, said, _command())
+    made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
+    write_atomically(folder / "report.html", page(made, model=showable(str(folder / "model"))).encode())
     summary = made.summary()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary

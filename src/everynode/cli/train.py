@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError, require
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from everynode.graph import Graph
     from everynode.training.batches.ranks import Ranks
 
+#: What a folder holds when a training has ended, in the order in which it is written.
+MADE = ("model.safetensors", "model.json")
 #: The file that keeps the state of a training, in the model's folder.
 STATE = "training.safetensors"
 
@@ -103,7 +105,7 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
 
     finished: dict[str, Any] | None = {}
     try:
-        finished = _prepare_folder(folder, run, resume)
+        finished = _finished(folder) if prepare(folder, run.key, MADE, STATE, resume) else None
     finally:
         ranks.any(finished is not None)  # the others wait for this in _help
     if finished:
@@ -121,7 +123,7 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
     if fitted.interrupted:
         say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.")
     else:
-        state.unlink(missing_ok=True)
+        remove_states(state)
     return record
 
 
@@ -135,31 +137,13 @@ def _help(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int
     return INTERRUPTED if fitted.interrupted else 0
 
 
-def _prepare_folder(folder: Path, run: Run, resume: bool) -> dict[str, Any] | None:
-    """Make sure that the folder is this run's; its record if the run is finished there."""
+def _finished(folder: Path) -> dict[str, Any]:
+    """The record of a run that has ended in the folder."""
     from everynode.errors import DataError
-    from everynode.training.checkpoint import write_atomically
 
-    spec, card, state = folder / "run.json", folder / "model.json", folder / STATE
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: give --out a folder.")
-    if not resume:
-        state.unlink(missing_ok=True)
-        card.unlink(missing_ok=True)
-    elif spec.exists():
-        try:
-            key = json.loads(spec.read_text(encoding="utf-8"))["key"]
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise DataError(f"{spec} cannot be read ({error}): --no-resume starts over.") from error
-        if key != run.key:
-            raise UsageError(f"{folder} holds another run: give another --out, or --no-resume to replace it.")
-        if card.exists() and not state.exists():
-            try:
-                record: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))["run"]
-            except (ValueError, KeyError, TypeError, OSError) as error:
-                raise DataError(f"{card} cannot be read ({error}): --no-resume trains again.") from error
-            return record
-    elif card.exists():
-        raise UsageError(f"{folder} holds another model: give another --out, or --no-resume to replace it.")
-    write_atomically(spec, json.dumps({"key": run.key, "command": [Path(sys.argv[0]).name, *sys.argv[1:]]}).encode())
-    return None
+    card = folder / "model.json"
+    try:
+        record: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))["run"]
+        return record
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise DataError(f"{card} cannot be read ({error}): --no-resume trains again.") from error

@@ -49,8 +49,8 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.string())
-    if _is_list(kind) and pa.types.is_string(kind.value_type):  # tags
-        column = pc.binary_join(column, " ")
+    if _is_list(kind) and _is_words(kind.value_type):  # tags
+        column = _joined(column)
     if is_text(column):
         column = pc.utf8_trim_whitespace(column)
         column = _without(column, pc.is_in(column, value_set=pa.array([*MISSING, *na])))
@@ -95,6 +95,20 @@ def is_text(column: pa.ChunkedArray) -> bool:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_words(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Lists of words as text; a word that is missing is passed over, where Arrow would count the whole cell as missing."""
+    column = column.cast(pa.list_(pa.string()))
+    if pc.list_flatten(column).null_count:
+        rows = [None if words is None else " ".join(word for word in words if word is not None) for words in column.to_pylist()]
+        return pa.chunked_array([pa.array(rows, pa.string())])
+    return pc.binary_join(column, " ")
 
 
 def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "date", "vector", "other"]:

@@ -7,11 +7,12 @@ record with a quoted newline is one row, and a blank line is one.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,8 @@ from everynode.data.tables import EXAMPLES, Table, ending, unpacked, where_true
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
-#: How much of a file is looked at to find out how it is written.
-HEAD = 1 << 16
+#: How much of a file is looked at to find out how it is written: so many bytes, or more if these are fewer lines than that.
+HEAD, LINES = 1 << 16, 10
 #: A record must be shorter than this, in bytes.
 BLOCK = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -64,12 +65,17 @@ class _Layout(NamedTuple):
     names: tuple[str, ...] | None
 
 
-def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
-    """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces."""
-    head = _head(path)
-    layout = _layout(_text(head), path, edges)
+def read_delimited(path: Path, notes: Notes, *, edges: bool = False, expected: Collection[str] = ()) -> Table:
+    """A table from delimited text, packed by gzip or not. ``edges``: it may be a bare edge list, without a heading and with spaces.
+
+    ``expected``: names that columns are likely to have, in lower case; a comment with fewer of them than the first row is not its heading.
+    """
+    head, whole = _head(path)
+    layout = _layout(_text(head, whole), path, edges, expected)
     encoding = "utf-16" if head.startswith(UTF16) else next(e for e in ENCODINGS if _fits(path, e))
     columns = _cells(path, layout, encoding)
+    if any(pc.any(pc.match_substring(column, end)).as_py() for column in columns for end in "\n\r"):
+        _check_quotes(path, layout, encoding)
     if encoding in ("cp1252", "latin-1"):
         notes.warn(f"{path} is not UTF-8 and was read as {encoding}: if accents look wrong, save it as UTF-8.")
     numbers: Any = range(layout.comments + 1, layout.comments + 1 + len(columns[0]))
@@ -90,37 +96,50 @@ def read_delimited(path: Path, notes: Notes, *, edges: bool = False) -> Table:
     names = _check_names(names, path)
     how = f"{counted(len(names), 'column')}, {DELIMITERS[layout.delimiter]}-separated"
     how += ("" if encoding == "utf-8" else f", {encoding}") + (", no heading" if layout.names and not layout.comments else "")
-    table = Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
-    _check_quotes(table)
-    return table
+    return Table(str(path), dict(zip(names, columns, strict=True)), how, "row", numbers)
+
+
+def other_kind(path: Path) -> str:
+    """What a file is that is no text, with the way out, as far as its first bytes tell; else nothing."""
+    with path.open("rb") as file:
+        return _kind(file.read(HEAD))
 
 
 # ---------------------------------------------------------------------- looking at the beginning
 
 
-def _head(path: Path) -> bytes:
+def _kind(head: bytes) -> str:
+    return next((what for magic, what in MAGIC.items() if head.startswith(magic)), "")
+
+
+def _head(path: Path) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether that is all of it."""
     with unpacked(path) as file:
         try:
-            head = file.read(HEAD)
+            head = more = file.read(HEAD)
+            while more and len(head) < BLOCK and head.count(b"\n") + head.count(b"\r") < LINES:  # a heading may be wide
+                more = file.read(HEAD)
+                head += more
+            whole = not file.read(1)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path} is damaged or cut short ({error}).") from error
-    for magic, what in MAGIC.items():
-        if head.startswith(magic):
-            raise DataError(f"{path} is no text but {what}.")
+    kind = _kind(head)
+    if kind:
+        raise DataError(f"{path} is no text but {kind}.")
     if not head.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):
         raise DataError(f"{path} is empty.")
     if b"\0" in head and not head.startswith(UTF16):
         raise DataError(f"{path} is no text (it has zero bytes): save the table as CSV or Parquet.")
-    return head
+    return head, whole
 
 
-def _text(head: bytes) -> str:
+def _text(head: bytes, whole: bool) -> str:
     """The head as text, its last line, which may be cut, left out."""
     text = head.decode("utf-16" if head.startswith(UTF16) else "utf-8", errors="replace").removeprefix("\ufeff")
-    return text if len(head) < HEAD else text.rpartition("\n")[0] or text
+    return text if whole else text.rpartition("\n")[0] or text
 
 
-def _layout(text: str, path: Path, edges: bool) -> _Layout:
+def _layout(text: str, path: Path, edges: bool, expected: Collection[str]) -> _Layout:
     lines = re.split(r"\r\n|\r|\n", text)
     comments = next((number for number, line in enumerate(lines) if line.strip() and not re.match(COMMENT, line)), 0)
     body = "\n".join(lines[comments:])
@@ -131,7 +150,7 @@ def _layout(text: str, path: Path, edges: bool) -> _Layout:
     first = records[delimiter][0] if records[delimiter] else [""]
     heading = lines[comments - 1] if comments and lines[comments - 1][:1] in ("#", "%") else ""
     named = next(csv.reader([heading.lstrip("#% ")], delimiter=delimiter), [])
-    if 1 < len(named) == len(first):
+    if 1 < len(named) == len(first) and _known(named, expected) >= _known(first, expected):
         return _Layout(delimiter, len(first), comments, tuple(name.strip() for name in named))
     bare = ending(path) in ("edges", "edgelist", "el") or delimiter == " " or len(records[delimiter]) == 1
     if edges and len(first) > 1 and (all(map(_is_number, first)) or (bare and not _is_heading(first))):
@@ -155,6 +174,10 @@ def _records(text: str, delimiter: str) -> list[list[str]]:
 
 def _is_number(cell: str) -> bool:
     return re.fullmatch(r"\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*", cell) is not None
+
+
+def _known(cells: Sequence[str], expected: Collection[str]) -> int:
+    return sum(cell.strip().lower() in expected for cell in cells)
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
@@ -238,8 +261,32 @@ def _blank_rows(columns: Sequence[pa.ChunkedArray]) -> Any:
     return where_true(blank)
 
 
-def _check_quotes(table: Table) -> None:
-    """A quote that never closes makes the rest of the file one cell."""
-    last = list(table.columns.values())[-1][-1].as_py()
-    if last.endswith(("\n", "\r")) and len(last.splitlines()) > 1:
-        raise DataError(f"{table.row(table.num_rows - 1)}: a double quote opens and never closes. Close it, or write it twice.")
+def _check_quotes(path: Path, layout: _Layout, encoding: str) -> None:
+    """Refuse a quote that belongs to no pair: up to the next one, or to the end of the file, it makes one cell of all rows.
+
+    It is seen by what follows the quote that closes the cell, or by lines that would all be rows: those of a text are not, for the first
+    one has the cells before it too, and the last one those after it.
+    """
+    limit = csv.field_size_limit(BLOCK)
+    try:
+        with io.TextIOWrapper(unpacked(path), encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+            for _ in range(layout.comments):
+                file.readline()
+            records = csv.reader(file, delimiter=layout.delimiter, strict=True)
+            number, before = layout.comments, 0
+            while True:
+                number, before, record = number + 1, records.line_num, None
+                with contextlib.suppress(csv.Error):
+                    record = next(records, [])
+                lines = records.line_num - before
+                if not lines:
+                    return
+                rows = [] if record is None else layout.delimiter.join(record).splitlines()
+                like_rows = layout.width > 1 and all(row.count(layout.delimiter) == layout.width - 1 for row in rows)
+                if lines > 1 and (record is None or (lines > 2 and like_rows)):
+                    raise DataError(
+                        f"{path}, row {number}: a double quote opens there and never closes, or only some rows later: close it in its "
+                        "cell, or leave it out."
+                    )
+    finally:
+        csv.field_size_limit(limit)

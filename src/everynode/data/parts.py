@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from everynode.data.splits import hold_out, validation_parts
-from everynode.errors import DataError, require
+from everynode.errors import DataError, UsageError, require
 from everynode.graph import Graph, Split
 
 #: The share of the labels that is put aside for a test unless told otherwise; of fewer labels than this none are: they would be
@@ -16,14 +16,20 @@ VAL_SHARE = 0.2
 
 
 def share_out(
-    graph: Graph, *, test_share: float | None = None, val_share: float | None = None, cv: int | None = None, seed: int = 0
+    graph: Graph,
+    *,
+    fold: int | None = None,
+    test_share: float | None = None,
+    val_share: float | None = None,
+    cv: int | None = None,
+    seed: int = 0,
 ) -> tuple[Graph, list[str]]:
     """The graph with one split, and how its labels were shared out, in sentences.
 
-    Parts that the graph brings stay. Without any, ``test_share`` of the labels of every class is put aside for the test (0: none; None:
-    a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose the epoch by; each class keeps at least
-    one node in training. With ``cv`` folds (None: three, if there are few labels and no ``val_share`` is given) nothing is held out here:
-    the classifier does it in turn.
+    Parts that the graph brings stay; of several folds ``fold`` says which. Without any, ``test_share`` of the labels of every class is
+    put aside for the test (0: none; None: a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose
+    the epoch by; each class keeps at least one node in training. With ``cv`` folds (None: three, if there are few labels and no
+    ``val_share`` is given) nothing is held out here: the classifier does it in turn.
 
     >>> from everynode.data import generate
     >>> graph, said = share_out(generate(200, 600, 8, 4).with_splits([]))
@@ -35,11 +41,16 @@ def share_out(
     require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
     if graph.num_classes < 2:
         raise DataError(f"The labels of {graph.name!r} are of {graph.num_classes} class(es): nothing to tell apart; label two at least.")
-    if len(graph.splits) > 1:
-        raise DataError(f"Graph {graph.name!r} has {len(graph.splits)} splits: keep one, with graph.with_splits(...).")
+    if fold is None and len(graph.splits) > 1:
+        raise UsageError(
+            f"Graph {graph.name!r} has {len(graph.splits)} folds: choose one, 0 to {len(graph.splits) - 1} (fold=0, or --fold 0), "
+            "or none of them (split='none', or --split none)."
+        )
+    if fold is not None and not graph.splits:
+        raise UsageError(f"Graph {graph.name!r} has no split, and so no fold {fold}: leave out the fold.")
     said: list[str] = []
     if graph.splits:
-        train, val, test = (graph.nodes(part).cpu() for part in Split._fields)
+        train, val, test = (graph.nodes(part, fold or 0).cpu() for part in Split._fields)
         if not len(train):
             raise DataError(f"No labelled node of {graph.name!r} is in the training part: write 'train' into the split column of some.")
         alone = int((graph.labels >= 0).sum()) - len(train) - len(val) - len(test)

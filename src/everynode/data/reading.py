@@ -8,19 +8,24 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everynode.data.cells import clean, is_text
 from everynode.data.columns import fit_column
 from everynode.data.ids import check_unique, natural, texts
-from everynode.data.labels import read_labels, read_split, warn_of_giveaways
+from everynode.data.labels import PARTS, read_labels, read_split, warn_of_giveaways
 from everynode.data.links import Links, add_nodes, nodes_of, note_repairs, read_links
 from everynode.data.recipe import Recipe, join
-from everynode.data.roles import OF_EDGES, check_heading, find_features, find_roles
+from everynode.data.roles import NONE, OF_EDGES, check_heading, expected_names, find_features, find_roles
 from everynode.data.structure import structural_features
-from everynode.data.tables import Table, open_table
+from everynode.data.tables import Table, open_table, where_true
 from everynode.data.understood import Notes, Taken, Understood, counted
 from everynode.data.whole_graphs import Whole, is_whole, read_whole
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
+from everynode.say import showable
 from everynode.tidy import Split
 
 
@@ -65,9 +70,11 @@ def read(
         refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
     notes = Notes()
     na = (*(recipe.na if recipe else ()), *na)
-    whole = _open(nodes, edges, notes, format)
-    people, ties = whole.nodes, whole.edges
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
+    whole = _open(nodes, edges, asked, notes, format)
+    people, ties = whole.nodes, whole.edges
+    if whole.directed and not directed and recipe is None:
+        notes.warn(f"{ties.where} says that its edges lead one way: they are taken both ways, unless you say directed=True (--directed).")
     roles = find_roles(asked, people, ties, recipe)
     if people is None:
         ids = nodes_of(ties, roles)
@@ -78,6 +85,8 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if unknown == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
+    if recipe is not None and split is None and "split" in roles:
+        people = _known_parts(people, roles, notes, na)
     links = read_links(ties, roles, ids, unknown, notes, recipe)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
@@ -96,7 +105,7 @@ def read(
         links.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=read_split(people, roles.get("split"), na) or whole.splits,
+        splits=() if split == NONE else read_split(people, roles.get("split"), na) or whole.splits,
         edge_weight=links.weight,
         directed=directed,
         name=name or _name(nodes, edges),
@@ -104,7 +113,7 @@ def read(
     )
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
-        files={table.where: f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
+        files={showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
         columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, people, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
@@ -126,19 +135,40 @@ def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
     return read(nodes, edges, format="text", **options)
 
 
-def _open(nodes: Any, edges: Any, notes: Notes, format: str | None) -> Whole:
+def _open(nodes: Any, edges: Any, asked: Mapping[str, str | None], notes: Notes, format: str | None) -> Whole:
     only = nodes if edges is None else edges if nodes is None else None
     if only is not None and format is None and is_whole(only):
         return read_whole(only, notes)
     if edges is None:
         raise UsageError("The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz).")
-    ties = open_table(edges, notes, edges=True, format=format)
-    return Whole(None if nodes is None else open_table(nodes, notes, format=format), ties)
+    for source in (nodes, edges):
+        if format is None and isinstance(source, str | os.PathLike) and is_whole(source):
+            raise UsageError(f"{source} is taken for a whole graph, nodes and edges: give it alone, or a table (.csv, .parquet, .jsonl).")
+    ties = open_table(edges, notes, edges=True, format=format, expected=expected_names(asked, edges=True))
+    return Whole(None if nodes is None else open_table(nodes, notes, format=format, expected=expected_names(asked, edges=False)), ties)
+
+
+def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequence[str]) -> Table:
+    """The table without words in its split column that are no part: where a recipe is followed, the parts are a remark and no more."""
+    name = roles["split"]
+    cells = clean(people[name], na)
+    known = pc.is_in(pc.utf8_lower(cells), value_set=pa.array(PARTS)) if is_text(cells) else pa.chunked_array([[False] * len(cells)])
+    strange = where_true(pc.and_(pc.invert(known), cells.is_valid()))
+    if len(strange):
+        given = cells[int(strange[0])].as_py()
+        notes.warn(
+            f"Column {name!r} of {people.where} holds {given!r} ({people.rows(strange)}), which is not train, val or test: in no part.",
+            len(strange),
+        )
+    if not pc.any(known).as_py():
+        del roles["split"]
+        return people
+    return dataclasses.replace(people, columns={**people.columns, name: pc.if_else(known, cells, pa.scalar(None, pa.string()))})
 
 
 def _name(nodes: Any, edges: Any) -> str:
     names = [Path(source).name for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
-    return names[0].split(".")[0] if names else "graph"
+    return showable(names[0]).split(".")[0] if names else "graph"
 
 
 def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: Notes, na: Sequence[str]) -> Any:

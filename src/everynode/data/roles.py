@@ -32,6 +32,12 @@ NONE = "none"
 ALL, STRUCTURE = "all", "structure"
 
 
+def expected_names(asked: Mapping[str, str | None], edges: bool) -> set[str]:
+    """The names that columns of the table of edges, or of nodes, are likely to have, in lower case: the usual ones and those asked for."""
+    roles = [role for role in asked if (role in OF_EDGES) == edges]
+    return {name for role in roles for name in (*USUAL[role], (asked[role] or "").lower())} - {""}
+
+
 def find_roles(asked: Mapping[str, str | None], nodes: Table | None, edges: Table, recipe: Recipe | None) -> dict[str, str]:
     """The column of each role, as asked for, else as in the recipe, else by its usual name; the ids of edges alone are called id."""
     roles: dict[str, str] = {}
@@ -65,19 +71,27 @@ def _usual(role: str, table: Table, taken: set[str | None], recipe: Recipe | Non
     known = recipe.roles.get(role) if recipe else None
     if known in table.columns:
         return known
+    if recipe and role == "id":  # what the model knows as something else is no id, wherever it stands
+        taken = taken | {recipe.roles.get(other) for other in ("label", "split")} | {column.name for column in recipe.columns}
     lower = {name.lower(): name for name in reversed(list(table.columns)) if name not in taken}
     found = next((lower[name] for name in USUAL[role] if name in lower), None)
     if found is not None or role not in NEEDED:
         return found
+    if recipe and role == "id" and len(lower) != 1:
+        raise DataError(
+            f"{table.where} has no column {known!r}, and which other holds the ids is not clear: say it (id='...', or --id). "
+            f"{table.column_list()}"
+        )
     if not lower:
         raise DataError(f"{table.where} has no column for the {role}. {table.column_list()}")
     return next(name for name in table.columns if name not in taken)
 
 
 def check_heading(edges: Table, roles: dict[str, str], asked: Mapping[str, str | None], ids: pa.ChunkedArray) -> Table:
-    """A bare edge list has no heading: if two nodes are where column names were expected, they are its first edge."""
+    """A bare edge list has no heading: if two nodes are where column names were expected, and no usual ones, they are its first edge."""
     columns = [roles["source"], roles["target"]]
-    bare = edges.unit == "row" and not any(asked[role] for role in OF_EDGES)
+    usual = all(roles[role].lower() in USUAL[role] for role in ("source", "target"))
+    bare = edges.unit == "row" and not usual and not any(asked[role] for role in OF_EDGES)
     if not bare or not np.asarray(pc.is_in(pa.array(columns), value_set=ids.combine_chunks())).all():
         return edges
     names = list(edges.columns)

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -83,27 +83,29 @@ class Table:
         return dataclasses.replace(self, columns=columns, numbers=numbers, how=f"{self.how}, no heading")
 
 
-def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | None = None) -> Table:
+def open_table(source: Any, notes: Notes, *, edges: bool = False, format: str | None = None, expected: Collection[str] = ()) -> Table:
     """A table from a path (its format by its ending, unless given), or from a pandas, polars or Arrow table, or a dict of columns.
 
-    ``edges``: it may be a bare edge list, without a heading and separated by spaces.
+    ``edges``: it may be a bare edge list, without a heading and separated by spaces. ``expected``: names that columns are likely to have.
     """
     if not isinstance(source, str | os.PathLike):
         return _from_memory(source, "the table of edges" if edges else "the table of nodes")
     path = Path(source)
     check_path(path)
+    from everynode.data.delimited import other_kind, read_delimited  # which need what is here
+
     format = format or FORMATS.get(ending(path))
-    if format is None:
-        raise DataError(f"{path}: the ending of a table's name must be one of .{', .'.join(FORMATS)} (or one of these and .gz). Rename it.")
     try:
+        if format is None:
+            endings = f"the ending of a table's name must be one of .{', .'.join(FORMATS)} (or one of these and .gz). Rename it"
+            kind = other_kind(path)
+            raise DataError(f"{path} is no text but {kind}." if kind else f"{path}: {endings}.")
         if format == "parquet":
             return _read_parquet(path)
         if format == "jsonl":
             return _read_json_lines(path)
         if format == "text":
-            from everynode.data.delimited import read_delimited
-
-            return read_delimited(path, notes, edges=edges)
+            return read_delimited(path, notes, edges=edges, expected=expected)
         unknown("format", format, dict.fromkeys(FORMATS.values()))
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"Cannot read {path}: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}.") from error
@@ -117,10 +119,13 @@ def ending(path: Path) -> str:
 
 def check_path(path: Path) -> None:
     """Refuse what is not there, or is a folder."""
-    if path.is_dir():
-        raise DataError(f"{path} is a folder: name a file.")
-    if not path.exists():
-        raise DataError(f"There is no file {path}.")
+    try:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder: name a file.")
+        if not path.exists():
+            raise DataError(f"There is no file {path}.")
+    except OSError as error:  # a name that is too long, a folder that is closed to us
+        raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def unpacked(path: Path) -> BinaryIO:
@@ -176,6 +181,9 @@ def _from_memory(source: Any, where: str) -> Table:
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as wrong:
         if not names or not hasattr(source, "__getitem__"):
             raise DataError(f"{where} must be a path or a data frame. Got {type(source).__name__} ({wrong}).") from None
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        if twice:
+            raise DataError(f"{where} has two columns named {twice[0]!r}: rename one of them.") from None
         columns = [(str(name), list(source[name])) for name in names]  # a column holds values of several kinds
         if len({len(values) for _, values in columns}) > 1:
             raise DataError(f"{where} has columns of different lengths.") from None

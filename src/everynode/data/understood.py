@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
+from everynode.say import showable
+
 #: So many columns are listed one by one; of more, neighbours that were taken for the same thing share a line.
 LISTED = 12
 #: So many classes are listed, the largest first.
@@ -50,11 +52,11 @@ class Notes:
 
     def repair(self, text: str, count: int = 1) -> None:
         """Something was repaired."""
-        self.notes.append(Note("repair", text, count))
+        self.notes.append(Note("repair", showable(text), count))
 
     def warn(self, text: str, count: int = 1) -> None:
         """Something is odd and was left as it is."""
-        self.notes.append(Note("warning", text, count))
+        self.notes.append(Note("warning", showable(text), count))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,16 @@ from everynode.errors import DataError
 
 #: The endings of files that hold nodes and edges.
 ENDINGS = ("graphml", "gexf", "json", "npz")
+#: Added to the name of an attribute that is called like a column that there is anyway.
+CLASH = " (attribute)"
 #: The names of arrays in an archive: as edges, features, labels.
 EDGES, FEATURES, LABELS = ("edge_index", "edges"), ("x", "features", "node_features", "attr_matrix"), ("y", "labels", "node_labels")
+WEIGHTS = ("edge_weight", "edge_weights")
+#: The arrays in which SciPy keeps a sparse matrix, in any of its formats.
+SCIPY = ("format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets", "_is_array")
+#: The parts of a split: masks, of one fold or several, or the numbers of their nodes.
 MASKS = ("train_mask", "val_mask", "test_mask"), ("train_masks", "val_masks", "test_masks")
+INDICES = ("train_idx",), ("val_idx", "valid_idx"), ("test_idx",)
 
 
 class Whole(NamedTuple):
@@ -33,6 +40,8 @@ class Whole(NamedTuple):
     features: Any = None
     #: Train, validation and test masks, one or several folds.
     splits: Sequence[Sequence[Any]] = ()
+    #: Whether the file says that its edges lead one way.
+    directed: bool = False
 
 
 def is_whole(source: Any) -> bool:
@@ -80,16 +89,25 @@ def _tables(graph: Any, where: str, kind: str) -> Whole:
     ids = list(graph.nodes)
     if not ids or not graph.number_of_edges():
         raise DataError(f"{where} holds {counted(len(ids), 'node')} and {counted(graph.number_of_edges(), 'edge')}: a graph needs both.")
-    people = [{("name" if kind == "gexf" and key == "label" else str(key)): value for key, value in graph.nodes[i].items()} for i in ids]
-    names = dict.fromkeys(key for row in people for key in row if key != "id")
-    columns = [("id", ids), *((name, [row.get(name) for row in people]) for name in names)]
+    caption = {"label": "name"} if kind == "gexf" else {}  # what GEXF writes beside a node is no class
+    people = [_apart(graph.nodes[i], caption, ("id", *caption.values())) for i in ids]
+    columns = [("id", ids), *_columns(people)]
+    columns = [(name, cells) for name, cells in columns if name != f"id{CLASH}" or list(map(str, cells)) != list(map(str, ids))]
     nodes = make_table(where, columns, kind, "node", ids)
-    ends = [(a, b, {str(k): v for k, v in data.items()}) for a, b, data in graph.edges(data=True)]
-    names = dict.fromkeys(key for *_, row in ends for key in row if key not in ("source", "target"))
+    ends = list(graph.edges(data=True))
     columns = [("source", [a for a, *_ in ends]), ("target", [b for _, b, _ in ends])]
-    columns += [(name, [row.get(name) for *_, row in ends]) for name in names]
+    columns += _columns([_apart(data, {}, ("source", "target")) for *_, data in ends])
     edges = make_table(where, columns, "", "edge", range(1, len(ends) + 1))
-    return Whole(nodes, edges)
+    return Whole(nodes, edges, directed=graph.is_directed())
+
+
+def _apart(attributes: Mapping[Any, Any], renamed: Mapping[str, str], taken: Sequence[str]) -> dict[str, Any]:
+    """Attributes by their names, those that are called like something else by another."""
+    return {renamed.get(str(key), f"{key}{CLASH}" if str(key) in taken else str(key)): value for key, value in attributes.items()}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
+    return [(name, [row.get(name) for row in rows]) for name in dict.fromkeys(key for row in rows for key in row)]
 
 
 # ---------------------------------------------------------------------- NumPy archives
@@ -110,42 +128,49 @@ def _read_npz(path: Path, notes: Notes) -> Whole:
         raise DataError(
             f"{path} holds one array: a graph needs an archive of several, written by np.savez or scipy.sparse.save_npz."
         ) from None
-    features = _matrix(arrays, "attr", path) if "attr_data" in arrays else _first(arrays, FEATURES)
-    labels = _first(arrays, LABELS)
+    how = f"NumPy archive ({', '.join(sorted(arrays))})"
+    n = None
     if "format" in arrays or "adj_indptr" in arrays:
-        adjacency = (_load_scipy(path) if "format" in arrays else _matrix(arrays, "adj", path)).tocoo()
+        adjacency = (_load_scipy(arrays, path) if "format" in arrays else _matrix(arrays, "adj", path)).tocoo()
         if adjacency.shape[0] != adjacency.shape[1]:
             raise DataError(f"{path}: an adjacency matrix is square; this one is {' x '.join(map(str, adjacency.shape))}.")
-        n, source, target, weight = adjacency.shape[0], adjacency.row, adjacency.col, adjacency.data
+        n, source, target = adjacency.shape[0], adjacency.row, adjacency.col
+        weight = None if (adjacency.data == 1).all() else adjacency.data
     else:
-        source, target, weight = *_edge_array(arrays, path), None
+        source, target = _edge_array(arrays, path)
+        weight = _weights(arrays, len(source), path)
+    features = _matrix(arrays, "attr", path) if "attr_data" in arrays else _take(arrays, FEATURES)
+    labels = _take(arrays, LABELS)
+    if n is None:
         n = max([int(end.max()) + 1 for end in (source, target)] + [len(a) for a in (features, labels) if a is not None])
     for what, array in (("features", features), ("labels", labels)):
         if array is not None and (array.ndim > 2 or array.shape[0] != n):
             raise DataError(f"{path}: there are {n:,} nodes but the {what} are {' x '.join(map(str, array.shape))}.")
-    how = f"NumPy archive ({', '.join(sorted(arrays))})"
     columns: list[tuple[str, Any]] = [("id", np.arange(n))]
     if labels is not None:
         columns.append(("label", _label_column(labels, path)))
     nodes = make_table(str(path), columns, how, "node", range(n))
     ends: list[tuple[str, Any]] = [("source", source), ("target", target)]
-    if weight is not None and not (weight == 1).all():
+    if weight is not None:
         ends.append(("weight", weight))
-    return Whole(
-        nodes, make_table(str(path), ends, "", "edge", range(1, len(source) + 1)), _features(features, path), _folds(arrays, n, path)
-    )
+    edges = make_table(str(path), ends, "", "edge", range(1, len(source) + 1))
+    splits = _folds(arrays, n, path) or _listed_parts(arrays, n, path)
+    if arrays:
+        notes.warn(f"Arrays of {path} were not used: {', '.join(sorted(arrays))}.", len(arrays))
+    return Whole(nodes, edges, _features(features, path), splits)
 
 
-def _first(arrays: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((arrays[name] for name in names if name in arrays), None)
+def _take(arrays: dict[str, Any], names: Sequence[str]) -> Any:
+    """The first of these arrays that is there. What is used is taken out: in the end those are left that nobody wanted."""
+    return next((arrays.pop(name) for name in names if name in arrays), None)
 
 
-def _matrix(arrays: Mapping[str, Any], prefix: str, path: Path) -> Any:
+def _matrix(arrays: dict[str, Any], prefix: str, path: Path) -> Any:
     keys = [f"{prefix}_{part}" for part in ("data", "indices", "indptr", "shape")]
     lacking = [key for key in keys if key not in arrays]
     if lacking:
         raise DataError(f"{path} has no array {lacking[0]!r}: a sparse matrix needs {', '.join(keys)}.")
-    data, indices, indptr, shape = (arrays[key] for key in keys)
+    data, indices, indptr, shape = (arrays.pop(key) for key in keys)
     try:
         matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
         matrix.check_format(full_check=True)
@@ -154,7 +179,9 @@ def _matrix(arrays: Mapping[str, Any], prefix: str, path: Path) -> Any:
         raise DataError(f"{path}: the arrays {', '.join(keys)} are no sparse matrix ({error}).") from None
 
 
-def _load_scipy(path: Path) -> Any:
+def _load_scipy(arrays: dict[str, Any], path: Path) -> Any:
+    for name in SCIPY:
+        arrays.pop(name, None)
     try:
         matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         matrix.check_format(full_check=True)
@@ -163,8 +190,8 @@ def _load_scipy(path: Path) -> Any:
         raise DataError(f"{path} is no sparse matrix as scipy.sparse.save_npz writes it ({str(error)[:80]}).") from error
 
 
-def _edge_array(arrays: Mapping[str, Any], path: Path) -> tuple[Any, Any]:
-    edges = _first(arrays, EDGES)
+def _edge_array(arrays: dict[str, Any], path: Path) -> tuple[Any, Any]:
+    edges = _take(arrays, EDGES)
     if edges is None:
         raise DataError(
             f"{path} holds no edges: give a sparse matrix as scipy.sparse.save_npz writes it, adj_data, adj_indices, adj_indptr and "
@@ -178,6 +205,16 @@ def _edge_array(arrays: Mapping[str, Any], path: Path) -> tuple[Any, Any]:
     if min(source.min(), target.min()) < 0:
         raise DataError(f"{path}: the edges hold negative numbers; nodes count from 0.")
     return source.astype(np.int64), target.astype(np.int64)
+
+
+def _weights(arrays: dict[str, Any], m: int, path: Path) -> Any:
+    name = next((name for name in WEIGHTS if name in arrays), WEIGHTS[0])
+    weight = _take(arrays, WEIGHTS)
+    if weight is None:
+        return None
+    if weight.shape not in ((m,), (m, 1)):
+        raise DataError(f"{path}: there are {m:,} edges but {name} is {' x '.join(map(str, weight.shape))}.")
+    return weight.reshape(m)
 
 
 def _label_column(labels: Any, path: Path) -> Any:
@@ -198,14 +235,30 @@ def _features(features: Any, path: Path) -> Any:
     return features.astype(np.float32) if features.ndim == 2 else features.astype(np.float32)[:, None]
 
 
-def _folds(arrays: Mapping[str, Any], n: int, path: Path) -> list[list[Any]]:
+def _folds(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
     """Masks, n, n x folds or folds x n, as folds."""
     names = next((names for names in MASKS if names[0] in arrays), None)
     if names is None:
         return []
     first = np.atleast_2d(arrays[names[0]]).astype(bool)
-    masks = [np.atleast_2d(arrays[name]).astype(bool) if name in arrays else np.zeros_like(first) for name in names]
+    masks = [np.atleast_2d(arrays.pop(name)).astype(bool) if name in arrays else np.zeros_like(first) for name in names]
     masks = [mask if mask.shape[1] == n else mask.T for mask in masks]
     if any(mask.shape != (len(masks[0]), n) for mask in masks):
         raise DataError(f"{path}: the masks {', '.join(names)} are not for {n:,} nodes and the same number of folds.")
     return [list(parts) for parts in zip(*masks, strict=True)]
+
+
+def _listed_parts(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
+    """The numbers of the nodes of each part as masks, one fold."""
+    if not any(name in arrays for name in INDICES[0]):
+        return []
+    masks = []
+    for names in INDICES:
+        listed, mask = _take(arrays, names), np.zeros(n, dtype=bool)
+        if listed is not None:
+            whole = listed.ndim == 1 and (np.issubdtype(listed.dtype, np.integer) or not listed.size)
+            if not whole or (listed.size and not 0 <= listed.min() <= listed.max() < n):
+                raise DataError(f"{path}: {names[0]} must hold whole numbers from 0 to {n - 1:,}, those of nodes.")
+            mask[listed.astype(np.int64)] = True
+        masks.append(mask)
+    return [masks]

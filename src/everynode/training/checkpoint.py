@@ -178,6 +178,17 @@ class TrainingState:
         return state
 
 
+def is_state(path: Path) -> bool:
+    """Whether a file is the state of a training, or what a kill or a bad disk left of one; safetensors of other programs are not."""
+    if not path.is_file() or not path.name.removesuffix(".part").endswith(".safetensors"):
+        return False
+    try:
+        with safe_open(path, framework="pt") as file:
+            return "everynode" in (file.metadata() or {})
+    except SafetensorError:  # cut short or damaged: of no use to anybody
+        return True
+
+
 def _digest(header: str, tensors: dict[str, Tensor]) -> str:
     """By which damage to a state is seen: a flipped bit of a weight would be trained on."""
     digest = hashlib.sha256(header.encode())
