@@ -273,6 +273,19 @@ def test_the_row_number_that_pandas_and_r_write_is_no_feature(write, heading, fi
     assert again.num_features == 2
 
 
+def test_the_row_number_is_no_end_of_an_edge(write):
+    write(nodes_csv="id,label\n0,a\n1,a\n2,b\n", edges_csv=",person,friend\n0,1,2\n1,0,2\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.edge_index.tolist() == [[0, 1], [2, 2]]
+
+
+def test_an_index_that_pandas_wrote_into_parquet_is_no_feature(tmp_path):
+    columns = {"id": [5, 6, 7], "x": [3, 1, 4], "label": ["a", "a", "b"], "__index_level_0__": [0, 1, 2]}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "nodes.parquet")
+    graph = en.read(tmp_path / "nodes.parquet", {"source": [5], "target": [6]})
+    assert graph.recipe.feature_names == ["x"]
+
+
 def test_a_column_without_a_name_may_be_the_ids_or_a_measurement(write):
     write(nodes_csv=",x,label\n0,3,a\n1,1,b\n2,4,b\n", edges_csv="source,target\n0,1\n1,2\n")
     graph = en.read("nodes.csv", "edges.csv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +26,7 @@ from everynode.data.cells import (
     numpy_array,
     shape_of,
 )
-from everynode.data.tables import Table
+from everynode.data.tables import Table, is_unnamed
 from everynode.data.understood import Notes, Taken, counted
 from everynode.errors import DataError, unknown
 
@@ -41,8 +40,6 @@ FAR = 10.0
 CLIP = 1e3
 #: Larger numbers than this in a file are a mistake.
 LARGEST = 1e30
-#: What a column without a name is called, by pandas and here.
-UNNAMED = r"|column \d+|Unnamed: [\d.]+"
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
 #: A column of words has features for its most frequent values, so many at most.
@@ -115,7 +112,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     cells = clean(table[name], na)
     if kind is None:
         kind, why = kind_of(cells)
-        if kind in ("number", "boolean") and re.fullmatch(UNNAMED, name) and _counts_rows(as_numbers(cells)):
+        if kind in ("number", "boolean") and is_unnamed(name) and _counts_rows(as_numbers(cells)):
             kind, why = "ignored", "a row number"  # in a sorted table it would tell the label
         if kind == "ignored":
             return Column(name, kind, why)

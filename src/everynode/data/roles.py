@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from everynode.data.cells import Kind
 from everynode.data.recipe import Recipe
-from everynode.data.tables import Table
+from everynode.data.tables import Table, is_unnamed
 from everynode.errors import DataError, UsageError
 
 #: The names by which a column is found if none is given, in lower case.
@@ -84,7 +84,9 @@ def _usual(role: str, table: Table, taken: set[str | None], recipe: Recipe | Non
         )
     if not lower:
         raise DataError(f"{table.where} has no column for the {role}. {table.column_list()}")
-    return next(name for name in table.columns if name not in taken)
+    left = [name for name in table.columns if name not in taken]
+    named = [name for name in left if not is_unnamed(name)]
+    return (named or left)[0] if role in OF_EDGES else left[0]  # the row number that pandas writes is no end of an edge
 
 
 def check_heading(edges: Table, roles: dict[str, str], asked: Mapping[str, str | None], ids: pa.ChunkedArray) -> Table:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,15 @@ def unpacked(path: Path) -> BinaryIO:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")
+
+
+def is_unnamed(column: str) -> bool:
+    """Whether a column has no name of its own, but what pandas, pyarrow or this module calls one that has none.
+
+    >>> [is_unnamed(name) for name in ("column 1", "Unnamed: 0", "__index_level_0__", "index")]
+    [True, True, True, False]
+    """
+    return re.fullmatch(r"|column \d+|Unnamed: [\d.]+|__index_level_\d+__", column) is not None
 
 
 def where_true(mask: pa.ChunkedArray) -> npt.NDArray[np.int64]:
