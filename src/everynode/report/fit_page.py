@@ -102,7 +102,9 @@ def _quality(fit: Fit) -> Html:
     )
     note = (
         f"{of_folds}The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; "
-        "balanced accuracy, F1 and AUC: bootstrap; log-likelihood: normal). Neighbours are not independent, so they are rather too narrow."
+        "balanced accuracy and F1: Wilson of each class; AUC: Newcombe of each class; log-likelihood: Student, of its logarithm, from five "
+        f"nodes on). Neighbours are not independent, so they are rather too narrow. {DASH}: none; the calibration error has none, because "
+        "on few nodes it is too large."
     )
     said = h("ul", [h("li", text) for text in fit.said]) if fit.said else None
     return join(said, listed(["", *sizes, "what it is"], rows, "Scores"), h("p", prose(note), class_="small"))
@@ -110,8 +112,8 @@ def _quality(fit: Fit) -> Html:
 
 def _score(score: Score, factor: float, digits: int) -> Html:
     low, high = factor * score.low, factor * score.high
-    between = interval(low, high, digits)
-    return h("td", h("b", number(factor * score.value, digits)), h("span", between, class_="between") if between else None)
+    between = interval(low, high, digits) or DASH
+    return h("td", h("b", number(factor * score.value, digits)), h("span", between, class_="between"))
 
 
 def _classes(fit: Fit) -> Html:
