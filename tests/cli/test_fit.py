@@ -229,6 +229,22 @@ def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, 
     assert call("predict", "out", *files, "--out", "again.csv").returncode == 0
     for one, two in zip(found, rows(Path("again.csv")), strict=True):
         assert one | {"part": ""} == two | {"part": ""}
+    page = Path("out/report.html").read_text()
+    assert f"for validation each of {summary['quality']['validation']['nodes']} training nodes was held out once, in 3 folds." in page
+    assert "Train / validation / test" not in page
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_part_of_the_graph_without_labels_is_odd_only_where_the_split_came_with_it(call, own_files, split):
+    nodes, edges = own_files(known=1.0)
+    lines = nodes.read_text().splitlines()
+    parts = ["train", "valid", "test"]
+    lines = [f"{lines[0]},part", *(f"{line},{parts[i % 3]}" for i, line in enumerate(lines[1:])), "x,1.0,Graz,,", "y,1.0,Graz,,"]
+    nodes.write_text("\n".join(lines) + "\n")
+    edges.write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(119)))
+    given = ("--split", "part") if split else ("--features", "height,city")
+    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *given, "--out", "out", *QUICK).returncode == 0
+    assert ("only the largest component (120 of 122 nodes)" in Path("out/report.html").read_text()) is split
 
 
 def test_a_split_column_is_followed(call, own_files):

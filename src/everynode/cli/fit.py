@@ -125,7 +125,7 @@ def fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
             classifier.fit(graph, checkpoint=states)
-        summary = _write(folder, classifier, graph, said)
+        summary = _write(folder, classifier, graph, said, drawn=not read.splits)
         if summary["interrupted"]:
             when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
             say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
@@ -191,7 +191,7 @@ def _prepare(folder: Path, key: str, resume: bool) -> dict[str, Any] | None:
     return None
 
 
-def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
+def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str], *, drawn: bool) -> dict[str, Any]:
     """Everything that a fit leaves behind; its summary."""
     from everynode.report.fit import Fit
     from everynode.report.fit_page import page
@@ -200,7 +200,7 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     made = Fit.of(classifier, graph, said, _command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(folder / "report.html", page(made, model=str(folder / "model")).encode())
+    write_atomically(folder / "report.html", page(made, model=str(folder / "model"), drawn=drawn).encode())
     summary = made.summary()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary

@@ -32,8 +32,11 @@ SCORES = {
 }
 
 
-def page(fit: Fit, *, model: str = "model") -> str:
-    """The page; ``model``: where the model is, for the command that predicts. The same fit, the same text."""
+def page(fit: Fit, *, model: str = "model", drawn: bool = False) -> str:
+    """The page. The same fit, the same text.
+
+    ``model``: where the model is, for the command that predicts. ``drawn``: the split did not come with the data.
+    """
     sections = {
         "quality": ("How good it is", _quality(fit)),
         "classes": ("Class by class", _classes(fit)),
@@ -41,7 +44,7 @@ def page(fit: Fit, *, model: str = "model") -> str:
         "uncertain": ("Most uncertain nodes", _uncertain(fit)),
         "disagreements": ("Where prediction and label disagree", _disagreements(fit)),
         "map": ("The nodes on a map", _map(fit)),
-        "data": ("What was understood of the files", _data(fit)),
+        "data": ("What was understood of the files", _data(fit, drawn)),
         "training": ("What the terms did", _training(fit)),
         "again": ("Make it again", _again(fit, model)),
     }
@@ -236,8 +239,9 @@ def _map(fit: Fit) -> Html:
     return join(h("p", note), h("div", legend(numbered, "dot"), h("div", plots, class_="plots"), class_="figure"))
 
 
-def _data(fit: Fit) -> Html:
-    report = check(fit.graph)
+def _data(fit: Fit, drawn: bool) -> Html:
+    held_out, folds = (len(fit.parts["validation"].nodes), fit.folds) if fit.folds > 1 else (0, 0)
+    report = check(fit.graph, drawn=drawn, held_out=held_out, folds=folds)
     order = sorted(report.findings, key=lambda finding: finding.level != "warning")
     findings = [h("li", finding.text, class_=finding.level) for finding in order]
     return join(_understood(fit), h("h4", "What is odd about the graph"), h("ul", findings, class_="findings"))
