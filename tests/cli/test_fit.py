@@ -14,6 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from everynode.cli.fit import _tell
+from everynode.report.text import ENTRANTS
+from everynode.settings import Settings
+
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
@@ -64,6 +68,8 @@ def test_the_summary_is_what_the_table_says(fitted):
         assert summary["quality"][name]["accuracy"][0] == pytest.approx(right)
     assert summary["quality"]["test"]["accuracy"][0] > 0.8
     assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
+    _, low, high = (f"{100 * x:.1f}" for x in summary["quality"]["test"]["accuracy"])
+    assert f"of new nodes that are like them, expect {low} to {high} % to be right" in summary["caution"]
     wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
     assert summary["disagreements"] == wrong
 
@@ -138,6 +144,27 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro-f1"]
     value, low, high = (f"{100 * x:.1f}" for x in found)
     assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
+
+
+def test_by_what_the_best_won_is_said_also_on_a_tie(capsys):
+    race = {
+        "ce": {"val_accuracy": 1.0, "val_loss": 0.21},
+        "enc": {"val_accuracy": 0.9, "val_loss": 0.3},
+        "light-ce": {"val_accuracy": None, "val_loss": None},
+        "light-enc": {"val_accuracy": 1.0, "val_loss": 0.123},
+    }
+    summary = {
+        "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
+        "best_epoch": 3, "best_epochs": [3], "select": "macro-f1", "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+    }  # fmt: skip
+    _tell(summary, Path("out"))
+    chosen, raced = capsys.readouterr().out.splitlines()[1:3]
+    words = "light-enc (ENC with light regularisation), by validation macro-f1, on a tie by the lower validation loss"
+    assert chosen == f"  chosen       {words}"
+    assert raced.strip() == (
+        "validation accuracy when they stopped: light-enc 100.0 % (loss 0.123), ce 100.0 % (loss 0.210), enc 90.0 %, light-ce"
+    )
+    assert set(Settings.entrants()) <= set(ENTRANTS)
 
 
 def test_a_training_that_gains_nothing_is_said(call, own_files):
@@ -419,7 +446,9 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     assert "–%" not in page
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
-    assert re.search(r"chosen +\S+, by validation; when they stopped, the others had: \S+ \d+\.\d %, ", done.stdout)
+    words = r"\((cross-entropy|ENC)( with light regularisation)?\)"
+    assert re.search(rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n", done.stdout)
+    assert re.search(r"\n +validation accuracy when they stopped: \S+ \d+\.\d %", done.stdout)
     page = Path("raced/report.html").read_text()
     assert "Several settings started side by side; those behind on the validation nodes stopped" in page
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -208,13 +209,14 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
 
 def _tell(summary: dict[str, Any], folder: Path) -> None:
     from everynode.data.understood import counted
+    from everynode.report.text import ENTRANTS, decided_by
 
     seconds = f"{summary['seconds']:.1f} s"
     print(f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}")
-    others = {name: standing["val_accuracy"] for name, standing in summary["race"].items() if name != summary["objective"]}
-    if others:
-        said = ", ".join(name if got is None else f"{name} {100 * got:.1f} %" for name, got in others.items())
-        print(f"  chosen       {summary['objective']}, by validation; when they stopped, the others had: {said}")
+    if len(summary["race"]) > 1:
+        meant = f" ({ENTRANTS[summary['objective']]})" if summary["objective"] in ENTRANTS else ""
+        print(f"  chosen       {summary['objective']}{meant}, {decided_by(summary['select'])}")
+        print(f"  {'':12} validation accuracy when they stopped: {', '.join(_standings(summary))}")
     if summary["networks"] == 1:
         print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     else:
@@ -235,6 +237,15 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     print(f"  predictions  {folder / 'predictions.csv'}")
     print(f"  page         {folder / 'report.html'}")
     print(f"  model        {folder / 'model'}")
+
+
+def _standings(summary: dict[str, Any]) -> Iterator[str]:
+    """How each entrant of a race came off, the winner first; with the loss where another is as accurate."""
+    race = dict(sorted(summary["race"].items(), key=lambda item: item[0] != summary["objective"]))
+    shown = {name: "" if got["val_accuracy"] is None else f" {100 * got['val_accuracy']:.1f} %" for name, got in race.items()}
+    for name, text in shown.items():
+        tied = text and list(shown.values()).count(text) > 1
+        yield f"{name}{text}" + (f" (loss {race[name]['val_loss']:.3f})" if tied else "")
 
 
 def _score(score: list[float | None], unit: str = "") -> str:

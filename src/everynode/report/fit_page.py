@@ -17,7 +17,7 @@ from everynode.report.cell import TERMS, confusion_table, curve_plots
 from everynode.report.figures import legend
 from everynode.report.fit import MAP_NODES, Fit
 from everynode.report.html import Html, bar, document, h, join, listed, prose
-from everynode.report.text import DASH, count, interval, number, significant
+from everynode.report.text import DASH, ENTRANTS, count, decided_by, interval, number, significant
 
 #: Rows of the tables of nodes to look at.
 UNCERTAIN, DISAGREEMENTS = 20, 30
@@ -240,7 +240,7 @@ def _map(fit: Fit) -> Html:
 
 
 def _data(fit: Fit, drawn: bool) -> Html:
-    held_out, folds = (len(fit.parts["validation"].nodes), fit.folds) if fit.folds > 1 else (0, 0)
+    held_out, folds = (len(fit.model.held_out_.nodes), fit.folds) if fit.folds > 1 else (0, 0)
     report = check(fit.graph, drawn=drawn, held_out=held_out, folds=folds)
     order = sorted(report.findings, key=lambda finding: finding.level != "warning")
     findings = [h("li", finding.text, class_=finding.level) for finding in order]
@@ -285,8 +285,13 @@ def _race(fit: Fit) -> Html | None:
     for name, standing in standings.items():
         right = f"{_percent(standing.val_accuracy)}%" if standing.epochs else "–"
         numbers = (right, number(standing.val_loss, 3), str(standing.epochs))
-        rows.append([h("th", name, scope="row"), *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
-    note = f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left."
+        called = h("th", name, h("span", ENTRANTS[name], class_="between") if name in ENTRANTS else None, scope="row")
+        rows.append([called, *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
+    decided = decided_by(fit.model.fitted_.settings.select)
+    note = (
+        f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left: "
+        f"{decided}."
+    )
     if fit.model.fitted_.interrupted:
         note = f"Several settings were to race. That was interrupted, and `{fit.model.objective_}` is the best of what there is."
     return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))
