@@ -311,6 +311,19 @@ WRONG = {
 }
 
 
+def test_a_column_of_amounts_or_names_is_no_label(call, own_files):
+    nodes, edges = own_files()
+    head, *lines = nodes.read_text().splitlines()
+    nodes.write_text(
+        "\n".join([f"{head},revenue", *(f"{line},{1000 + i // 30 * 30 + min(i % 30, 25)}" for i, line in enumerate(lines))]) + "\n"
+    )
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "revenue")
+    assert done.returncode == 3
+    expected = "the 120 labels in column 'revenue' are 104 different ones, such as 1000 and 1001, so it looks like an amount or a name."
+    assert expected in done.stderr
+    assert "Name the column that holds the classes." in done.stderr
+
+
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_is_said_in_a_sentence(call, own_files, words):
     own_files()
