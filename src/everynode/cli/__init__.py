@@ -17,6 +17,7 @@ from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
 from everynode.cli.fit import fit
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
+from everynode.cli.options import LEARNED
 from everynode.cli.predict import predict
 from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
@@ -41,10 +42,10 @@ app = App(
     help="Node classifiers trained on every node, labelled or not.",
     default_parameter=Parameter(converter=_exactly),
 )
-app.command(fit)
+app.command(fit, group_parameters=LEARNED)
 app.command(predict)
-app.command(train)
-app.command(compare)
+app.command(train, group_parameters=LEARNED)
+app.command(compare, group_parameters=LEARNED)
 app.command(bench)
 app.command(reproduce)
 app.command(report)

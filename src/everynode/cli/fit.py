@@ -17,7 +17,7 @@ from cyclopts import Parameter
 
 from everynode.cli.files import Files
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
+from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
 from everynode.say import say
 
@@ -44,10 +44,10 @@ def fit(
     val_share: float | None = None,
     cv: int | None = None,
     seed: int = 0,
-    out: Path | None = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    resume: bool = True,
-    threads: int = 1,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    dry_run: Annotated[bool, Parameter(negative="", group=OUTPUT)] = False,
+    resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
+    threads: Annotated[int, Parameter(group=OUTPUT)] = 1,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:

@@ -6,10 +6,12 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import OUTPUT, BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError, require
 from everynode.say import say
 
@@ -32,9 +34,9 @@ def train(
     batch: BatchOptions = BatchOptions(),  # noqa: B008 - frozen
     fold: int = 0,
     seed: int = 0,
-    out: Path | None = None,
-    resume: bool = True,
-    threads: int = 1,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
+    threads: Annotated[int, Parameter(group=OUTPUT)] = 1,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
