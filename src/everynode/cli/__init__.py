@@ -81,7 +81,8 @@ def main() -> None:
         say(f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them.")
         code = 2
     except CycloptsError as error:
-        say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
+        command = " ".join(["everynode", *(error.command_chain or ())])
+        say(f"everynode: {str(error).strip()} Try '{command} --help'.")
         code = 2
     except EverynodeError as error:
         say(f"everynode: {error}")
