@@ -58,6 +58,12 @@ def test_everything_is_in_the_folder(fitted):
         assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
 
 
+def test_report_of_a_fit_says_where_its_page_is(call, fitted):
+    done = call("report", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"everynode: out is the folder of a fit, whose page is {Path('out/report.html')}: open that file.\n"
+
+
 def test_the_summary_is_what_the_table_says(fitted):
     out, _ = fitted
     summary, found = json.loads((out / "fit.json").read_text()), rows(out / "predictions.csv")
