@@ -26,6 +26,7 @@ from everynode.progress import Bar, describe
 from everynode.settings import Settings
 from everynode.targets import encode, unlabelled
 from everynode.training import fit, load_model, save_model
+from everynode.training.checkpoint import model_folder
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
 
@@ -367,15 +368,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
-        """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
+        """The classifier of a model folder, written by :meth:`save` or by ``everynode train``, or of the --out of ``everynode fit``."""
         from everynode.data.recipe import Recipe  # and with it pyarrow, which nothing else here needs
 
+        folder = model_folder(folder)
         network, card = load_model(folder)
         own = cls._get_param_names()
         flags = {name: value for name, value in card["settings"].items() if name in own}
         model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
         model.fitted_ = Fitted.from_card(network, card)
-        model._more = [Fitted.from_card(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
+        model._more = [Fitted.from_card(*load_model(folder / str(number))) for number in range(2, card.get("networks", 1) + 1)]
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card.get("fold_of_graph", card["fold"])
         model.temperature_ = float(card.get("temperature", 1.0))

@@ -15,6 +15,9 @@ import numpy as np
 import pytest
 
 from everynode.cli.fit import _tell
+from everynode.data import read
+from everynode.errors import DataError
+from everynode.estimator import NodeClassifier
 from everynode.report.text import ENTRANTS
 from everynode.settings import Settings
 
@@ -318,7 +321,8 @@ WRONG = {
     "fit --nodes people.csv --edges links.csv --label team --out people.csv": ("is a file", 2),
     "fit --nodes people.csv --edges links.csv --label team --threads 0": ("threads", 2),
     "fit --nodes people.csv --edges links.csv --label team --cv 0": ("'cv' of fit must be >= 1", 2),
-    "predict nowhere --nodes people.csv --edges links.csv": ("not a model folder", 3),
+    "predict nowhere --nodes people.csv --edges links.csv": ("There is no folder nowhere", 3),
+    "predict people.csv --nodes people.csv --edges links.csv": ("people.csv is a file: give the folder of a model", 3),
     "predict . --nodes people.csv --edges links.csv": ("not a model folder", 3),
 }
 
@@ -368,6 +372,18 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
             assert one | {"part": ""} == two | {"part": ""}
         assert "that have a label" in done.stdout
         assert "fitted on some of these labels" in done.stdout  # all of them, here
+
+
+def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):
+    out, _ = fitted
+    nodes, edges = own_files()
+    model = NodeClassifier.load(out)
+    predicted = model.predict(read(nodes, edges, recipe=model.recipe_))
+    assert predicted.tolist() == [row["predicted"] for row in rows(out / "predictions.csv")]
+    with pytest.raises(DataError, match="There is no folder nowhere"):
+        NodeClassifier.load("nowhere")
+    with pytest.raises(DataError, match=r"people\.csv is a file"):
+        NodeClassifier.load(nodes)
 
 
 def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_path):
