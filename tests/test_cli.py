@@ -597,5 +597,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(colu
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
     assert re.search(r"\d+/30\s+epochs", text)
-    assert re.search(r"\d:\d\d:\d\d left \d:\d\d:\d\d " + note, text)
+    assert re.search(r"\d:\d\d:\d\d at most [-\d]:[-\d]{2}:[-\d]{2} " + note, text)
     assert "━" in text

@@ -190,7 +190,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph, folds = self._with_validation(given, self._fold)
         entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
-        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
+        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose, early=True) as bar:
             self.fitted_: Fitted
             (self.fitted_, *self._more), self.standings_ = race(
                 graph,

@@ -114,7 +114,8 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
     state = folder / STATE
     if state.exists():
         say(f"Going on from {state}.", quiet)
-    with Bar(f"{run.dataset} {run.settings.backbone} {run.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
+    title = f"{run.dataset} {run.settings.backbone} {run.objective}"
+    with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
         fitted, result = tasks.train(
             run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state, ranks=ranks
         )
