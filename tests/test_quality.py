@@ -87,6 +87,15 @@ def test_the_interval_of_an_auc_ends_where_newcombes_equation_holds(those, other
             assert abs(area - end) == pytest.approx(1.959964 * math.sqrt(end * (1 - end) * spread / (those * others)), rel=1e-3)
 
 
+def test_where_no_answer_is_wrong_nobody_knows_what_a_wrong_one_would_cost():
+    labels = np.arange(30) % 2
+    p = np.linspace(0.9, 0.999, 30)
+    right = np.where(labels[:, None] == np.arange(2), p[:, None], 1 - p[:, None])
+    assert math.isnan(quality(right, labels)["nll"].low)
+    labels[0] = 1
+    assert quality(right, labels)["nll"].low > 0
+
+
 def test_equal_surprises_and_few_nodes_have_no_interval():
     alike = quality(np.full((9, 2), 0.5), np.arange(9) % 2)
     assert str(alike["nll"]) == "0.693 (no interval)"

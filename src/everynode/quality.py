@@ -64,8 +64,8 @@ def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
       wrong answer lowers two classes, so the variance of the mean is up to twice that of independent ones, and that is taken.
     - AUC: Newcombe's (2006, method 5) of each class. How the classes hang together is not known, so the ends are averaged, which holds
       however they do.
-    - negative log-likelihood, which is never negative: Student's on the scale of its logarithm. A surprise larger than any of these nodes
-      had is in no interval.
+    - negative log-likelihood, which is never negative: Student's on the scale of its logarithm. Where no answer is wrong there is none: a
+      wrong one would cost more than any of these nodes, and nothing tells how much.
     - calibration error: none. It is too large on few nodes, by an amount that depends on what it should be.
 
     >>> found = quality(np.eye(2)[[0, 1, 0, 1]] * 0.8 + 0.1, np.array([0, 1, 0, 1]))  # all right, and four nodes prove little
@@ -88,7 +88,7 @@ def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
         "balanced-accuracy": _together(found),
         "macro-f1": _together(f1, times=2.0),
         "auc": _together(ranked, times=math.inf) if ranked else Score(math.nan),
-        "nll": _positive_mean(-log_p[torch.arange(n), y].numpy()),
+        "nll": _positive_mean(-log_p[torch.arange(n), y].numpy(), typical=int(right.sum()) < n),
         "ece": Score(expected_calibration_error(torch.from_numpy(probabilities), y)),
     }
 
@@ -131,10 +131,10 @@ def _area(area: float, those: int, others: int) -> Score:
     return Score(area, end(0.0), end(1.0))
 
 
-def _positive_mean(values: Floats) -> Score:
-    """The mean of values that are not negative; no interval where they are few, or all the same, which is no sign of being sure."""
+def _positive_mean(values: Floats, *, typical: bool) -> Score:
+    """The mean of values that are not negative; no interval where they are few, not ``typical``, or all the same."""
     n, mean = len(values), float(values.mean())
-    if n < FEW or float(values.std()) <= 1e-12 * mean:
+    if not typical or n < FEW or float(values.std()) <= 1e-12 * mean:
         return Score(mean)
     from scipy.stats import t as student  # half a second to import
 

@@ -105,9 +105,10 @@ def _quality(fit: Fit) -> Html:
     )
     note = (
         f"{of_folds}The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; "
-        "balanced accuracy and F1: Wilson of each class; AUC: Newcombe of each class; log-likelihood: Student, of its logarithm, from five "
-        f"nodes on). Neighbours are not independent, so they are rather too narrow. {DASH}: none; the calibration error has none, because "
-        "on few nodes it is too large."
+        "balanced accuracy and F1: Wilson of each class; AUC: Newcombe of each class; log-likelihood: Student, of its logarithm). "
+        f"Neighbours are not independent, so they are rather too narrow. {DASH}: none. The log-likelihood of nodes that are all right, or "
+        "fewer than five, has none, because what a wrong one would cost is not known; the calibration error has none, because on few nodes "
+        "it is too large."
     )
     said = h("ul", [h("li", text) for text in fit.said]) if fit.said else None
     return join(said, listed(["", *sizes, "what it is"], rows, "Scores"), h("p", prose(note), class_="small"))
