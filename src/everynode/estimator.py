@@ -377,7 +377,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         flags = {name: value for name, value in card["settings"].items() if name in own}
         model = cls(**card.get("estimator", flags | {name: card["run"][name] for name in ("objective", "preset") if "run" in card}))
         model.fitted_ = Fitted.from_card(network, card)
-        model._more = [Fitted.from_card(*load_model(folder / str(number))) for number in range(2, card.get("networks", 1) + 1)]
+        model._more = [Fitted.from_card(*load_model(Path(folder) / str(number))) for number in range(2, card.get("networks", 1) + 1)]
         model.classes_ = np.asarray(card["classes"])
         model.n_features_in_, model._fold = card["num_features"], card.get("fold_of_graph", card["fold"])
         model.temperature_ = float(card.get("temperature", 1.0))
