@@ -83,6 +83,19 @@ finally:
     assert done.stdout.strip()
 
 
+@pytest.mark.parametrize("command", ["fit", "train", "compare"])
+def test_flags_are_listed_by_what_they_are_for(call, command):
+    text = call(command, "--help").stdout
+    heads = re.findall(r"^╭─ (.*?) ─", text, re.MULTILINE)
+    assert "Parameters" not in heads, "every flag has a place"
+    shared = ["What is learned, and how it is judged", "Network", "Terms of the loss", "Optimiser", "Output"]
+    assert [head for head in heads if head in shared] == shared
+    boxes = dict(re.findall(r"^╭─ (.*?) ─+╮$(.*?)^╰", text, re.MULTILINE | re.DOTALL))
+    assert all(box.count("│ --") <= 15 for box in boxes.values())
+    assert "--tv-sigma" in boxes["Terms of the loss"]
+    assert "--quiet" in boxes["Output"]
+
+
 def test_every_promised_flag_is_in_the_help(call):
     text = call("train", "--help").stdout
     flags = (
@@ -584,5 +597,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(colu
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
     assert re.search(r"\d+/30\s+epochs", text)
-    assert re.search(r"\d:\d\d:\d\d left \d:\d\d:\d\d " + note, text)
+    assert re.search(r"\d:\d\d:\d\d at most [-\d]:[-\d]{2}:[-\d]{2} " + note, text)
     assert "━" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import everynode.progress as module
@@ -72,10 +74,30 @@ def test_a_training_that_goes_on_and_one_that_begins_after_another_have_a_pace_o
             clock(0.1)
             bar.advance(to=epoch)
         assert bar.left() == pytest.approx(140)
-        for epoch in range(1, 11):
+        for epoch in range(1, 21):
             clock(0.2)
             bar.advance(to=epoch)
-            assert bar.left() == pytest.approx(0.2 * (2000 - epoch))
+            assert bar.left() == (pytest.approx(0.2 * (2000 - epoch)) if epoch > 10 else None)
+
+
+def test_the_first_step_compiles_and_tells_nothing_of_the_others(clock, capsys):
+    with Bar("fit", 1500, unit="epochs", show=True, early=True) as bar:
+        clock(7)
+        bar.advance("val 50.0%", to=1)
+        assert bar.left() is None
+        for epoch in range(2, 11):
+            clock(0.01)
+            bar.advance(to=epoch)
+            assert bar.left() is None, "the pace of a moment is none"
+        clock(0.01)
+        bar.advance(to=11)
+        assert bar.left() == pytest.approx(0.01 * 1489)
+        for epoch in range(12, 700):
+            clock(0.01)
+            bar.advance("val 80.0%", to=epoch)
+    first, later = capsys.readouterr().err.splitlines()
+    assert first == "fit: 1/1500 epochs val 50.0%"
+    assert re.fullmatch(r"fit: 5\d\d/1500 epochs, this training at most \d+ s more val 80.0%", later)
 
 
 def test_nothing_to_do_is_no_time(clock):

@@ -26,6 +26,7 @@ from everynode.progress import Bar, describe
 from everynode.settings import Settings
 from everynode.targets import as_row, encode, in_order, unlabelled
 from everynode.training import fit, load_model, save_model
+from everynode.training.checkpoint import model_folder
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
 
@@ -192,7 +193,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph, folds = self._with_validation(given, self._fold)
         entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
-        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose) as bar:
+        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose, early=True) as bar:
             self.fitted_: Fitted
             (self.fitted_, *self._more), self.standings_ = race(
                 graph,
@@ -383,9 +384,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
-        """The classifier of a model folder, written by :meth:`save` or by ``everynode train``."""
+        """The classifier of a model folder, written by :meth:`save` or by ``everynode train``, or of the --out of ``everynode fit``."""
         from everynode.data.recipe import Recipe  # and with it pyarrow, which nothing else here needs
 
+        folder = model_folder(folder)
         network, card = load_model(folder)
         own = cls._get_param_names()
         flags = {name: value for name, value in card["settings"].items() if name in own}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -48,19 +49,25 @@ def auc(logits: Tensor, labels: Tensor) -> float:
     >>> auc(torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 0.5]]), torch.tensor([0, 1, 1]))
     1.0
     """
+    areas = class_areas(logits, labels)[0]
+    return float(areas.mean()) if len(areas) else float("nan")
+
+
+def class_areas(logits: Tensor, labels: Tensor) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The area under the ROC curve of each class that has one, and how many nodes are of that class."""
     probabilities = torch.softmax(logits.double(), dim=1).cpu().numpy()
     classes = np.arange(probabilities.shape[1])
     positive = labels.cpu().numpy()[:, None] == classes
     count = positive.sum(0)
     counted = (count > 0) & (count < len(positive))
     if not counted.any():
-        return float("nan")
+        return np.zeros(0), np.zeros(0, np.int64)
     from scipy.stats import rankdata  # half a second to import, and only who asks for AUC needs it
 
     ranks = rankdata(probabilities[:, counted], axis=0)
     positive, count = positive[:, counted], count[counted]
     wins = np.where(positive, ranks, 0.0).sum(0) - count * (count + 1) / 2
-    return float((wins / (count * (len(positive) - count))).mean())
+    return wins / (count * (len(positive) - count)), count
 
 
 def _confusion(logits: Tensor, labels: Tensor) -> Tensor:

@@ -16,22 +16,27 @@ from everynode.say import say
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
+#: After the first step, which compiles and warms up, a pace is told by so many steps or seconds.
+PACE_STEPS, PACE_SECONDS = 10, 3.0
 
 
 class Bar:
     """One bar over ``total`` steps, each with a short note.
 
     ``unit`` names a step. ``show`` None means: only in a terminal. ``done``: steps that were done before. ``seconds``: how long all
-    others would probably take one after the other, if some take longer than others; ``at_once`` of them are done at a time. Use it as a
-    context manager and call ``advance``.
+    others would probably take one after the other, if some take longer than others; ``at_once`` of them are done at a time. ``early``: the
+    steps are those of one training, which patience may end before. Use it as a context manager and call ``advance``.
     """
 
     def __init__(
-        self, title: str, total: int, *, unit: str, show: bool | None = True, done: int = 0, seconds: float | None = None, at_once: int = 1
-    ):
+        self, title: str, total: int, *, unit: str, show: bool | None = True, done: int = 0, seconds: float | None = None,
+        at_once: int = 1, early: bool = False,
+    ):  # fmt: skip
         console = Console(stderr=True)
-        #: ``begun``: the step from which on the pace is taken.
-        self.title, self.total, self.unit, self.done, self.begun = title, total, unit, done, done
+        #: ``begun``: the step from which on the pace is taken, once there is one.
+        self.title, self.total, self.unit, self.done = title, total, unit, done
+        self.begun: int | None = None
+        self.early = early
         self.expected = None if seconds is None else seconds / at_once
         self.at_once, self.behind = at_once, 0.0
         self.live = console.is_terminal and show is not False
@@ -39,7 +44,7 @@ class Bar:
         self.started = self.latest = self.said = time.monotonic()
         width = 24 if console.width >= 110 else 5  # so that the note has room
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[count]} " + unit))
-        clocks = (TimeElapsedColumn(), TextColumn("left"), _Left(self))
+        clocks = (TimeElapsedColumn(), TextColumn("at most" if early else "left"), _Left(self))
         note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
         self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
         self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"{done}/{total}")
@@ -53,32 +58,32 @@ class Bar:
 
     def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
         """One step further (or to step ``to``), which was to take so many seconds (none if it had been done before)."""
-        if to is not None and to < self.done:  # another training begins: the pace is its own
-            self.begun, self.started = to - 1, self.latest
-        elif to is not None and self.done == 0 and to > 1:  # an interrupted one goes on: what it had done says nothing of the pace
-            self.begun = to
+        another = to is not None and to < self.done  # another training begins: the pace is its own
         self.done = self.done + 1 if to is None else to
         self.behind += seconds / self.at_once
         self.latest = time.monotonic()
+        if self.expected is None and (self.begun is None or another):
+            self.begun, self.started = self.done, self.latest
         if self.live:
             completed = self.behind if self.expected else self.done
             self.progress.update(self.task, completed=completed, note=note, count=f"{self.done}/{self.total}")
         elif self.plain and self.latest - self.said >= PLAIN_EVERY:
             left = self.left()
-            when = "" if left is None else f", {duration(left)} left"
-            say(f"{self.title}: {self.done}/{self.total} {self.unit}{when} {note}")
+            more = "" if left is None else f", this training at most {duration(left)} more" if self.early else f", {duration(left)} left"
+            say(f"{self.title}: {self.done}/{self.total} {self.unit}{more} {note}")
             self.said = self.latest
 
     def left(self) -> float | None:
         """Seconds that are probably left, or None if there is nothing to tell by.
 
-        By the pace so far. Where it was said beforehand how long the steps take, they are weighed by that, and it counts as if one
-        average step more had taken just so long: at first it is all there is to tell by.
+        By the pace since the first step. Where it was said beforehand how long the steps take, they are weighed by that, and it counts
+        as if one average step more had taken just so long: at first it is all there is to tell by.
         """
         taken, waited = self.latest - self.started, time.monotonic() - self.latest
         if self.expected is None:
-            steps = self.done - self.begun
-            return max(0.0, taken / steps * (self.total - self.done) - waited) if steps else None
+            steps = 0 if self.begun is None else self.done - self.begun
+            told = steps >= PACE_STEPS or (steps > 0 and taken >= PACE_SECONDS)
+            return max(0.0, taken / steps * (self.total - self.done) - waited) if told else None
         step = self.expected / max(self.total, 1)
         pace = (taken + step) / (self.behind + step) if step else 0.0
         return max(0.0, pace * (self.expected - self.behind) - waited)

@@ -9,25 +9,35 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from everynode.metrics import METRICS, expected_calibration_error
+from everynode.metrics import class_areas, expected_calibration_error
 
-#: Samples of a bootstrap; of the slower AUC fewer.
-SAMPLES, AUC_SAMPLES = 2000, 200
-#: An AUC of more probabilities than this has no interval: sorting them again and again would take minutes.
-AUC_AT_MOST = 200_000
 #: The normal distribution's 97.5% point.
 Z = 1.959964
+#: Of fewer nodes than this a mean of surprises has no interval: it would reach from nothing to anything.
+FEW = 5
+#: Halvings of an interval until its end is known to all digits.
+HALVINGS = 60
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 class Score(NamedTuple):
-    """A number and its 95% interval; NaN where there is none."""
+    """A number and its 95% interval; NaN where there is none.
+
+    >>> print(Score(0.9, 0.596, 0.982), "or", Score(0.02))
+    0.900 (0.596 to 0.982) or 0.020 (no interval)
+    """
 
     value: float
     low: float = math.nan
     high: float = math.nan
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "none"
+        between = "no interval" if math.isnan(self.low) else f"{self.low:.3f} to {self.high:.3f}"
+        return f"{self.value:.3f} ({between})"
 
 
 def wilson(right: int, count: int) -> Score:
@@ -42,45 +52,91 @@ def wilson(right: int, count: int) -> Score:
     return Score(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def quality(probabilities: Floats, labels: Ints, *, seed: int = 0) -> dict[str, Score]:
+def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
     """The scores of n x k ``probabilities`` of nodes with these ``labels``: the metrics of selection, ``nll`` and ``ece``.
 
-    Intervals: Wilson's for accuracy, a bootstrap over the nodes for balanced accuracy, macro-F1 and AUC, Student's for the mean negative
-    log-likelihood. They tell what another draw of nodes would change, not what another training would.
+    The intervals tell what another draw of nodes would change, not what another training would. A bootstrap is not used: where every
+    answer is right, it draws right answers only, and says that it is sure. Instead:
+
+    - accuracy: Wilson's.
+    - balanced accuracy: Wilson's of each class, put together as those of independent means (:func:`_together`).
+    - macro-F1: F1 is 2J / (1 + J), where J is the share right of all nodes that are of the class or were called so: Wilson's of J. One
+      wrong answer lowers two classes, so the variance of the mean is up to twice that of independent ones, and that is taken.
+    - AUC: Newcombe's (2006, method 5) of each class. How the classes hang together is not known, so the ends are averaged, which holds
+      however they do.
+    - negative log-likelihood, which is never negative: Student's on the scale of its logarithm. Where no answer is wrong there is none: a
+      wrong one would cost more than any of these nodes, and nothing tells how much.
+    - calibration error: none. It is too large on few nodes, by an amount that depends on what it should be.
+
+    >>> found = quality(np.eye(2)[[0, 1, 0, 1]] * 0.8 + 0.1, np.array([0, 1, 0, 1]))  # all right, and four nodes prove little
+    >>> print(found["accuracy"], found["balanced-accuracy"], sep=", ")
+    1.000 (0.510 to 1.000), 1.000 (0.535 to 1.000)
     """
     n, k = probabilities.shape
-    random = np.random.default_rng(seed)
     log_p, y = torch.from_numpy(np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))), torch.from_numpy(labels)
-    value = {name: metric(log_p, y) for name, metric in METRICS.items()}
     predicted = probabilities.argmax(1)
-    # Drawing nodes again is drawing cells of the confusion matrix.
-    cells = np.bincount(labels * k + predicted, minlength=k * k)
-    tables = random.multinomial(n, cells / n, SAMPLES).reshape(SAMPLES, k, k)
-    right, truly, called = np.einsum("bss->bs", tables), tables.sum(2), tables.sum(1)
-    with np.errstate(invalid="ignore"):
-        recall, f1 = right / truly, 2 * right / (truly + called)
-    found = {
-        "accuracy": wilson(int((predicted == labels).sum()), n),
-        "balanced-accuracy": Score(value["balanced-accuracy"], *_middle(np.nanmean(recall, axis=1))),
-        "macro-f1": Score(value["macro-f1"], *_middle(np.nanmean(f1, axis=1))),
+    table = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
+    right, truly = table.diagonal(), table.sum(1)
+    either = truly + table.sum(0) - right
+    found = [wilson(int(a), int(b)) for a, b in zip(right, truly, strict=True) if b]
+    jaccard = [wilson(int(a), int(b)) for a, b in zip(right, either, strict=True) if b]
+    f1 = [Score(*(2 * j / (1 + j) for j in score)) for score in jaccard]
+    areas, sizes = class_areas(log_p, y)
+    ranked = [_area(float(area), int(size), n - int(size)) for area, size in zip(areas, sizes, strict=True)]
+    return {
+        "accuracy": wilson(int(right.sum()), n),
+        "balanced-accuracy": _together(found),
+        "macro-f1": _together(f1, times=2.0),
+        "auc": _together(ranked, times=math.inf) if ranked else Score(math.nan),
+        "nll": _positive_mean(-log_p[torch.arange(n), y].numpy(), typical=int(right.sum()) < n),
+        "ece": Score(expected_calibration_error(torch.from_numpy(probabilities), y)),
     }
-    areas = []
-    if n * k <= AUC_AT_MOST and not math.isnan(value["auc"]):
-        for _ in range(AUC_SAMPLES):
-            chosen = torch.from_numpy(random.integers(0, n, n))
-            areas.append(METRICS["auc"](log_p[chosen], y[chosen]))
-    found["auc"] = Score(value["auc"], *_middle(np.array(areas)))
-    losses = -log_p[torch.arange(n), y].numpy()
-    half = Z * float(losses.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    found["nll"] = Score(float(losses.mean()), float(losses.mean()) - half, float(losses.mean()) + half)
-    found["ece"] = Score(expected_calibration_error(torch.from_numpy(probabilities), y))
-    return found
 
 
-def _middle(values: Floats) -> tuple[float, float]:
-    """Between what the middle 95% of a bootstrap's values lie."""
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return math.nan, math.nan
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+def _together(scores: list[Score], *, times: float = 1.0) -> Score:
+    """The mean of some scores: the distances to their ends add up as standard deviations do (MOVER: Newcombe 1998, Zou and Donner 2008).
+
+    ``times``: how much larger than that of independent scores the variance may be. It is never larger than if all were off by their whole
+    distance at once, so the ends are never beyond the means of the ends, and stay in [0, 1].
+    """
+    value, low, high = np.array(scores).T
+    middle = float(value.mean())
+
+    def half(distance: Floats) -> float:
+        most = float(distance.mean())
+        return most if math.isinf(times) else min(most, math.sqrt(times * float((distance**2).sum())) / len(distance))
+
+    return Score(middle, max(0.0, middle - half(value - low)), min(1.0, middle + half(high - value)))
+
+
+def _area(area: float, those: int, others: int) -> Score:
+    """An AUC of so many nodes of a class and others, with Newcombe's (2006) interval by his method 5: a score interval, as Wilson's is.
+
+    >>> print(_area(1.0, 7, 7))
+    1.000 (0.726 to 1.000)
+    """
+
+    def beyond(true: float) -> bool:
+        """Whether the area would be too far off, were this the true one."""
+        spread = 1 + ((those + others) / 2 - 1) * ((1 - true) / (2 - true) + true / (1 + true))
+        return (area - true) ** 2 > Z * Z * true * (1 - true) * spread / (those * others)
+
+    def end(outside: float) -> float:
+        inside = area
+        for _ in range(HALVINGS):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if beyond(middle) else (middle, outside)
+        return inside
+
+    return Score(area, end(0.0), end(1.0))
+
+
+def _positive_mean(values: Floats, *, typical: bool) -> Score:
+    """The mean of values that are not negative; no interval where they are few, not ``typical``, or all the same."""
+    n, mean = len(values), float(values.mean())
+    if not typical or n < FEW or float(values.std()) <= 1e-12 * mean:
+        return Score(mean)
+    from scipy.stats import t as student  # half a second to import
+
+    factor = math.exp(float(student.ppf(0.975, n - 1)) * float(values.std(ddof=1)) / (mean * math.sqrt(n)))
+    return Score(mean, mean / factor, mean * factor)

@@ -16,6 +16,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from everynode.cli.fit import _tell
+from everynode.data import read
+from everynode.errors import DataError
+from everynode.estimator import NodeClassifier
+from everynode.report.text import ENTRANTS
+from everynode.settings import Settings
+
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
@@ -56,6 +63,12 @@ def test_everything_is_in_the_folder(fitted):
         assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
 
 
+def test_report_of_a_fit_says_where_its_page_is(call, fitted):
+    done = call("report", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"everynode: out is the folder of a fit, whose page is {Path('out/report.html')}: open that file.\n"
+
+
 def test_the_summary_is_what_the_table_says(fitted):
     out, _ = fitted
     summary, found = json.loads((out / "fit.json").read_text()), rows(out / "predictions.csv")
@@ -66,6 +79,8 @@ def test_the_summary_is_what_the_table_says(fitted):
         assert summary["quality"][name]["accuracy"][0] == pytest.approx(right)
     assert summary["quality"]["test"]["accuracy"][0] > 0.8
     assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
+    _, low, high = (f"{100 * x:.1f}" for x in summary["quality"]["test"]["accuracy"])
+    assert f"of new nodes that are like them, expect {low} to {high} % to be right" in summary["caution"]
     wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
     assert summary["disagreements"] == wrong
 
@@ -140,6 +155,27 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro-f1"]
     value, low, high = (f"{100 * x:.1f}" for x in found)
     assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
+
+
+def test_by_what_the_best_won_is_said_also_on_a_tie(capsys):
+    race = {
+        "ce": {"val_accuracy": 1.0, "val_loss": 0.21},
+        "enc": {"val_accuracy": 0.9, "val_loss": 0.3},
+        "light-ce": {"val_accuracy": None, "val_loss": None},
+        "light-enc": {"val_accuracy": 1.0, "val_loss": 0.123},
+    }
+    summary = {
+        "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
+        "best_epoch": 3, "best_epochs": [3], "select": "macro-f1", "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+    }  # fmt: skip
+    _tell(summary, Path("out"))
+    chosen, raced = capsys.readouterr().out.splitlines()[1:3]
+    words = "light-enc (ENC with light regularisation), by validation macro-f1, on a tie by the lower validation loss"
+    assert chosen == f"  chosen       {words}"
+    assert raced.strip() == (
+        "validation accuracy when they stopped: light-enc 100.0 % (loss 0.123), ce 100.0 % (loss 0.210), enc 90.0 %, light-ce"
+    )
+    assert set(Settings.entrants()) <= set(ENTRANTS)
 
 
 def test_a_training_that_gains_nothing_is_said(call, own_files):
@@ -298,6 +334,22 @@ def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, 
     assert call("predict", "out", *files, "--out", "again.csv").returncode == 0
     for one, two in zip(found, rows(Path("again.csv")), strict=True):
         assert one | {"part": ""} == two | {"part": ""}
+    page = Path("out/report.html").read_text()
+    assert f"for validation each of {summary['quality']['validation']['nodes']} training nodes was held out once, in 3 folds." in page
+    assert "Train / validation / test" not in page
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_part_of_the_graph_without_labels_is_odd_only_where_the_split_came_with_it(call, own_files, split):
+    nodes, edges = own_files(known=1.0)
+    lines = nodes.read_text().splitlines()
+    parts = ["train", "valid", "test"]
+    lines = [f"{lines[0]},part", *(f"{line},{parts[i % 3]}" for i, line in enumerate(lines[1:])), "x,1.0,Graz,,", "y,1.0,Graz,,"]
+    nodes.write_text("\n".join(lines) + "\n")
+    edges.write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(119)))
+    given = ("--split", "part") if split else ("--features", "height,city")
+    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *given, "--out", "out", *QUICK).returncode == 0
+    assert ("only the largest component (120 of 122 nodes)" in Path("out/report.html").read_text()) is split
 
 
 def test_a_split_column_is_followed(call, own_files):
@@ -339,12 +391,32 @@ WRONG = {
     "fit --nodes people.csv --edges links.csv --label team --class-weight even": ("balanced", 2),
     "fit --nodes people.csv --edges links.csv --label team --preset paper": ("--preset default", 2),
     "fit --nodes people.csv --edges links.csv --label team --test-share 1.5": ("test_share", 2),
+    "fit --nodes people.csv --edges links.csv --label team --test-share 20": ("must be in [0, 1): 20 % is 0.2. Got 20.0.", 2),
+    "fit --nodes people.csv --edges links.csv --label team --val-share 12.5": ("must be between 0 and 1: 12.5 % is 0.125.", 2),
+    "fit --nodes people.csv --edges links.csv --label team --test-share=-1": ("must be in [0, 1). Got -1.0.", 2),
+    "fit --ndoes people.csv": ("Did you mean --nodes? Try 'everynode fit --help'.", 2),
+    "tune export --nope": ("Try 'everynode tune export --help'.", 2),
+    "tarin": ("Try 'everynode --help'.", 2),
     "fit --nodes people.csv --edges links.csv --label team --out people.csv": ("is a file", 2),
     "fit --nodes people.csv --edges links.csv --label team --threads 0": ("threads", 2),
     "fit --nodes people.csv --edges links.csv --label team --cv 0": ("'cv' of fit must be >= 1", 2),
-    "predict nowhere --nodes people.csv --edges links.csv": ("not a model folder", 3),
+    "predict nowhere --nodes people.csv --edges links.csv": ("There is no folder nowhere", 3),
+    "predict people.csv --nodes people.csv --edges links.csv": ("people.csv is a file: give the folder of a model", 3),
     "predict . --nodes people.csv --edges links.csv": ("not a model folder", 3),
 }
+
+
+def test_a_column_of_amounts_or_names_is_no_label(call, own_files):
+    nodes, edges = own_files()
+    head, *lines = nodes.read_text().splitlines()
+    nodes.write_text(
+        "\n".join([f"{head},revenue", *(f"{line},{1000 + i // 30 * 30 + min(i % 30, 25)}" for i, line in enumerate(lines))]) + "\n"
+    )
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "revenue")
+    assert done.returncode == 3
+    expected = "the 120 labels in column 'revenue' are 104 different ones, such as 1000 and 1001, so it looks like an amount or a name."
+    assert expected in done.stderr
+    assert "Name the column that holds the classes." in done.stderr
 
 
 @pytest.mark.parametrize("words", WRONG)
@@ -379,6 +451,18 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
             assert one | {"part": ""} == two | {"part": ""}
         assert "that have a label" in done.stdout
         assert "fitted on some of these labels" in done.stdout  # all of them, here
+
+
+def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):
+    out, _ = fitted
+    nodes, edges = own_files()
+    model = NodeClassifier.load(out)
+    predicted = model.predict(read(nodes, edges, recipe=model.recipe_))
+    assert predicted.tolist() == [row["predicted"] for row in rows(out / "predictions.csv")]
+    with pytest.raises(DataError, match="There is no folder nowhere"):
+        NodeClassifier.load("nowhere")
+    with pytest.raises(DataError, match=r"people\.csv is a file"):
+        NodeClassifier.load(nodes)
 
 
 def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_path):
@@ -503,7 +587,9 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     assert "–%" not in page
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
-    assert re.search(r"chosen +\S+, by validation; when they stopped, the others had: \S+ \d+\.\d %, ", done.stdout)
+    words = r"\((cross-entropy|ENC)( with light regularisation)?\)"
+    assert re.search(rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n", done.stdout)
+    assert re.search(r"\n +validation accuracy when they stopped: \S+ \d+\.\d %", done.stdout)
     page = Path("raced/report.html").read_text()
     assert "Several settings started side by side; those behind on the validation nodes stopped" in page
 

@@ -65,6 +65,18 @@ def test_isolated_nodes_and_components():
     assert report.facts["split_share_in_largest_component"] == pytest.approx([1, 1 / 3, 1])
     one = check(make([(0, 1), (1, 2), (3, 4)], [0] * 6, folds[:1]))
     assert any(text.startswith("The split covers only the largest component") for text in one.warnings)
+    drawn = check(make([(0, 1), (1, 2), (3, 4)], [0] * 6, folds[:1]), drawn=True)
+    assert not any("largest component" in text for text in texts(drawn)), "whoever drew it knows what it covers"
+
+
+def test_cross_validated_labels_are_no_missing_validation_nodes():
+    graph = make([(0, 1)], [0, 1] * 5, [split([*range(6)], [], [6, 7])])
+    assert any(text.startswith("Train / validation / test are 6 / 0 / 2 nodes (75 / 0 / 25") for text in texts(check(graph)))
+    expected = (
+        "Train / test are 6 / 2 nodes (75 / 25 percent of the nodes in them, 80.0 % of the graph); for validation each of 6 training "
+        "nodes was held out once, in 3 folds."
+    )
+    assert expected in texts(check(graph, held_out=6, folds=3))
 
 
 def test_repairs():

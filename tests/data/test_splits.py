@@ -124,5 +124,5 @@ def test_refusals():
         hold_out(torch.arange(2), labels, 0)
     with pytest.raises(DataError, match="no node has one"):
         random_split(torch.tensor([-1, -1]), 1)
-    with pytest.raises(DataError, match="every class has only one training node"):
+    with pytest.raises(DataError, match="every class has only one training node, and there are 2 classes"):
         hold_out(torch.arange(2), labels, 0.5)

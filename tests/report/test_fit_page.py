@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import everynode as en
 from everynode.data.parts import share_out
 from everynode.estimator import NodeClassifier
 from everynode.graph import Graph
-from everynode.report.fit import Fit
+from everynode.quality import quality
+from everynode.report.fit import Fit, Judged
 from everynode.report.fit_page import page
 
 #: A name that must be shown as it is.
@@ -103,6 +106,17 @@ def test_with_few_labels_validation_is_what_networks_say_that_did_not_learn_them
     assert made.quality["validation"]["accuracy"].value == pytest.approx(right)
     assert len(made.parts["validation"].nodes) == len(shared.nodes("train"))
     assert "held out once, in 3 folds" in page(made)
+
+
+def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_interval_has_a_dash(fit):
+    nodes = np.arange(14)
+    sure = Judged("test", nodes, nodes % 3, torch.log(torch.eye(3, dtype=torch.float64)[nodes % 3] * 0.9 + 0.1 / 3), 1.0)
+    made = dataclasses.replace(fit, parts={"test": sure}, quality={"test": quality(sure.probabilities, sure.labels)})
+    scores = page(made).split('id="quality"')[1].split("</table>")[0]
+    shown = re.findall(r"<b>([^<]*)</b><span class=\"between\">([^<]*)</span>", scores)
+    assert [value for value, _ in shown] == ["100.0", "100.0", "100.0", "100.0", "0.069", "6.7"]
+    assert [between for _, between in shown[-2:]] == ["–", "–"]
+    assert all(re.fullmatch(r"[5-8]\d\.\d to 100\.0", between) for _, between in shown[:4])
 
 
 def test_a_graph_from_anywhere_has_a_page(tmp_path):

@@ -237,7 +237,7 @@ def test_a_damaged_model_folder_is_refused_in_one_sentence(folder, damage):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DataError, match="not a model folder"):
+    with pytest.raises(DataError, match="There is no folder"):
         load_model(tmp_path / "nothing")
 
 

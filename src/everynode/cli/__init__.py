@@ -18,6 +18,7 @@ from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
 from everynode.cli.fit import fit
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
+from everynode.cli.options import LEARNED
 from everynode.cli.predict import predict
 from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
@@ -42,10 +43,10 @@ app = App(
     help="Node classifiers trained on every node, labelled or not.",
     default_parameter=Parameter(converter=_exactly),
 )
-app.command(fit)
+app.command(fit, group_parameters=LEARNED)
 app.command(predict)
-app.command(train)
-app.command(compare)
+app.command(train, group_parameters=LEARNED)
+app.command(compare, group_parameters=LEARNED)
 app.command(bench)
 app.command(reproduce)
 app.command(report)
@@ -83,7 +84,8 @@ def main() -> None:
         say(f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them.")
         code = 2
     except CycloptsError as error:
-        say(f"everynode: {str(error).strip()} Try 'everynode --help'.")
+        command = " ".join(["everynode", *(error.command_chain or ())])
+        say(f"everynode: {str(error).strip()} Try '{command} --help'.")
         code = 2
     except EverynodeError as error:
         say(f"everynode: {error}")

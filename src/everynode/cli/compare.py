@@ -7,10 +7,12 @@ import math
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import OUTPUT, DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError
 from everynode.say import say
 
@@ -26,8 +28,8 @@ def compare(
     folds: int | None = None,
     fold: int = 0,
     seed: int = 0,
-    out: Path = Path("runs"),
-    resume: bool = True,
+    out: Annotated[Path, Parameter(group=OUTPUT)] = Path("runs"),
+    resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:

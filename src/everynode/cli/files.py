@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from everynode.cli.options import FILES
 from everynode.errors import UsageError
 from everynode.say import showable
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from everynode.graph import Graph
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files:
     """Which files, and which of their columns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from cyclopts import Parameter
 from everynode.cli.files import Files
 from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import JsonFlag, QuietFlag, RaceOptions
+from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, RaceOptions
 from everynode.errors import UsageError, require
 from everynode.say import say, showable
 
@@ -42,10 +43,10 @@ def fit(
     val_share: float | None = None,
     cv: int | None = None,
     seed: int = 0,
-    out: Path | None = None,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    resume: bool = True,
-    threads: int = 1,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    dry_run: Annotated[bool, Parameter(negative="", group=OUTPUT)] = False,
+    resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
+    threads: Annotated[int, Parameter(group=OUTPUT)] = 1,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
@@ -126,7 +127,7 @@ def fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is told below
             classifier.fit(graph, checkpoint=states)
-        summary = _write(folder, classifier, graph, said)
+        summary = _write(folder, classifier, graph, said, drawn=not read.splits)
         if summary["interrupted"]:
             when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
             say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
@@ -162,7 +163,7 @@ def _finished(folder: Path) -> dict[str, Any]:
         raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
 
 
-def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str]) -> dict[str, Any]:
+def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str], *, drawn: bool) -> dict[str, Any]:
     """Everything that a fit leaves behind; its summary."""
     from everynode.report.fit import Fit
     from everynode.report.fit_page import page
@@ -171,7 +172,7 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(folder / "report.html", page(made, model=showable(str(folder / "model"))).encode())
+    write_atomically(folder / "report.html", page(made, model=showable(str(folder / "model")), drawn=drawn).encode())
     summary = made.summary()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
@@ -179,13 +180,14 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
 
 def _tell(summary: dict[str, Any], folder: Path) -> None:
     from everynode.data.understood import counted
+    from everynode.report.text import ENTRANTS, decided_by
 
     seconds = f"{summary['seconds']:.1f} s"
     print(f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}")
-    others = {name: standing["val_accuracy"] for name, standing in summary["race"].items() if name != summary["objective"]}
-    if others:
-        said = ", ".join(name if got is None else f"{name} {100 * got:.1f} %" for name, got in others.items())
-        print(f"  chosen       {summary['objective']}, by validation; when they stopped, the others had: {said}")
+    if len(summary["race"]) > 1:
+        meant = f" ({ENTRANTS[summary['objective']]})" if summary["objective"] in ENTRANTS else ""
+        print(f"  chosen       {summary['objective']}{meant}, {decided_by(summary['select'])}")
+        print(f"  {'':12} validation accuracy when they stopped: {', '.join(_standings(summary))}")
     if summary["networks"] == 1:
         print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     else:
@@ -206,6 +208,15 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     print(f"  predictions  {folder / 'predictions.csv'}")
     print(f"  page         {folder / 'report.html'}")
     print(f"  model        {folder / 'model'}")
+
+
+def _standings(summary: dict[str, Any]) -> Iterator[str]:
+    """How each entrant of a race came off, the winner first; with the loss where another is as accurate."""
+    race = dict(sorted(summary["race"].items(), key=lambda item: item[0] != summary["objective"]))
+    shown = {name: "" if got["val_accuracy"] is None else f" {100 * got['val_accuracy']:.1f} %" for name, got in race.items()}
+    for name, text in shown.items():
+        tied = text and list(shown.values()).count(text) > 1
+        yield f"{name}{text}" + (f" (loss {race[name]['val_loss']:.3f})" if tied else "")
 
 
 def _score(score: list[float | None], unit: str = "") -> str:

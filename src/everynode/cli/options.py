@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
 from everynode.settings import Select
@@ -22,12 +22,29 @@ if TYPE_CHECKING:
     from everynode.training.many import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
+#: Under which headings --help lists the flags, in this order; those that a command has alone come under ``LEARNED``, or first.
+FILES, LEARNED, GRAPH, NETWORK, TERMS, OPTIMISER, BATCHES, RUNNING, OUTPUT = (
+    Group.create_ordered(name)
+    for name in (
+        "Files",
+        "What is learned, and how it is judged",
+        "Graph",
+        "Network",
+        "Terms of the loss",
+        "Optimiser",
+        "Batches",
+        "Where it runs",
+        "Output",
+    )
+)
 #: Flags that every command has.
-JsonFlag = Annotated[bool, Parameter(name="--json", negative="", help="One JSON object on stdout, everything else on stderr.")]
-QuietFlag = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress.")]
+JsonFlag = Annotated[
+    bool, Parameter(name="--json", negative="", group=OUTPUT, help="One JSON object on stdout, everything else on stderr.")
+]
+QuietFlag = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", group=OUTPUT, help="No progress.")]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=GRAPH)
 @dataclass(frozen=True)
 class DataOptions:
     """Which graph."""
@@ -82,66 +99,66 @@ class DataOptions:
 class ModelOptions:
     """Which network and objective; what is not given comes from the preset."""
 
-    backbone: BackboneName = "gcn"
+    backbone: Annotated[BackboneName, Parameter(group=NETWORK)] = "gcn"
     "The layers between the opening and the closing layer."
-    objective: str = "enc"
+    objective: Annotated[str, Parameter(group=LEARNED)] = "enc"
     "enc (every term that has a weight in the preset), ce, mi, tv, cvg, con, prior, preg, or a sum such as mi+tv."
-    preset: str = "default"
+    preset: Annotated[str, Parameter(group=LEARNED)] = "default"
     """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
     `everynode tune`."""
-    layers: int | None = None
+    layers: Annotated[int | None, Parameter(group=NETWORK)] = None
     "How many layers."
-    channels: int | None = None
+    channels: Annotated[int | None, Parameter(group=NETWORK)] = None
     "How wide."
-    dropout: float | None = None
+    dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
     "On the input and before the closing layer."
-    layer_dropout: float | None = None
+    layer_dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
     "Before each layer."
-    input: Literal["row", "raw"] | None = None
+    input: Annotated[Literal["row", "raw"] | None, Parameter(group=NETWORK)] = None
     "Row-normalised or raw input features."
-    gcnii_alpha: float | None = None
+    gcnii_alpha: Annotated[float | None, Parameter(group=NETWORK)] = None
     "How much of the opening features GCNII mixes into each layer."
-    gcnii_lambda: float | None = None
+    gcnii_lambda: Annotated[float | None, Parameter(group=NETWORK)] = None
     "How far GCNII's weights are from the identity."
-    mi: float | None = None
+    mi: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of mutual information."
-    mi_lambda: float | None = None
+    mi_lambda: Annotated[float | None, Parameter(group=TERMS)] = None
     "How much MI wants equal classes."
-    tv: float | None = None
+    tv: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of total variation."
-    tv_sigma: float | None = None
+    tv_sigma: Annotated[float | None, Parameter(group=TERMS)] = None
     "How different features must be for TV to see a boundary."
-    tv_gate: Literal["raw", "row", "standardised", "none"] | None = None
+    tv_gate: Annotated[Literal["raw", "row", "standardised", "none"] | None, Parameter(group=TERMS)] = None
     "The features that TV looks at for boundaries."
-    cvg: float | None = None
+    cvg: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of cross-validating gradients."
-    halves: Literal["random", "stratified", "fixed"] | None = None
+    halves: Annotated[Literal["random", "stratified", "fixed"] | None, Parameter(group=TERMS)] = None
     "How CVG halves the labelled nodes."
-    cvg_every: int | None = None
+    cvg_every: Annotated[int | None, Parameter(group=TERMS)] = None
     "Take CVG at every so many steps only, which costs less."
-    con: float | None = None
+    con: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of consistency: two passes of different dropout should agree. Not of the paper; a step takes about twice as long."
-    con_temperature: float | None = None
+    con_temperature: Annotated[float | None, Parameter(group=TERMS)] = None
     "How sure consistency wants a node to be: the lower, the surer."
-    prior: float | None = None
+    prior: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of the class prior: classes in the shares that validation nodes let expect. Not of the paper."
-    preg: float | None = None
+    preg: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of P-reg."
-    lr_gnn: float | None = None
+    lr_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Learning rate of the layers."
-    lr_oc: float | None = None
+    lr_oc: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Learning rate of opening and closing layer."
-    wd_gnn: float | None = None
+    wd_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Weight decay of the layers."
-    wd_oc: float | None = None
+    wd_oc: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Weight decay of opening and closing layer."
-    epochs: int | None = None
+    epochs: Annotated[int | None, Parameter(group=OPTIMISER)] = None
     "At most so many."
-    patience: int | None = None
+    patience: Annotated[int | None, Parameter(group=OPTIMISER)] = None
     "Stop after so many epochs without a better one. In a race over folds with fewer than 100 labels these share it, unless it is given."
-    class_weight: Literal["balanced"] | None = None
+    class_weight: Annotated[Literal["balanced"] | None, Parameter(group=LEARNED)] = None
     "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
-    select: Annotated[Select | None, Parameter(name=["--select", "--metric"])] = None
+    select: Annotated[Select | None, Parameter(name=["--select", "--metric"], group=LEARNED)] = None
     "What makes an epoch the best on the validation nodes."
 
     @property
@@ -180,7 +197,7 @@ class ModelOptions:
         )  # fmt: skip
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=BATCHES)
 @dataclass(frozen=True)
 class BatchOptions:
     """Training on a part of the graph at a time."""
@@ -213,11 +230,11 @@ class BatchOptions:
 class RaceOptions(ModelOptions):
     """Which network and objective; where no objective is given, several race."""
 
-    objective: str = "auto"
+    objective: Annotated[str, Parameter(group=LEARNED)] = "auto"
     "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
 class EngineOptions:
     """Where many runs are done."""

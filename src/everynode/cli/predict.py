@@ -47,10 +47,10 @@ def predict(
     from everynode.estimator import NodeClassifier
     from everynode.predictions import predictions
     from everynode.quality import wilson
-    from everynode.training.checkpoint import write_atomically
+    from everynode.training.checkpoint import model_folder, write_atomically
 
     torch.set_num_threads(1)
-    folder = model / "model" if (model / "model").is_dir() else model
+    folder = model_folder(model)
     classifier = NodeClassifier.load(folder)
     if classifier.recipe_ is None:
         raise UsageError(f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python.")

@@ -41,9 +41,11 @@ def report(
         Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.store import Store
+    from everynode.experiments.store import Store, store_path
     from everynode.report.page import page_of_store
 
+    if (store / "fit.json").is_file() and not store_path(store).is_file():
+        raise UsageError(f"{store} is the folder of a fit, whose page is {store / 'report.html'}: open that file.")
     there = Store(store, must_exist=True)
     if out.resolve() == there.path.resolve():
         raise UsageError(f"--out {out} is the store itself: name another file.")

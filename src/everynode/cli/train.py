@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import OUTPUT, BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.errors import UsageError, require
 from everynode.say import say
 
@@ -34,9 +36,9 @@ def train(
     batch: BatchOptions = BatchOptions(),  # noqa: B008 - frozen
     fold: int = 0,
     seed: int = 0,
-    out: Path | None = None,
-    resume: bool = True,
-    threads: int = 1,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
+    threads: Annotated[int, Parameter(group=OUTPUT)] = 1,
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
@@ -114,7 +116,8 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
     state = folder / STATE
     if state.exists():
         say(f"Going on from {state}.", quiet)
-    with Bar(f"{run.dataset} {run.settings.backbone} {run.objective}", run.settings.epochs, unit="epochs", show=not quiet) as bar:
+    title = f"{run.dataset} {run.settings.backbone} {run.objective}"
+    with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
         fitted, result = tasks.train(
             run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state, ranks=ranks
         )

@@ -61,8 +61,9 @@ class _Fold(NamedTuple):
 class _Subject:
     """The graph in arrays, computed once for all the checks."""
 
-    def __init__(self, graph: Graph, directed: Graph | None, others: Sequence[Graph]) -> None:
-        self.graph, self.others = graph, others
+    def __init__(self, graph: Graph, directed: Graph | None, others: Sequence[Graph], drawn: bool, held_out: int, folds: int) -> None:
+        self.graph, self.others, self.drawn = graph, others, drawn
+        self.held_out, self.folds = held_out, folds
         self.directed = graph if graph.directed else directed
         self.n = graph.num_nodes
         self.labels: Ints = graph.labels.cpu().numpy()
@@ -79,17 +80,21 @@ class _Subject:
         self.neighbourhood[alone] = -1 - np.flatnonzero(alone)
 
 
-def check(graph: Graph, directed: Graph | None = None, *, others: Sequence[Graph] = ()) -> Report:
+def check(
+    graph: Graph, directed: Graph | None = None, *, others: Sequence[Graph] = (), drawn: bool = False, held_out: int = 0, folds: int = 0
+) -> Report:
     """Measure a graph and look for defects.
 
     ``directed``: the same graph with its direction kept, to see what keeping it would do. ``others``: graphs that it might be a
-    copy of. (Parts of one split that overlap are not looked for: a :class:`Graph` refuses those when it is built.)
+    copy of. ``drawn``: the split did not come with the graph but was drawn from its labels, so what it covers is no defect.
+    ``held_out``, ``folds``: how many of the training nodes were held out, each once, in how many folds, instead of validation nodes.
+    (Parts of one split that overlap are not looked for: a :class:`Graph` refuses those when it is built.)
 
     >>> path = Graph.from_arrays([[1.0], [1.0], [1.0]], [[0, 1, 1], [1, 0, 1]], [0, 0, 1])
     >>> check(path).findings[-1].text
     '1 self-loop in the input was dropped.'
     """
-    subject = _Subject(graph, directed, others)
+    subject = _Subject(graph, directed, others, drawn, held_out, folds)
     facts: dict[str, Any] = {}
     findings: list[Finding] = []
     for look in _CHECKS:
@@ -177,7 +182,7 @@ def _components(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
     share = [float(inside[np.concatenate(split)].mean()) if any(map(len, split)) else 0.0 for split in s.splits]
     facts["split_share_in_largest_component"] = share
     within = [fold for fold, value in enumerate(share) if value == 1.0]
-    if number > 1 and within:
+    if number > 1 and within and not s.drawn:
         text = f"{_folds(within, len(share))} covers" if len(within) in (1, len(share)) else f"{_folds(within, len(share))} cover"
         rest = s.n - int(sizes.max())
         yield Finding(
@@ -245,12 +250,18 @@ def _proportions(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
     sizes = np.array([[len(part) for part in split] for split in s.splits])
     facts["split_sizes"] = dict(zip(Split._fields, sizes.mean(0).tolist(), strict=True))
     facts["split_shares"] = dict(zip(Split._fields, (sizes / np.maximum(sizes.sum(1, keepdims=True), 1)).mean(0).tolist(), strict=True))
-    shares = " / ".join(f"{100 * share:.0f}" for share in facts["split_shares"].values())
-    average = " / ".join(f"{size:.0f}" for size in facts["split_sizes"].values())
+    words = dict(zip(Split._fields, ("train", "validation", "test"), strict=True))
+    if s.folds:
+        del words["val"]
+    shares = " / ".join(f"{100 * facts['split_shares'][part]:.0f}" for part in words)
+    average = " / ".join(f"{facts['split_sizes'][part]:.0f}" for part in words)
+    each = f"; for validation each of {s.held_out} training nodes was held out once, in {s.folds} folds" if s.folds else ""
     mean = " on average" if len(s.splits) > 1 else ""
     used = _percent(float(sizes.sum(1).mean()) / s.n)
     yield Finding(
-        "info", f"Train / validation / test are {average} nodes{mean} ({shares} percent of the nodes in them, {used} of the graph)."
+        "info",
+        f"{' / '.join(words.values()).capitalize()} are {average} nodes{mean} ({shares} percent of the nodes in them, {used} of the "
+        f"graph){each}.",
     )
     tested = [int((s.labels[split.test] >= 0).sum()) for split in s.splits]
     facts["points_per_test_node"] = worth = 100 / min(tested) if min(tested) else None

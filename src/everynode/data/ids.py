@@ -41,7 +41,8 @@ def texts(table: Table, name: str) -> pa.ChunkedArray:
     empty = where_true(pc.or_kleene(pc.is_null(column), pc.equal(column, "")))
     if len(empty):
         raise DataError(
-            f"{table.row(empty[0])}, column {name!r} is empty ({counted(len(empty), 'such row')}): every row needs an id there, or name another id column."
+            f"{table.row(empty[0])}, column {name!r} is empty ({counted(len(empty), 'such row')}): every row needs an id there, "
+            "or name another id column."
         )
     return column
 

@@ -23,6 +23,8 @@ from everynode.errors import DataError
 PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
 #: Classes that may mean that there is no label, in lower case.
 LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled", "missing", "tbd")
+#: More classes than this, of which each has fewer nodes than that on average, are names or amounts.
+MANY_CLASSES, TOO_FEW = 20, 2
 #: More different whole numbers than this, of which each was seen less often than that on average, are more likely a measurement.
 MANY_NUMBERS, SELDOM = 20, 10
 #: A column gives the label away only if its values were seen with it this often, on average.
@@ -172,6 +174,11 @@ def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Ta
         )
     if len(classes) == labelled > 2:
         raise DataError(f"{table.where}: all {labelled:,} labels in column {name!r} are different. Name the column that holds the classes.")
+    if len(classes) > MANY_CLASSES and labelled < TOO_FEW * len(classes):
+        raise DataError(
+            f"{table.where}: the {labelled:,} labels in column {name!r} are {len(classes):,} different ones, such as {classes[0]} and "
+            f"{classes[1]}, so it looks like an amount or a name. Name the column that holds the classes."
+        )
 
 
 def read_split(table: Table, name: str | None, na: Sequence[str] = ()) -> list[tuple[Any, Any, Any]]:

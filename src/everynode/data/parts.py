@@ -36,8 +36,8 @@ def share_out(
     >>> [len(part) for part in graph.splits[0]]
     [128, 32, 40]
     """
-    require(test_share is None or 0 <= test_share < 1, "test_share", "fit", "in [0, 1)", test_share)
-    require(val_share is None or 0 < val_share < 1, "val_share", "fit", "between 0 and 1", val_share)
+    require(test_share is None or 0 <= test_share < 1, "test_share", "fit", f"in [0, 1){_of_percent(test_share)}", test_share)
+    require(val_share is None or 0 < val_share < 1, "val_share", "fit", f"between 0 and 1{_of_percent(val_share)}", val_share)
     require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
     if graph.num_classes < 2:
         raise DataError(f"The labels of {graph.name!r} are of {graph.num_classes} class(es): nothing to tell apart; label two at least.")
@@ -87,3 +87,12 @@ def share_out(
     if unseen:
         said.append(f"No training node is of class {', '.join(unseen)}: it cannot be learned, and is wrong wherever it is tested.")
     return graph.with_splits([Split(train, val, test)]), said
+
+
+def _of_percent(share: float | None) -> str:
+    """What a share would be that was given in percent.
+
+    >>> _of_percent(20.0)
+    ': 20 % is 0.2'
+    """
+    return f": {share:g} % is {share / 100:g}" if share is not None and 1 <= share < 100 else ""

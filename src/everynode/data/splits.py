@@ -67,11 +67,18 @@ def hold_out(train_nodes: Tensor, labels: Tensor, fraction: float, seed: int = 0
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
     counts = np.array([len(nodes) for nodes in groups])
     if counts.max() < 2:
-        raise DataError("No node can be held out for validation: every class has only one training node. Give validation nodes.")
+        raise DataError(_nobody_to_spare(len(groups)))
     held = _share(max(1, round(fraction * counts.sum())), counts, np.zeros_like(counts), counts - 1)
     val = np.concatenate([nodes[:k] for nodes, k in zip(groups, held, strict=True)])
     train = np.concatenate([nodes[k:] for nodes, k in zip(groups, held, strict=True)])
     return train_nodes[torch.from_numpy(train)].sort().values, train_nodes[torch.from_numpy(val)].sort().values
+
+
+def _nobody_to_spare(classes: int) -> str:
+    return (
+        f"No node can be held out for validation: every class has only one training node, and there are {classes:,} classes. Label more "
+        "nodes of each, name another column if these are not classes, or give validation nodes."
+    )
 
 
 def cross_validation(train_nodes: Tensor, labels: Tensor, folds: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
@@ -87,7 +94,7 @@ def cross_validation(train_nodes: Tensor, labels: Tensor, folds: int, seed: int 
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
     several = [nodes for nodes in groups if len(nodes) > 1]
     if not several:
-        raise DataError("No node can be held out for validation: every class has only one training node. Give validation nodes.")
+        raise DataError(_nobody_to_spare(len(groups)))
     dealt = np.concatenate(several)  # like cards: the nodes of a class go to different folds
     made = []
     for fold in range(min(folds, len(dealt))):

@@ -99,7 +99,9 @@ class Fit:
     def caution(self) -> str:
         """What the scores are worth, in a sentence."""
         if "test" in self.parts:
-            return "No choice has seen the test nodes: expect this of new nodes that are like them."
+            score = self.quality["test"]["accuracy"]
+            between = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
+            return f"No choice has seen the test nodes: of new nodes that are like them, expect {between} to be right (95% interval)."
         if self.folds > 1:
             return (
                 f"Settings, epochs{' and temperature' * self.model.calibrate} were chosen on these labels, so the numbers are too good for "

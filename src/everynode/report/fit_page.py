@@ -17,7 +17,7 @@ from everynode.report.cell import TERMS, confusion_table, curve_plots
 from everynode.report.figures import legend
 from everynode.report.fit import MAP_NODES, Fit
 from everynode.report.html import Html, bar, document, h, join, listed, prose
-from everynode.report.text import DASH, count, interval, number, significant
+from everynode.report.text import DASH, ENTRANTS, count, decided_by, interval, number, significant
 
 #: Rows of the tables of nodes to look at.
 UNCERTAIN, DISAGREEMENTS = 20, 30
@@ -32,8 +32,11 @@ SCORES = {
 }
 
 
-def page(fit: Fit, *, model: str = "model") -> str:
-    """The page; ``model``: where the model is, for the command that predicts. The same fit, the same text."""
+def page(fit: Fit, *, model: str = "model", drawn: bool = False) -> str:
+    """The page. The same fit, the same text.
+
+    ``model``: where the model is, for the command that predicts. ``drawn``: the split did not come with the data.
+    """
     sections = {
         "quality": ("How good it is", _quality(fit)),
         "classes": ("Class by class", _classes(fit)),
@@ -41,7 +44,7 @@ def page(fit: Fit, *, model: str = "model") -> str:
         "uncertain": ("Most uncertain nodes", _uncertain(fit)),
         "disagreements": ("Where prediction and label disagree", _disagreements(fit)),
         "map": ("The nodes on a map", _map(fit)),
-        "data": ("What was understood of the files", _data(fit)),
+        "data": ("What was understood of the files", _data(fit, drawn)),
         "training": ("What the terms did", _training(fit)),
         "again": ("Make it again", _again(fit, model)),
     }
@@ -102,7 +105,10 @@ def _quality(fit: Fit) -> Html:
     )
     note = (
         f"{of_folds}The epoch is the one with the {best}. Intervals are 95%: what another draw of nodes would change (accuracy: Wilson; "
-        "balanced accuracy, F1 and AUC: bootstrap; log-likelihood: normal). Neighbours are not independent, so they are rather too narrow."
+        "balanced accuracy and F1: Wilson of each class; AUC: Newcombe of each class; log-likelihood: Student, of its logarithm). "
+        f"Neighbours are not independent, so they are rather too narrow. {DASH}: none. The log-likelihood of nodes that are all right, or "
+        "fewer than five, has none, because what a wrong one would cost is not known; the calibration error has none, because on few nodes "
+        "it is too large."
     )
     said = h("ul", [h("li", text) for text in fit.said]) if fit.said else None
     return join(said, listed(["", *sizes, "what it is"], rows, "Scores"), h("p", prose(note), class_="small"))
@@ -110,8 +116,8 @@ def _quality(fit: Fit) -> Html:
 
 def _score(score: Score, factor: float, digits: int) -> Html:
     low, high = factor * score.low, factor * score.high
-    between = interval(low, high, digits)
-    return h("td", h("b", number(factor * score.value, digits)), h("span", between, class_="between") if between else None)
+    between = interval(low, high, digits) or DASH
+    return h("td", h("b", number(factor * score.value, digits)), h("span", between, class_="between"))
 
 
 def _classes(fit: Fit) -> Html:
@@ -234,8 +240,9 @@ def _map(fit: Fit) -> Html:
     return join(h("p", note), h("div", legend(numbered, "dot"), h("div", plots, class_="plots"), class_="figure"))
 
 
-def _data(fit: Fit) -> Html:
-    report = check(fit.graph)
+def _data(fit: Fit, drawn: bool) -> Html:
+    held_out, folds = (len(fit.model.held_out_.nodes), fit.folds) if fit.folds > 1 else (0, 0)
+    report = check(fit.graph, drawn=drawn, held_out=held_out, folds=folds)
     order = sorted(report.findings, key=lambda finding: finding.level != "warning")
     findings = [h("li", finding.text, class_=finding.level) for finding in order]
     return join(_understood(fit), h("h4", "What is odd about the graph"), h("ul", findings, class_="findings"))
@@ -279,8 +286,13 @@ def _race(fit: Fit) -> Html | None:
     for name, standing in standings.items():
         right = f"{_percent(standing.val_accuracy)}%" if standing.epochs else "–"
         numbers = (right, number(standing.val_loss, 3), str(standing.epochs))
-        rows.append([h("th", name, scope="row"), *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
-    note = f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left."
+        called = h("th", name, h("span", ENTRANTS[name], class_="between") if name in ENTRANTS else None, scope="row")
+        rows.append([called, *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
+    decided = decided_by(fit.model.fitted_.settings.select)
+    note = (
+        f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left: "
+        f"{decided}."
+    )
     if fit.model.fitted_.interrupted:
         note = f"Several settings were to race. That was interrupted, and `{fit.model.objective_}` is the best of what there is."
     return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))

@@ -5,6 +5,13 @@ from __future__ import annotations
 import math
 
 DASH = "–"
+#: What the names of the settings that race stand for.
+ENTRANTS = {
+    "ce": "cross-entropy",
+    "enc": "ENC",
+    "light-ce": "cross-entropy with light regularisation",
+    "light-enc": "ENC with light regularisation",
+}
 
 
 def number(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
@@ -59,6 +66,15 @@ def p_value(p: float | None) -> str:
     if p is None or math.isnan(p):
         return DASH
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def decided_by(select: str) -> str:
+    """By what epochs and races are decided on the validation nodes.
+
+    >>> decided_by("macro-f1"), decided_by("loss")
+    ('by validation macro-f1, on a tie by the lower validation loss', 'by the lowest validation loss')
+    """
+    return "by the lowest validation loss" if select == "loss" else f"by validation {select}, on a tie by the lower validation loss"
 
 
 def count(n: int, what: str) -> str:

@@ -234,9 +234,20 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
-def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
-    """The network of a model folder, ready to predict, and its card."""
+def model_folder(folder: Path | str) -> Path:
+    """Where the model is: in this folder, or, if it is the --out of ``everynode fit``, in the folder ``model`` in it."""
     folder = Path(folder)
+    if folder.is_file():
+        raise DataError(f"{folder} is a file: give the folder of a model, or the --out of a fit or a training.")
+    if not folder.is_dir():
+        raise DataError(f"There is no folder {folder}: give the folder of a model, or the --out of a fit or a training.")
+    inside = folder / "model"
+    return inside if inside.is_dir() and not (folder / "model.json").exists() else folder
+
+
+def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
+    """The network of a model folder (or of the --out of ``everynode fit``), ready to predict, and its card."""
+    folder = model_folder(folder)
     card_path, weights_path = folder / "model.json", folder / "model.safetensors"
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))
