@@ -264,6 +264,32 @@ def test_a_kind_can_be_said():
         fit(["1", "2"], "vector")
 
 
+def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
+    """They were all taken as missing, and the column ignored for a reason that was false."""
+    price = [f"about {i}" for i in range(20)]
+    with pytest.raises(
+        DataError,
+        match=r"You said that column 'x' of the table of nodes is a number, but 20 of 20 cells are none, such as 'about 0' in record 1: "
+        r"write them as in 1234.5, or empty them, or say another kind\.$",
+    ):
+        fit(price, "number")
+    with pytest.raises(
+        DataError, match=r"is a date, but 2 of 3 cells are none, such as '31/12/2020' in record 1: write them as in 2020-12-31"
+    ):
+        fit(["31/12/2020", "2021-02-01", "30/11/2020"], "date")
+    with pytest.raises(DataError, match=r"is a boolean, but 1 of 3 cells is none, such as 'maybe' in record 3: write them as yes or no"):
+        fit(["yes", "no", "maybe"], "boolean")
+    known = [str(i) for i in range(95)]
+    assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
+    missing = (
+        r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value, say so \(na=\['\?'\], or --na=\?\)"
+    )
+    with pytest.raises(DataError, match=missing):
+        fit([*known, "a", "b", "?", "?", "c", "d"], "number")
+    assert fit(["", None, "NA"], "number")[0].why == "empty"
+    assert fit(["3", None, "3"], "number")[0].why == "no two values that differ"
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=2, max_size=30))
 def test_numbers_as_text_or_as_numbers_are_the_same(values):

@@ -16,6 +16,7 @@ import scipy.sparse
 from everynode.data.cells import (
     KINDS,
     MADE_OF,
+    MOSTLY,
     Kind,
     as_booleans,
     as_dates,
@@ -45,6 +46,8 @@ LARGEST = 1e30
 UNNAMED = r"|column \d+|Unnamed: [\d.]+"
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
+#: How the cells of these kinds are written.
+WRITTEN = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as yes or no"}
 #: A column of words has features for its most frequent values, so many at most.
 CATEGORIES = 100
 #: A column of text has features for its most frequent words, so many at most.
@@ -113,6 +116,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if kind is not None and kind not in KINDS:
         unknown(f"kind for column {name!r}", kind, KINDS)
     cells = clean(table[name], na)
+    said = kind is not None
     if kind is None:
         kind, why = kind_of(cells)
         if kind in ("number", "boolean") and re.fullmatch(UNNAMED, name) and _counts_rows(as_numbers(cells)):
@@ -126,9 +130,11 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return _fit_category(name, cells)
     if kind == "text":
         return _fit_text(name, cells)
+    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
+    if said and kind in WRITTEN:
+        _check_said(name, kind, comma, cells, table)
     if kind == "boolean":
         return Column(name, kind, missing=cells.null_count > 0)
-    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
     values = _numbers(name, kind, comma, cells, table)
     missing = np.isnan(values).any(1)
     known = values[~missing]
@@ -138,9 +144,29 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     center = np.zeros(known.shape[1]) if sparse or not len(known) else known.mean(0)
     scale = known.std(0) if len(known) else center
     if not (scale > 0).any():
-        return Column(name, "ignored", "no two values that differ")
+        return Column(name, "ignored", "no two values that differ" if len(cells) > cells.null_count else "empty")
     scale[scale == 0] = 1.0
     return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+
+
+def _check_said(name: str, kind: Kind, comma: str, cells: pa.ChunkedArray, table: Table) -> None:
+    """Refuse what somebody said a column is if more of its cells are something else than where it is guessed."""
+    present = np.asarray(cells.is_valid())
+    wrong = np.flatnonzero(np.isnan(_numbers(name, kind, comma, cells, table)).any(1) & present)
+    if len(wrong) <= (1 - MOSTLY) * present.sum():
+        return
+    strange = cells.take(pa.array(wrong)).cast(pa.string())
+    most = max(pc.value_counts(strange).to_pylist(), key=lambda c: c["counts"])
+    example = most["values"]
+    first = int(wrong[int(pc.index(strange, example).as_py())])
+    way = "empty them"
+    if most["counts"] > 1:
+        way = f"if it stands for a missing value, say so (na=[{example[:40]!r}], or --na={example[:40]})"
+    raise DataError(
+        f"You said that column {name!r} of {table.where} is a {kind}, but {len(wrong):,} of {counted(int(present.sum()), 'cell')} "
+        f"{'is' if len(wrong) == 1 else 'are'} none, such as {example[:40]!r} in {table.unit} {table.numbers[first]}: "
+        f"write them {WRITTEN[kind]}, or {way}, or say another kind."
+    )
 
 
 def _counts_rows(values: Floats) -> bool:
