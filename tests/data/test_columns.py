@@ -290,6 +290,20 @@ def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
     assert fit(["3", None, "3"], "number")[0].why == "no two values that differ"
 
 
+def test_whole_numbers_with_zeros_in_front_are_codes():
+    zips = ["01067", "10115", "80331", "01067", "10115", None]
+    column, features = fit(zips)
+    assert (column.kind, column.words) == ("category", ("01067", "10115", "80331"))
+    assert column.taken.detail == "3 values, one feature for missing; codes, with zeros in front"
+    assert features.shape == (6, 4)
+    ids, _ = fit([f"{i:05}" for i in range(200)])
+    assert ids.taken.detail == "every value is different: a name or an id; codes, with zeros in front"
+    assert fit([*zips * 10, "unknown"])[0].kind == "category"
+    for numbers in (["007", "7", "12"], ["0.5", "1.5", "0.7"], ["10", "11", "15"], ["0", "1", "5"], ["-01", "-02", "-05"]):
+        assert fit(numbers)[0].kind == "number"
+    assert fit(zips, "number")[0].kind == "number"
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=2, max_size=30))
 def test_numbers_as_text_or_as_numbers_are_the_same(values):

@@ -112,7 +112,7 @@ def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "da
 
 
 def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
-    """What a cleaned column is best taken for, and why if that is: ignored."""
+    """What a cleaned column is best taken for, and why if that is not plain to see."""
     present, shape = cells.drop_null(), shape_of(cells)
     if not len(present):
         return "ignored", "empty"
@@ -138,6 +138,9 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
     numeric = _matches(sample, "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS)))
     if _share(numeric) >= 0.5:
+        if _codes(present):
+            kind, why = _kind_of_words(present, len(different))
+            return kind, f"{why}{'; ' if why else ''}codes, with zeros in front"
         values = as_numbers(present, comma_of(present))
         if 1 - np.isnan(values).mean() >= MOSTLY:
             return ("boolean" if np.isin(values, (0, 1)).all() else "number"), ""
@@ -151,6 +154,14 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
 def _yes_or_no(words: set[str]) -> bool:
     """Whether words mean yes and no; N and F, which could both mean no, are two things."""
     return words <= {*TRUE, *FALSE} and (len(words) == 1 or (not words.isdisjoint(TRUE) and not words.isdisjoint(FALSE)))
+
+
+def _codes(present: pa.ChunkedArray) -> bool:
+    """Whether what looks like numbers are whole ones of one length, some with zeros in front, as in 01067: nobody counts so."""
+    if not pc.any(_matches(present, r"^0\d")).as_py():
+        return False
+    numbers = present.filter(_matches(present, "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS))))
+    return bool(pc.all(_matches(numbers, r"^\d+$")).as_py()) and len(pc.unique(pc.utf8_length(numbers))) == 1
 
 
 def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:

@@ -60,7 +60,7 @@ class Column:
 
     name: str
     kind: Kind
-    #: Why it is ignored, if it is.
+    #: Why it is taken for that, where it is not plain to see; of an ignored one, always.
     why: str = ""
     #: number, date, vector: the features are (value - center) / scale.
     center: tuple[float, ...] = ()
@@ -103,9 +103,10 @@ class Column:
             "category": f"{counted(len(self.words), 'value')}{' and one feature for all others' if self.other else ''}",
             "text": f"{counted(len(self.words), 'word')} by TF-IDF",
             "vector": f"{len(self.center)} numbers, standardised",
-            "ignored": self.why,
+            "ignored": "",
         }[self.kind]
-        return Taken(self.name, self.kind, detail + (", one feature for missing" if self.missing else ""))
+        detail += ", one feature for missing" if self.missing else ""
+        return Taken(self.name, self.kind, "; ".join(filter(None, (detail, self.why))))
 
 
 # ---------------------------------------------------------------------- learning
@@ -116,7 +117,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if kind is not None and kind not in KINDS:
         unknown(f"kind for column {name!r}", kind, KINDS)
     cells = clean(table[name], na)
-    said = kind is not None
+    said, why = kind is not None, ""
     if kind is None:
         kind, why = kind_of(cells)
         if kind in ("number", "boolean") and re.fullmatch(UNNAMED, name) and _counts_rows(as_numbers(cells)):
@@ -127,9 +128,9 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return Column(name, kind, "as asked")
     _check_shape(name, kind, cells, table)
     if kind == "category":
-        return _fit_category(name, cells)
+        return _fit_category(name, cells, why)
     if kind == "text":
-        return _fit_text(name, cells)
+        return _fit_text(name, cells, why)
     comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
     if said and kind in WRITTEN:
         _check_said(name, kind, comma, cells, table)
@@ -175,16 +176,16 @@ def _counts_rows(values: Floats) -> bool:
     return bool(len(start)) and start[0] in (0, 1) and bool((start == start[0]).all())
 
 
-def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
+def _fit_category(name: str, cells: pa.ChunkedArray, why: str) -> Column:
     counts = pc.value_counts(_words(cells).drop_null()).to_pylist()
     if not counts:
         return Column(name, "ignored", "empty")
     frequent = sorted(counts, key=lambda c: (-c["counts"], c["values"]))[:CATEGORIES]
     words = tuple(sorted(c["values"] for c in frequent))
-    return Column(name, "category", words=words, other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
+    return Column(name, "category", why, words=words, other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
 
 
-def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
+def _fit_text(name: str, cells: pa.ChunkedArray, why: str) -> Column:
     from sklearn.feature_extraction.text import CountVectorizer
 
     documents = cells.drop_null().cast(pa.string()).to_pylist()
@@ -196,7 +197,7 @@ def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
         return Column(name, "ignored", "no word that some rows share")
     found = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1 + len(documents)) / (1 + found)) + 1
-    return Column(name, "text", words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
+    return Column(name, "text", why, words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
 
 
 # ---------------------------------------------------------------------- applying
