@@ -20,7 +20,8 @@ ENDINGS = ["csv", "tsv", "txt", "csv.gz", "jsonl", "parquet", "npz", "json", "gr
 EVIL = st.sampled_from(
     ["", " ", "NA", "nan", "inf", "-inf", "1e999", "1e308", "007", "7", "7.0", "+7", "-0", "0x10", "1_000", "1,5", "1,234", "true", "No",
      "2020-01-31", "2020-02-31", "31.12.2020", "9999-99-99", '"', '""', "'", "a b", "a\nb", "\r", "\t", ";", "|", "#", "=1+1", "é",
-     "日本語", "\u202e", "\ufeff", "\u2028", "null", "None", "train", "test", "9" * 30, "x" * 300, "\\", "a,b", "[1,2]", "{}", "%"]
+     "日本語", "\u202e", "\ufeff", "\u2028", "null", "None", "train", "test", "9" * 30, "x" * 300, "\\", "a,b", "[1,2]", "{}", "%",
+     "€5", "5 EUR", "EUR5", "83%", "($1.5)", "-£1,234.5", "1.234 €"]
 )  # fmt: skip
 CELLS = EVIL | st.integers(0, 6).map(str) | st.text(max_size=6)
 OPTIONS = st.fixed_dictionaries(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +27,13 @@ from everynode.data.cells import (
     comma_in,
     kind_of,
     numpy_array,
+    sample,
     shape_of,
+    two_units,
 )
 from everynode.data.tables import Table
 from everynode.data.understood import Notes, Taken, counted
+from everynode.data.units import unit_of, without_unit
 from everynode.errors import DataError, unknown
 
 Floats = npt.NDArray[np.float64]
@@ -69,6 +73,8 @@ class Column:
     log: bool = False
     #: number: what a comma stands for.
     comma: str = ""
+    #: number: what is written around it, such as a currency.
+    unit: str = ""
     #: category: the values that have a feature; text: the vocabulary.
     words: tuple[str, ...] = ()
     #: text: the weight of each word.
@@ -97,7 +103,8 @@ class Column:
     def taken(self) -> Taken:
         """For the summary: what the column was taken for."""
         detail = {
-            "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}",
+            "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}"
+            f"{f', written with {self.unit}' if self.unit else ''}",
             "boolean": "0 or 1",
             "date": "days, standardised",
             "category": f"{counted(len(self.words), 'value')}{' and one feature for all others' if self.other else ''}",
@@ -131,12 +138,14 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return _fit_category(name, cells, why)
     if kind == "text":
         return _fit_text(name, cells, why)
-    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
+    unit = unit_of(sample(cells)) if kind == "number" and shape_of(cells) == "text" else ""
+    plain = without_unit(cells, unit)
+    comma = comma_in(plain, f"Column {name!r} of {table.where}", unit=unit) if kind == "number" else ""
     if said and kind in WRITTEN:
-        _check_said(name, kind, comma, cells, table)
+        _check_said(name, kind, cells, _numbers(name, kind, comma, plain, table), table)
     if kind == "boolean":
         return Column(name, kind, missing=cells.null_count > 0)
-    values = _numbers(name, kind, comma, cells, table)
+    values = _numbers(name, kind, comma, plain, table)
     missing = np.isnan(values).any(1)
     known = values[~missing]
     log = bool(kind == "number" and len(known) and known.min() >= 0 and known.max() - known.mean() > FAR * known.std() > 0)
@@ -147,25 +156,26 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if not (scale > 0).any():
         return Column(name, "ignored", "no two values that differ" if len(cells) > cells.null_count else "empty")
     scale[scale == 0] = 1.0
-    return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+    return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, unit, missing=bool(missing.any()))
 
 
-def _check_said(name: str, kind: Kind, comma: str, cells: pa.ChunkedArray, table: Table) -> None:
+def _check_said(name: str, kind: Kind, cells: pa.ChunkedArray, values: Floats, table: Table) -> None:
     """Refuse what somebody said a column is if more of its cells are something else than where it is guessed."""
     present = np.asarray(cells.is_valid())
-    wrong = np.flatnonzero(np.isnan(_numbers(name, kind, comma, cells, table)).any(1) & present)
+    wrong = np.flatnonzero(np.isnan(values).any(1) & present)
     if len(wrong) <= (1 - MOSTLY) * present.sum():
         return
     strange = cells.take(pa.array(wrong)).cast(pa.string())
     most = max(pc.value_counts(strange).to_pylist(), key=lambda c: c["counts"])
     example = most["values"]
     first = int(wrong[int(pc.index(strange, example).as_py())])
-    way = "empty them"
-    if most["counts"] > 1:
-        way = f"if it stands for a missing value, say so (na=[{example[:40]!r}], or --na={example[:40]})"
+    way, two = "empty them", two_units(sample(cells)) if kind == "number" else ""
+    if most["counts"] > 1 and 2 * len(wrong) < present.sum():
+        way = f"if it stands for a missing value, say so (na=[{example[:40]!r}], or --na={shlex.quote(example[:40])})"
     raise DataError(
         f"You said that column {name!r} of {table.where} is a {kind}, but {len(wrong):,} of {counted(int(present.sum()), 'cell')} "
-        f"{'is' if len(wrong) == 1 else 'are'} none, such as {example[:40]!r} in {table.unit} {table.numbers[first]}: "
+        f"{'is' if len(wrong) == 1 else 'are'} none, such as {example[:40]!r} in {table.unit} {table.numbers[first]}"
+        f"{f' ({two})' if two else ''}: "
         f"write them {WRITTEN[kind]}, or {way}, or say another kind."
     )
 
@@ -212,15 +222,16 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    comma = comma_in(cells, where, column.comma) if column.kind == "number" else ""
-    values = _numbers(column.name, column.kind, comma, cells, table)
+    plain = without_unit(cells, column.unit)
+    comma = comma_in(plain, where, column.comma, column.unit) if column.kind == "number" else ""
+    values = _numbers(column.name, column.kind, comma, plain, table)
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
     gone = np.isnan(values)
     unreadable = np.flatnonzero(gone.any(1) & np.asarray(cells.is_valid()))
     if len(unreadable) and column.kind != "vector":
         example = str(cells[int(unreadable[0])].as_py())[:40]
-        these = f"not a {column.kind} ({example!r}: {table.rows(unreadable)})"
+        these = f"not a {column.kind}{f' with {column.unit}' if column.unit else ''} ({example!r}: {table.rows(unreadable)})"
         present = len(cells) - cells.null_count
         if 2 * len(unreadable) > present >= FEW:
             raise DataError(
@@ -228,6 +239,13 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
                 "Correct them, or empty them: an empty cell counts as missing."
             )
         notes.repair(f"{where}: {counted(len(unreadable), 'cell')} {these}, taken as missing.", len(unreadable))
+    if column.unit:  # 0.83 where training had 83 % would be wrong by 100: it must at least be seen
+        same = np.asarray(pc.fill_null(pc.equal(plain, cells), False))
+        bare = np.flatnonzero(same & ~gone[:, 0] & (values[:, 0] != 0))
+        if len(bare):
+            notes.warn(
+                f"{where}: {counted(len(bare), 'cell')} without {column.unit} taken for the same unit ({table.rows(bare)}).", len(bare)
+            )
     if gone.any():
         filling = "no" if column.kind == "boolean" else "the mean"
         notes.repair(f"{where}: {counted(int(gone.sum()), 'missing value')} filled with {filling}.", int(gone.sum()))
