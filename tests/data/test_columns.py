@@ -341,6 +341,18 @@ def test_thousands_in_money(money, numbers):
     np.testing.assert_array_equal(apply(column, money)[0], features)
 
 
+def test_brackets_are_a_minus():
+    """As words they were missing, or the whole column was lost."""
+    accounts = ["1,334.73", "(200.00)", "(1,250.50)", "20"]
+    column, features = fit(accounts)
+    assert (column.kind, column.unit) == ("number", "")
+    np.testing.assert_array_equal(features, fit([1334.73, -200, -1250.5, 20])[1])
+    np.testing.assert_array_equal(apply(column, accounts)[0], features)
+    np.testing.assert_array_equal(apply(column, ["(200.00)"])[0], features[1:2])
+    assert fit(["(030)", "(040)", "(089)", "(040)"])[0].kind == "category"  # no number without
+    assert fit(["5 (2)", "6 (3)", "5 (2)"])[0].kind != "number"
+
+
 def test_money_by_the_rules_of_numbers():
     known = [f"${i}" for i in range(1, 96)]
     column, _ = fit([*known, "free", "free", "", "tba", "$"])

@@ -141,7 +141,8 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
         return "boolean", ""
     some = sample(different)
     unit = unit_of(some)
-    if _share(_matches(without_unit(some, unit), WRITTEN)) >= 0.5:
+    brackets = not unit and pc.all(pc.starts_with(some, "(")).as_py()  # where all have them, they are no minus
+    if not brackets and _share(_matches(without_unit(some, unit), WRITTEN)) >= 0.5:
         if not unit and _codes(present):
             return _kind_of_words(present, len(different), "codes, with zeros in front")
         plain = without_unit(present, unit)

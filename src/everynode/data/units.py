@@ -42,17 +42,20 @@ def is_money(unit: str) -> bool:
 
 def without_unit(cells: pa.ChunkedArray, unit: str) -> pa.ChunkedArray:
     """The cells, where a number with this unit is written without it, and one in brackets with a minus; others as they are."""
-    if not unit or not pa.types.is_string(cells.type):
+    if not pa.types.is_string(cells.type):
         return cells
+    if not unit:
+        if not pc.any(pc.starts_with(cells, "(")).as_py():
+            return cells
+        return pc.replace_substring_regex(cells, r"^\((\d[\d.,]*|\.\d+)\)$", r"-\1")
     u = re.escape(unit)
-    front = [f"{u}{SPACE}*{SIGN}{NUMBER}"]
+    before, after = [f"{u}{SPACE}*{SIGN}{NUMBER}"], f"{NUMBER}{SPACE}*{u}"
+    around = [rf"\({NUMBER}\){SPACE}*{u}", rf"{u}{SPACE}*\({NUMBER}\)"]
     if unit == "%":
-        front = []
+        before, around = [], around[:1]
     elif unit in CODES:  # USD1 may be a code; USD 1 and USD1.00 are not
-        front = [f"{u}{SPACE}+{SIGN}{NUMBER}", rf"{u}{SIGN}\d+[.,]\d[\d.,]*"]
-    back = f"{NUMBER}{SPACE}*{u}"
-    outside = [rf"\({NUMBER}\){SPACE}*{u}", *([] if unit == "%" else [rf"{u}{SPACE}*\({NUMBER}\)"])]
-    brackets = pc.match_substring_regex(cells, rf"^(?:\((?:{'|'.join([*front, back, NUMBER])})\)|{'|'.join(outside)})$")
-    signed = pc.match_substring_regex(cells, rf"^{SIGN}{SPACE}*(?:{'|'.join([*front, back])})$")
+        before = [f"{u}{SPACE}+{SIGN}{NUMBER}", rf"{u}{SIGN}\d+[.,]\d[\d.,]*"]
+    signed = pc.match_substring_regex(cells, rf"^{SIGN}{SPACE}*(?:{'|'.join([*before, after])})$")
+    brackets = pc.match_substring_regex(cells, rf"^(?:\((?:{'|'.join([*before, after, NUMBER])})\)|{'|'.join(around)})$")
     number = pc.replace_substring_regex(cells, r"[^\d.,+-]", "")
     return pc.if_else(signed, number, pc.if_else(brackets, pc.binary_join_element_wise("-", number, ""), cells))
