@@ -264,6 +264,141 @@ def test_a_kind_can_be_said():
         fit(["1", "2"], "vector")
 
 
+def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
+    """They were all taken as missing, and the column ignored for a reason that was false."""
+    price = [f"about {i}" for i in range(20)]
+    with pytest.raises(
+        DataError,
+        match=r"You said that column 'x' of the table of nodes is a number, but 20 of 20 cells are none, such as 'about 0' in record 1: "
+        r"write them as in 1234.5, or empty them, or say another kind\.$",
+    ):
+        fit(price, "number")
+    with pytest.raises(
+        DataError, match=r"is a date, but 2 of 3 cells are none, such as '31/12/2020' in record 1: write them as in 2020-12-31"
+    ):
+        fit(["31/12/2020", "2021-02-01", "30/11/2020"], "date")
+    with pytest.raises(DataError, match=r"is a boolean, but 1 of 3 cells is none, such as 'maybe' in record 3: write them as yes or no"):
+        fit(["yes", "no", "maybe"], "boolean")
+    known = [str(i) for i in range(95)]
+    assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
+    missing = (
+        r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value, say so \(na=\['\?'\], or --na='\?'\)"
+    )
+    with pytest.raises(DataError, match=missing):
+        fit([*known, "a", "b", "?", "?", "c", "d"], "number")
+    assert fit(["", None, "NA"], "number")[0].why == "empty"
+    assert fit(["3", None, "3"], "number")[0].why == "no two values that differ"
+
+
+def test_whole_numbers_with_zeros_in_front_are_codes():
+    zips = ["01067", "10115", "80331", "01067", "10115", None]
+    column, features = fit(zips)
+    assert (column.kind, column.words) == ("category", ("01067", "10115", "80331"))
+    assert column.taken.detail == "3 values, one feature for missing; codes, with zeros in front"
+    assert features.shape == (6, 4)
+    ids, _ = fit([f"{i:05}" for i in range(200)])
+    assert ids.taken.detail == "every value is different: a name or an id; codes, with zeros in front"
+    assert fit([*zips * 10, "unknown"])[0].kind == "category"
+    for numbers in (["007", "7", "12"], ["0.5", "1.5", "0.7"], ["10", "11", "15"], ["0", "1", "5"], ["-01", "-02", "-05"]):
+        assert fit(numbers)[0].kind == "number"
+    assert fit(zips, "number")[0].kind == "number"
+
+
+MONEY = {
+    "€": ["€1,334.73", "€ 20.50", "-€3", "€-4.25", "(€12.50)", "€0"],
+    "$": ["$1,334.73", "20.5 $", "($3)", "$(4.25)", "-12.50$", "+$0"],
+    "EUR": ["1,334.73 EUR", "EUR 20.50", "-3EUR", "- 4.25\u00a0EUR", "(12.50) EUR", "0 EUR"],
+    "CHF": ["CHF1,334.73", "CHF20.50", "CHF -3", "(CHF 4.25)", "CHF-12.50", "CHF\u202f0"],
+    "%": ["1,334.73%", "20.5 %", "-3%", "(4.25%)", "-12.50\u202f%", "0%"],
+}
+
+
+@pytest.mark.parametrize("unit", MONEY)
+def test_money_and_percents_are_numbers(unit):
+    """As words they were lost, or a hundred features of noise."""
+    column, features = fit(MONEY[unit])
+    assert (column.kind, column.unit) == ("number", unit)
+    assert column.taken.detail == f"standardised, written with {unit}"
+    np.testing.assert_allclose(features, fit([1334.73, 20.5, -3, -4.25, -12.5, 0])[1], rtol=1e-6)
+    assert fit(MONEY[unit], "number")[0] == column
+
+
+@pytest.mark.parametrize(
+    ("money", "numbers"),
+    [
+        (["1.334,73 €", "20,50 €", "7 €"], [1334.73, 20.5, 7]),
+        (["1.334 €", "980 €", "2.500.000 €"], [1334, 980, 2500000]),  # the point was decimal here: wrong by 1000
+        (["1.739 €", "1.801 €", "2.000 €", "0 €"], [1.739, 1.801, 2, 0]),  # per litre
+        (["1.125 €", "2.5 €", "7 €"], [1.125, 2.5, 7]),
+        (["1 334,50 €", "1\u00a0334 €", "2\u202f500\u202f000 €"], [1334.5, 1334, 2500000]),
+        (["CHF 1'334.50", "CHF 2’500’000", "980.00 CHF"], [1334.5, 2500000, 980]),
+    ],
+)
+def test_thousands_in_money(money, numbers):
+    column, features = fit(money)
+    assert column.kind == "number"
+    np.testing.assert_allclose(features, fit(numbers)[1], rtol=1e-6)
+    np.testing.assert_array_equal(apply(column, money)[0], features)
+
+
+def test_brackets_are_a_minus():
+    """As words they were missing, or the whole column was lost."""
+    accounts = ["1,334.73", "(200.00)", "(1,250.50)", "20"]
+    column, features = fit(accounts)
+    assert (column.kind, column.unit) == ("number", "")
+    np.testing.assert_array_equal(features, fit([1334.73, -200, -1250.5, 20])[1])
+    np.testing.assert_array_equal(apply(column, accounts)[0], features)
+    np.testing.assert_array_equal(apply(column, ["(200.00)"])[0], features[1:2])
+    assert fit(["(030)", "(040)", "(089)", "(040)"])[0].kind == "category"  # no number without
+    assert fit(["5 (2)", "6 (3)", "5 (2)"])[0].kind != "number"
+
+
+def test_money_by_the_rules_of_numbers():
+    known = [f"${i}" for i in range(1, 96)]
+    column, _ = fit([*known, "free", "free", "", "tba", "$"])
+    assert (column.kind, column.missing) == ("number", True)
+    assert fit([*known, *["free"] * 6])[0].kind == "category"
+    assert fit(["0%", "1%", "0%"])[0].kind == "number"
+    coded = fit_column("x", None, table(["$-999", "$5", "$6"]), ["-999"])
+    assert (coded.missing, coded.center) == (True, (5.5,))
+    rows, notes = apply(column, ["$5", "€5", "7", "0"])
+    assert rows[1].tolist() == [0, 1]
+    assert notes[0] == "Column 'x' of the table of nodes: 1 cell not a number with $ ('€5': record 2), taken as missing."
+    assert notes[1] == "Column 'x' of the table of nodes: 1 cell without $ taken for the same unit (record 3)."
+
+
+@pytest.mark.parametrize(
+    "codes", [["USD1", "USD2", "USD3"] * 50, ["$", "$$", "$$$"] * 50, ["ABC 1", "ABC 2"] * 50, ["5 eur", "6 eur"] * 50, ["%5", "%6"] * 50]
+)
+def test_codes_are_no_money(codes):
+    assert fit(codes)[0].kind == "category"
+
+
+def test_two_units_are_no_number():
+    column, _ = fit(["5 EUR", "7 USD", "9 EUR", "7 USD"] * 5)
+    assert (column.kind, column.why) == ("category", "no number, being written with both EUR and USD")
+    both = [f"{'€$'[i % 2]}{i}.99" for i in range(200)]
+    assert fit(both)[0].why == "every value is different: a name or an id; no number, being written with both $ and €"
+    with pytest.raises(
+        DataError, match=r"is a number, but 200 of 200 cells are none, such as '€0.99' in record 1 \(written with both \$ and €\): write"
+    ):
+        fit(both, "number")
+
+
+def test_a_model_reads_its_unit_or_none():
+    column, features = fit(["€1,334.73", "€20.50", "€3"])
+    rows, notes = apply(column, ["1334.73", "20.5", "3"])
+    np.testing.assert_array_equal(rows, features)
+    assert notes == ["Column 'x' of the table of nodes: 3 cells without € taken for the same unit (records 1, 2, 3)."]
+    np.testing.assert_array_equal(apply(column, [1334.73, 20.5, 3.0])[0], features)
+    sentence = r"4 of 4 cells are not a number with € \('\$5': records 1, 2, 3 and 1 more\)"
+    with pytest.raises(DataError, match=sentence):
+        apply(column, ["$5", "$6", "$7", "$8"])
+    plain, _ = fit(["0.5", "0.75", "0.25"])
+    with pytest.raises(DataError, match="4 of 4 cells are not a number"):
+        apply(plain, ["50%", "75%", "25%", "1%"])
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=2, max_size=30))
 def test_numbers_as_text_or_as_numbers_are_the_same(values):

@@ -487,6 +487,38 @@ def test_edges_to_unknown_nodes(write):
         en.read("nodes.csv", "edges.csv", unknown="dorp")
 
 
+def test_dropping_edges_must_leave_some(write):
+    """All were dropped and counted as repaired, and a network was trained without any."""
+    write(nodes_csv=PEOPLE, edges_csv="source,target\nx1,x2\nx2,ann\n")
+    refused(
+        "No edge of edges.csv is between two of the 5 nodes given (row 2: 'x1'; row 3: 'x2')",
+        "name the right columns",
+        label="team",
+        unknown="drop",
+    )
+    write(edges_csv="source,target\nx1,x2\nx2,ann\nann,bob\n")
+    graph = en.read("nodes.csv", "edges.csv", label="team", unknown="drop")
+    assert [note.text for note in graph.understood.warnings] == [
+        "2 edges of edges.csv to unknown nodes dropped (row 2: 'x1'; row 3: 'x2'), more than half of its 3."
+    ]
+    write(edges_csv="source,target\nx1,x2\ncas,bob\nann,bob\n")
+    assert not en.read("nodes.csv", "edges.csv", label="team", unknown="drop").understood.warnings
+
+
+def test_ids_that_differ_only_in_capitals_or_spaces_are_named(write):
+    write(nodes_csv=PEOPLE, edges_csv="source,target\nx1,ann\nBob,ann\nCAS,Ann\n")
+    alike = "; 'Bob' and 'bob' differ only in capitals or spaces"
+    refused(f"row 3: 'Bob'; row 4: 'CAS'){alike}: write the ids alike, or name the right columns", label="team")
+    refused(f"row 4: 'CAS'){alike}: write the ids alike", "unknown='add'", label="team", unknown="drop")
+    added = en.read("nodes.csv", "edges.csv", label="team", unknown="add")
+    assert [note.text for note in added.understood.warnings] == [f"4 nodes added that only edges.csv has ('x1'){alike}."]
+    write(edges_csv="source,target\nann,bob\nbob,cas\nann, c a s\n")
+    dropped = en.read("nodes.csv", "edges.csv", label="team", unknown="drop")
+    assert "1 edge of edges.csv to unknown nodes dropped (row 4: 'c a s'); 'c a s' and 'cas' differ only in capitals or spaces." in notes(
+        dropped
+    )
+
+
 def test_a_class_with_one_node_is_allowed_and_said(write):
     write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
     assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.data.tables import Table
+from everynode.data.units import is_money, unit_of, units_of, without_unit
 from everynode.errors import DataError
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +35,7 @@ THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
 DECIMAL_COMMA = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+$"
 #: Points between thousands, where the comma is decimal.
 POINTS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?$"
+WRITTEN = "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS))
 ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
 OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
 #: The first second of the year 1 and the last of 9999, from 1970: dates beyond are mistakes, and count as missing.
@@ -81,7 +83,9 @@ def _values(na: Sequence[str]) -> Floats:
 
 def _written_otherwise(column: pa.ChunkedArray, na: Sequence[str]) -> pa.Array:
     """Where a column of numbers has one that counts as missing, as -999.0 for -999. Zeros in front make it a code: 007 is not 7."""
-    values, wanted = as_numbers(column, comma_of(column)), _values(na)
+    unit = unit_of(sample(column))
+    column = without_unit(column, unit)
+    values, wanted = as_numbers(column, comma_of(column, unit)), _values(na)
     if not len(wanted) or (~np.isnan(values)).sum() < MOSTLY * (len(column) - column.null_count):
         return pa.array(np.zeros(len(column), dtype=bool))
     codes = np.asarray(pc.fill_null(_matches(column, r"^[+-]?0\d"), True))
@@ -126,7 +130,7 @@ def shape_of(cells: pa.ChunkedArray) -> Literal["text", "number", "boolean", "da
 
 
 def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
-    """What a cleaned column is best taken for, and why if that is: ignored."""
+    """What a cleaned column is best taken for, and why if that is not plain to see."""
     present, shape = cells.drop_null(), shape_of(cells)
     if not len(present):
         return "ignored", "empty"
@@ -149,17 +153,28 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
     different = pc.unique(present)
     if len(different) <= 4 and _yes_or_no(set(pc.utf8_lower(different).to_pylist())):
         return "boolean", ""
-    sample = different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
-    numeric = _matches(sample, "|".join((NUMBER, THOUSANDS, DECIMAL_COMMA, POINTS)))
-    if _share(numeric) >= 0.5:
-        values = as_numbers(present, comma_of(present))
+    some = sample(different)
+    unit = unit_of(some)
+    brackets = not unit and pc.all(pc.starts_with(some, "(")).as_py()  # where all have them, they are no minus
+    if not brackets and _share(_matches(without_unit(some, unit), WRITTEN)) >= 0.5:
+        if not unit and _codes(present):
+            return _kind_of_words(present, len(different), "codes, with zeros in front")
+        plain = without_unit(present, unit)
+        values = as_numbers(plain, comma_of(plain, unit))
         if 1 - np.isnan(values).mean() >= MOSTLY:
-            return ("boolean" if np.isin(values, (0, 1)).all() else "number"), ""
-    if _share(_matches(sample, ISO_DATE)) >= MOSTLY:
+            return ("boolean" if not unit and np.isin(values, (0, 1)).all() else "number"), ""
+    if _share(_matches(some, ISO_DATE)) >= MOSTLY:
         return "date", ""
-    if _share(_matches(sample, OTHER_DATE)) >= MOSTLY:
+    if _share(_matches(some, OTHER_DATE)) >= MOSTLY:
         return "ignored", "dates are understood only as in 2020-12-31"
-    return _kind_of_words(present, len(different))
+    two = two_units(some)
+    return _kind_of_words(present, len(different), f"no number, being {two}" if two else "")
+
+
+def sample(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Some of the different values, a thousand at most; of these, all of them again."""
+    different = pc.unique(cells.drop_null())
+    return different.take(pa.array(np.linspace(0, len(different) - 1, min(len(different), 1000)).astype(np.int64)))
 
 
 def _yes_or_no(words: set[str]) -> bool:
@@ -167,16 +182,35 @@ def _yes_or_no(words: set[str]) -> bool:
     return words <= {*TRUE, *FALSE} and (len(words) == 1 or (not words.isdisjoint(TRUE) and not words.isdisjoint(FALSE)))
 
 
-def _kind_of_words(present: pa.ChunkedArray, distinct: int) -> tuple[Kind, str]:
+def _codes(present: pa.ChunkedArray) -> bool:
+    """Whether what looks like numbers are whole ones of one length, some with zeros in front, as in 01067: nobody counts so."""
+    if not pc.any(_matches(present, r"^0\d")).as_py():
+        return False
+    numbers = present.filter(_matches(present, WRITTEN))
+    return bool(pc.all(_matches(numbers, r"^\d+$")).as_py()) and len(pc.unique(pc.utf8_length(numbers))) == 1
+
+
+def two_units(values: pa.ChunkedArray) -> str:
+    """How values that are numbers with several units are written; nothing if they are not."""
+    units = list(units_of(values)) if is_text(values) else []
+    for unit in units:
+        values = without_unit(values, unit)
+    two = len(units) > 1 and _share(_matches(values, WRITTEN)) >= MOSTLY
+    return f"written with both {units[0]} and {units[1]}" if two else ""
+
+
+def _kind_of_words(present: pa.ChunkedArray, distinct: int, why: str) -> tuple[Kind, str]:
+    """What words are best taken for; ``why`` they are words, if they look like something else."""
     spaced = _share(pc.match_substring(present, " "))
+    after = f"; {why}" if why else ""
     if spaced < 0.1:
         if distinct == len(present) > 2:
-            return "ignored", "every value is different: a name or an id"
+            return "ignored", f"every value is different: a name or an id{after}"
         if distinct > NAMES and distinct > 0.9 * len(present):
-            return "ignored", "nearly every value is different: a name or an id"
+            return "ignored", f"nearly every value is different: a name or an id{after}"
     elif distinct > NAMES or (distinct > 0.5 * len(present) and spaced >= 0.5):
-        return "text", ""
-    return "category", ""
+        return "text", why
+    return "category", why
 
 
 def _matches(cells: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
@@ -190,25 +224,25 @@ def _share(mask: pa.ChunkedArray) -> float:
 # ---------------------------------------------------------------------- cells as numbers, NaN where there is none
 
 
-def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
-    """What commas inside numbers stand for. All of them could stand for thousands: then they do."""
-    possible = _commas(cells)
+def comma_of(cells: pa.ChunkedArray, unit: str = "") -> Literal["", "decimal", "thousands"]:
+    """What commas inside numbers, which had this unit, stand for. All of them could stand for thousands: then they do."""
+    possible = _commas(cells, unit)
     return "thousands" if "thousands" in possible else "decimal" if possible else ""
 
 
-def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None) -> str:
+def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None, unit: str = "") -> str:
     """What commas inside numbers stand for; in another file, what they did ``before`` if they can. Refused if it cannot be known.
 
-    ``where``: what to call the column in a sentence.
+    ``where``: what to call the column in a sentence. ``unit``: which the numbers had.
     """
-    possible = _commas(cells)
+    possible = _commas(cells, unit)
     if before is not None and before not in possible and len(possible) == 2:
         example = cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()
         raise DataError(
             f"{where} writes {example}, which may be {example.replace(',', '.')} or {example.replace(',', '')}: "
             "write it with a point, or without the comma."
         )
-    comma: str = comma_of(cells) if before is None else before if before in possible else next(iter(possible), "")
+    comma: str = comma_of(cells, unit) if before is None else before if before in possible else next(iter(possible), "")
     if is_text(cells) and comma != "thousands" and "decimal" in (comma, before):
         points, numbers = _matches(cells, POINTS), _matches(cells, NUMBER)
         either = cells.filter(pc.and_(points, numbers))
@@ -223,10 +257,12 @@ def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None) -> s
     return comma
 
 
-def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
-    """What all commas inside numbers could stand for; nothing if there are none."""
-    if not is_text(cells) or not pc.any(pc.match_substring(cells, ",")).as_py():
+def _commas(cells: pa.ChunkedArray, unit: str) -> set[Literal["decimal", "thousands"]]:
+    """What all commas inside numbers could stand for; nothing if there are none, and points do not stand in their place."""
+    if not is_text(cells):
         return set()
+    if not pc.any(pc.match_substring(cells, ",")).as_py():
+        return {"decimal"} if is_money(unit) and _whole_money(cells) else set()
     thousands, decimal = _matches(cells, THOUSANDS), _matches(cells, DECIMAL_COMMA)
     numbers = pc.or_(thousands, decimal)
     if not pc.any(numbers).as_py():
@@ -237,6 +273,14 @@ def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
     if pc.all(decimal.filter(numbers)).as_py():
         found.add("decimal")
     return found
+
+
+def _whole_money(cells: pa.ChunkedArray) -> bool:
+    """Whether points stand between thousands: 980 beside 1.334, since of amounts of money all have the same decimals or none."""
+    numbers = cells.filter(_matches(cells, WRITTEN))
+    pointed = pc.match_substring(numbers, ".")
+    whole = pc.or_(pc.and_not(_matches(numbers, "[1-9]"), pointed), _matches(numbers, r"\..*\."))  # nothing is 0 in either way
+    return bool(pc.any(pointed).as_py() and pc.any(whole).as_py() and pc.all(_matches(numbers.filter(pointed), POINTS)).as_py())
 
 
 def as_numbers(cells: pa.ChunkedArray, comma: str = "") -> Floats:

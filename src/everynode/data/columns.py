@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import scipy.sparse
 from everynode.data.cells import (
     KINDS,
     MADE_OF,
+    MOSTLY,
     Kind,
     as_booleans,
     as_dates,
@@ -24,10 +26,13 @@ from everynode.data.cells import (
     comma_in,
     kind_of,
     numpy_array,
+    sample,
     shape_of,
+    two_units,
 )
 from everynode.data.tables import Table, is_unnamed
 from everynode.data.understood import Notes, Taken, counted
+from everynode.data.units import unit_of, without_unit
 from everynode.errors import DataError, unknown
 
 Floats = npt.NDArray[np.float64]
@@ -42,6 +47,8 @@ CLIP = 1e3
 LARGEST = 1e30
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
+#: How the cells of these kinds are written.
+WRITTEN = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as yes or no"}
 #: A column of words has features for its most frequent values, so many at most.
 CATEGORIES = 100
 #: A column of text has features for its most frequent words, so many at most.
@@ -54,7 +61,7 @@ class Column:
 
     name: str
     kind: Kind
-    #: Why it is ignored, if it is.
+    #: Why it is taken for that, where it is not plain to see; of an ignored one, always.
     why: str = ""
     #: number, date, vector: the features are (value - center) / scale.
     center: tuple[float, ...] = ()
@@ -63,6 +70,8 @@ class Column:
     log: bool = False
     #: number: what a comma stands for.
     comma: str = ""
+    #: number: what is written around it, such as a currency.
+    unit: str = ""
     #: category: the values that have a feature; text: the vocabulary.
     words: tuple[str, ...] = ()
     #: text: the weight of each word.
@@ -91,15 +100,17 @@ class Column:
     def taken(self) -> Taken:
         """For the summary: what the column was taken for."""
         detail = {
-            "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}",
+            "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}"
+            f"{f', written with {self.unit}' if self.unit else ''}",
             "boolean": "0 or 1",
             "date": "days, standardised",
             "category": f"{counted(len(self.words), 'value')}{' and one feature for all others' if self.other else ''}",
             "text": f"{counted(len(self.words), 'word')} by TF-IDF",
             "vector": f"{len(self.center)} numbers, standardised",
-            "ignored": self.why,
+            "ignored": "",
         }[self.kind]
-        return Taken(self.name, self.kind, detail + (", one feature for missing" if self.missing else ""))
+        detail += ", one feature for missing" if self.missing else ""
+        return Taken(self.name, self.kind, "; ".join(filter(None, (detail, self.why))))
 
 
 # ---------------------------------------------------------------------- learning
@@ -110,6 +121,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     if kind is not None and kind not in KINDS:
         unknown(f"kind for column {name!r}", kind, KINDS)
     cells = clean(table[name], na)
+    said, why = kind is not None, ""
     if kind is None:
         kind, why = kind_of(cells)
         if kind in ("number", "boolean") and is_unnamed(name) and _counts_rows(as_numbers(cells)):
@@ -120,13 +132,17 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
         return Column(name, kind, "as asked")
     _check_shape(name, kind, cells, table)
     if kind == "category":
-        return _fit_category(name, cells)
+        return _fit_category(name, cells, why)
     if kind == "text":
-        return _fit_text(name, cells)
+        return _fit_text(name, cells, why)
+    unit = unit_of(sample(cells)) if kind == "number" and shape_of(cells) == "text" else ""
+    plain = without_unit(cells, unit)
+    comma = comma_in(plain, f"Column {name!r} of {table.where}", unit=unit) if kind == "number" else ""
+    if said and kind in WRITTEN:
+        _check_said(name, kind, cells, _numbers(name, kind, comma, plain, table), table)
     if kind == "boolean":
         return Column(name, kind, missing=cells.null_count > 0)
-    comma = comma_in(cells, f"Column {name!r} of {table.where}") if kind == "number" else ""
-    values = _numbers(name, kind, comma, cells, table)
+    values = _numbers(name, kind, comma, plain, table)
     missing = np.isnan(values).any(1)
     known = values[~missing]
     log = bool(kind == "number" and len(known) and known.min() >= 0 and known.max() - known.mean() > FAR * known.std() > 0)
@@ -135,9 +151,30 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     center = np.zeros(known.shape[1]) if sparse or not len(known) else known.mean(0)
     scale = known.std(0) if len(known) else center
     if not (scale > 0).any():
-        return Column(name, "ignored", "no two values that differ")
+        return Column(name, "ignored", "no two values that differ" if len(cells) > cells.null_count else "empty")
     scale[scale == 0] = 1.0
-    return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, missing=bool(missing.any()))
+    return Column(name, kind, "", tuple(center.tolist()), tuple(scale.tolist()), log, comma, unit, missing=bool(missing.any()))
+
+
+def _check_said(name: str, kind: Kind, cells: pa.ChunkedArray, values: Floats, table: Table) -> None:
+    """Refuse what somebody said a column is if more of its cells are something else than where it is guessed."""
+    present = np.asarray(cells.is_valid())
+    wrong = np.flatnonzero(np.isnan(values).any(1) & present)
+    if len(wrong) <= (1 - MOSTLY) * present.sum():
+        return
+    strange = cells.take(pa.array(wrong)).cast(pa.string())
+    most = max(pc.value_counts(strange).to_pylist(), key=lambda c: c["counts"])
+    example = most["values"]
+    first = int(wrong[int(pc.index(strange, example).as_py())])
+    way, two = "empty them", two_units(sample(cells)) if kind == "number" else ""
+    if most["counts"] > 1 and 2 * len(wrong) < present.sum():
+        way = f"if it stands for a missing value, say so (na=[{example[:40]!r}], or --na={shlex.quote(example[:40])})"
+    raise DataError(
+        f"You said that column {name!r} of {table.where} is a {kind}, but {len(wrong):,} of {counted(int(present.sum()), 'cell')} "
+        f"{'is' if len(wrong) == 1 else 'are'} none, such as {example[:40]!r} in {table.unit} {table.numbers[first]}"
+        f"{f' ({two})' if two else ''}: "
+        f"write them {WRITTEN[kind]}, or {way}, or say another kind."
+    )
 
 
 def _counts_rows(values: Floats) -> bool:
@@ -146,16 +183,16 @@ def _counts_rows(values: Floats) -> bool:
     return bool(len(start)) and start[0] in (0, 1) and bool((start == start[0]).all())
 
 
-def _fit_category(name: str, cells: pa.ChunkedArray) -> Column:
+def _fit_category(name: str, cells: pa.ChunkedArray, why: str) -> Column:
     counts = pc.value_counts(_words(cells).drop_null()).to_pylist()
     if not counts:
         return Column(name, "ignored", "empty")
     frequent = sorted(counts, key=lambda c: (-c["counts"], c["values"]))[:CATEGORIES]
     words = tuple(sorted(c["values"] for c in frequent))
-    return Column(name, "category", words=words, other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
+    return Column(name, "category", why, words=words, other=len(counts) > CATEGORIES, missing=cells.null_count > 0)
 
 
-def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
+def _fit_text(name: str, cells: pa.ChunkedArray, why: str) -> Column:
     from sklearn.feature_extraction.text import CountVectorizer
 
     documents = cells.drop_null().cast(pa.string()).to_pylist()
@@ -167,7 +204,7 @@ def _fit_text(name: str, cells: pa.ChunkedArray) -> Column:
         return Column(name, "ignored", "no word that some rows share")
     found = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1 + len(documents)) / (1 + found)) + 1
-    return Column(name, "text", words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
+    return Column(name, "text", why, words=tuple(vectorizer.get_feature_names_out().tolist()), weights=tuple(weights.tolist()))
 
 
 # ---------------------------------------------------------------------- applying
@@ -182,15 +219,16 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
         return _one_hot(column, cells, where, notes)
     if column.kind == "text":
         return _tf_idf(column, cells, where, notes)
-    comma = comma_in(cells, where, column.comma) if column.kind == "number" else ""
-    values = _numbers(column.name, column.kind, comma, cells, table)
+    plain = without_unit(cells, column.unit)
+    comma = comma_in(plain, where, column.comma, column.unit) if column.kind == "number" else ""
+    values = _numbers(column.name, column.kind, comma, plain, table)
     if column.kind == "vector" and values.shape[1] != len(column.center):
         raise DataError(f"{where} holds lists of {values.shape[1]} numbers; {len(column.center)} are expected.")
     gone = np.isnan(values)
     unreadable = np.flatnonzero(gone.any(1) & np.asarray(cells.is_valid()))
     if len(unreadable) and column.kind != "vector":
         example = str(cells[int(unreadable[0])].as_py())[:40]
-        these = f"not a {column.kind} ({example!r}: {table.rows(unreadable)})"
+        these = f"not a {column.kind}{f' with {column.unit}' if column.unit else ''} ({example!r}: {table.rows(unreadable)})"
         present = len(cells) - cells.null_count
         if 2 * len(unreadable) > present >= FEW:
             raise DataError(
@@ -198,6 +236,13 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
                 "Correct them, or empty them: an empty cell counts as missing."
             )
         notes.repair(f"{where}: {counted(len(unreadable), 'cell')} {these}, taken as missing.", len(unreadable))
+    if column.unit:  # 0.83 where training had 83 % would be wrong by 100: it must at least be seen
+        same = np.asarray(pc.fill_null(pc.equal(plain, cells), False))
+        bare = np.flatnonzero(same & ~gone[:, 0] & (values[:, 0] != 0))
+        if len(bare):
+            notes.warn(
+                f"{where}: {counted(len(bare), 'cell')} without {column.unit} taken for the same unit ({table.rows(bare)}).", len(bare)
+            )
     if gone.any():
         filling = "no" if column.kind == "boolean" else "the mean"
         notes.repair(f"{where}: {counted(int(gone.sum()), 'missing value')} filled with {filling}.", int(gone.sum()))

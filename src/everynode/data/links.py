@@ -48,7 +48,9 @@ def add_nodes(nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[s
         new += ends.filter(pa.array(find(ends, ids, edges, roles[role], Notes()) < 0)).chunks
     added = pc.unique(pa.chunked_array(new, pa.string()))
     if len(added):
-        notes.repair(f"{counted(len(added), 'node')} added that only {edges.where} has ({added[0].as_py()!r}).", len(added))
+        alike = _alike(added, ids)
+        say = notes.warn if alike else notes.repair
+        say(f"{counted(len(added), 'node')} added that only {edges.where} has ({added[0].as_py()!r}){alike}.", len(added))
     columns = {name: pa.chunked_array([*column.chunks, pa.nulls(len(added), column.type)]) for name, column in nodes.columns.items()}
     numbers = [*(nodes.numbers[i] for i in range(nodes.num_rows)), *added.to_pylist()]
     return dataclasses.replace(nodes, columns=columns, numbers=numbers), pa.chunked_array([*ids.chunks, added])
@@ -64,15 +66,26 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
         examples = "; ".join(
             f"{edges.unit} {edges.numbers[row]}: {ends[int(pairs[0, row] >= 0)][row].as_py()!r}" for row in strange[:EXAMPLES].tolist()
         )
+        chunks = [chunk for end, place in zip(ends, pairs, strict=True) for chunk in end.filter(pa.array(place < 0)).chunks]
+        alike = _alike(pa.chunked_array(chunks, pa.string()), ids)
+        way = f"{'write the ids alike, or ' if alike else ''}name the right columns, or let these nodes be added"
+        if recipe and not alike:  # those that the model learned from, most likely
+            way = "give the whole graph, with the rows of these nodes in it; or let them be added without any"
         if unknown == "refuse":
-            way = "name the right columns, or let these nodes be added, or their edges dropped"
-            if recipe:  # those that the model learned from, most likely
-                way = "give the whole graph, with the rows of these nodes in it; or let them be added without any, or their edges dropped"
             raise DataError(
-                f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given ({examples}): "
-                f"{way} (unknown='add' or 'drop', --unknown ...)."
+                f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given "
+                f"({examples}){alike}: {way}, or their edges dropped (unknown='add' or 'drop', --unknown ...)."
             )
-        notes.repair(f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples}).", len(strange))
+        if not keep.any():
+            raise DataError(
+                f"No edge of {edges.where} is between two of the {len(ids):,} nodes given ({examples}){alike}: {way} "
+                "(unknown='add', or --unknown add)."
+            )
+        dropped = f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples})"
+        if 2 * len(strange) > edges.num_rows:
+            notes.warn(f"{dropped}, more than half of its {edges.num_rows:,}{alike}.", len(strange))
+        else:
+            notes.repair(f"{dropped}{alike}.", len(strange))
     weight, comma = None, ""
     if "weight" in roles:
         weight, comma = _weights(edges, roles["weight"], recipe.weight_comma if recipe else None)
@@ -82,6 +95,19 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
             keep &= weight != 0
         weight = weight[keep]
     return Links(pairs[:, keep], weight, np.flatnonzero(keep), comma)
+
+
+def _alike(strange: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
+    """The first of some unknown ids that is a known one but for capitals and spaces, for the end of a sentence."""
+
+    def plain(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s\p{Zs}]", "")
+
+    found = pc.index_in(plain(strange), value_set=plain(ids).combine_chunks())
+    first = next(iter(np.flatnonzero(np.asarray(found.is_valid())).tolist()), None)
+    if first is None:
+        return ""
+    return f"; {strange[first].as_py()!r} and {ids[found[first].as_py()].as_py()!r} differ only in capitals or spaces"
 
 
 def _weights(edges: Table, name: str, before: str | None) -> tuple[npt.NDArray[np.float64], str]:
