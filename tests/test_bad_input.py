@@ -206,7 +206,6 @@ OUT = {
     "a run of another command": (lambda m: (m / "run.json").write_text(json.dumps({"key": "0"})), USAGE, ("another run", "--no-resume")),
     "a model of another origin": (lambda m: (m / "run.json").unlink(), USAGE, ("model.json", "not this run's", "--no-resume")),
     "run.json is garbage": (lambda m: (m / "run.json").write_bytes(b"\xff{{"), DATA, ("run.json", "--no-resume")),
-    "run.json is a list": (lambda m: (m / "run.json").write_text("[]"), DATA, ("run.json", "--no-resume")),
     "model.json is garbage": (lambda m: (m / "model.json").write_text("{"), DATA, ("model.json", "--no-resume")),
     "model.json is empty of the run": (lambda m: (m / "model.json").write_text("{}"), DATA, ("model.json", "--no-resume")),
     "the state is garbage": (half_done, DATA, ("training.safetensors", "--no-resume")),

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from everynode.errors import DataError
 from everynode.tidy import UNLABELLED, is_missing
 
 
@@ -34,12 +35,14 @@ def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
 
 def as_row(y: Any) -> np.ndarray:
     """Labels as an array of one dimension."""
-    if hasattr(y, "to_numpy") and not isinstance(getattr(y, "dtype", None), np.dtype | None):
+    if type(y).__module__.partition(".")[0] == "pandas" and not isinstance(getattr(y, "dtype", None), np.dtype | None):
         y = y.to_numpy(dtype=object)  # of pandas' own types, which NumPy would make fractions of where one is missing
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
         y = y[:, 0]
+    if y.ndim != 1:
+        raise DataError(f"Labels must be one value per node; got an array of shape {y.shape}.")
     return y
 
 

@@ -271,11 +271,24 @@ def test_no_resume_removes_states_and_nothing_else(call, own_files):
     for name in ("ce.safetensors", ".ce.safetensors.part"):
         (Path("out/training") / name).write_bytes(b"cut short")
     Path("out/notes.txt").write_text("mine")
+    Path("out/run.json").write_text('{"key": "of another run", "command": "everynode fit"}')
     words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
-    assert "(training)" in call(*words).stderr
+    assert "another run (everynode fit)" in call(*words).stderr
     assert call(*words, "--no-resume").returncode == 0
     assert not Path("out/training").exists()
     assert Path("out/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("mine", ["training/bert.safetensors", "run.json"])
+def test_what_only_looks_like_a_run_is_never_replaced(call, own_files, mine):
+    """A pointer of git-lfs, say, or a file of another program's runs."""
+    nodes, edges = own_files()
+    (Path("out") / mine).parent.mkdir(parents=True)
+    (Path("out") / mine).write_text('{"mine": 1}')
+    for flags in ((), ("--no-resume",)):
+        done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK, *flags)
+        assert (done.returncode, done.stderr.endswith("give another --out.\n")) == (2, True), done.stderr
+    assert (Path("out") / mine).read_text() == '{"mine": 1}'
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
@@ -281,9 +282,7 @@ def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
         fit(["yes", "no", "maybe"], "boolean")
     known = [str(i) for i in range(95)]
     assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
-    missing = (
-        r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value, say so \(na=\['\?'\], or --na='\?'\)"
-    )
+    missing = r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value in all columns, say so \(na=\['\?'\], or --na='\?'\)"
     with pytest.raises(DataError, match=missing):
         fit([*known, "a", "b", "?", "?", "c", "d"], "number")
     assert fit(["", None, "NA"], "number")[0].why == "empty"
@@ -328,6 +327,7 @@ def test_money_and_percents_are_numbers(unit):
     [
         (["1.334,73 €", "20,50 €", "7 €"], [1334.73, 20.5, 7]),
         (["1.334 €", "980 €", "2.500.000 €"], [1334, 980, 2500000]),  # the point was decimal here: wrong by 1000
+        (["1.334 €", "12.500 €", "2.500.000 €"], [1334, 12500, 2500000]),
         (["1.739 €", "1.801 €", "2.000 €", "0 €"], [1.739, 1.801, 2, 0]),  # per litre
         (["1.125 €", "2.5 €", "7 €"], [1.125, 2.5, 7]),
         (["1 334,50 €", "1\u00a0334 €", "2\u202f500\u202f000 €"], [1334.5, 1334, 2500000]),
@@ -339,6 +339,22 @@ def test_thousands_in_money(money, numbers):
     assert column.kind == "number"
     np.testing.assert_allclose(features, fit(numbers)[1], rtol=1e-6)
     np.testing.assert_array_equal(apply(column, money)[0], features)
+
+
+@pytest.mark.parametrize("money", [["$1.125", "$1.250", "$2", "$3.375"], ["1.334 €", "980 €", "12 €"]])
+def test_money_that_may_be_thousands_is_refused(money):
+    with pytest.raises(DataError, match=r"writes 1\.\d+ beside whole amounts, which may be 1\.\d+ or 1\d+: write it without the point"):
+        fit(money)
+    column, _ = fit(["$1.50", "$12.50", "$7.25"])  # a point that is plainly decimal stays so
+    np.testing.assert_allclose(apply(column, ["$1.125", "$2.00"])[0], apply(column, ["$1.125", "$2"])[0])
+
+
+def test_large_unsigned_numbers_are_numbers():
+    assert fit(pa.array([2**63, 2**63 + 1, 5, 5], pa.uint64()))[0].kind == "number"
+
+
+def test_one_slip_in_ten_is_missing():
+    assert fit([*map(str, range(9)), "unknown"], "number")[0].kind == "number"
 
 
 def test_brackets_are_a_minus():

@@ -186,8 +186,14 @@ def test_a_stray_quote_in_the_first_column_or_with_other_line_ends(write):
 
 
 def test_ditto_marks_do_not_swallow_rows(write):
-    write(edges_csv='source,target,remark\n1,2,"\n2,3,fine\n3,4,"\n4,5,fine\n')
+    between = "".join(f"{i},{i + 1},fine\n" for i in range(2, 20))
+    write(edges_csv=f'source,target,remark\n1,2,"\n{between}20,21,"\n21,22,fine\n')
     refused("edges.csv, row 2: a double quote", nodes=None)
+
+
+def test_an_address_of_three_lines_is_no_stray_quote(write):
+    write(nodes_csv='id,text\n1,"first\nsecond, part\nthird, part"\n2,"a\nb"\n3,c\n', edges_csv="source,target\n1,2\n2,3\n")
+    assert en.read("nodes.csv", "edges.csv").num_nodes == 3
 
 
 def test_text_of_several_lines_is_read(write):
@@ -291,7 +297,9 @@ def test_a_column_without_a_name_may_be_the_ids_or_a_measurement(write):
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.node_ids == (0, 1, 2)
     assert "column    column 1: id" in graph.understood.lines()
-    write(nodes_csv=",id,x,label\n0,a,0,a\n2,b,1,b\n1,c,2,b\n", edges_csv="source,target\na,b\nb,c\n")
+    write(nodes_csv=",id,x,label\n7,a,0,a\n2,b,1,b\n4,c,2,b\n", edges_csv="source,target\na,b\nb,c\n")
+    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["x"], "an index of a table that was filtered or sorted"
+    write(nodes_csv=",id,x,label\n7,a,0,a\n2,b,1,b\n2,c,2,b\n", edges_csv="source,target\na,b\nb,c\n")
     assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
     write(nodes_csv=",id,x,label\nyes,a,0,a\nno,b,1,b\nno,c,2,b\n")
     assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]

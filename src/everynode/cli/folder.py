@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from everynode.errors import DataError, UsageError
 from everynode.say import showable
@@ -30,22 +31,20 @@ def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bo
     start, keep = folder / "run.json", folder / states
     if folder.is_file():
         raise UsageError(f"{folder} is a file: give --out a folder.")
-    kept = _entries(keep)
+    kept, before = _entries(keep), _begun(start)
     for path in kept:
-        if not is_state(path):
+        if not is_state(path, damaged=before is not None):
             raise UsageError(f"{path} is no state of a training of everynode: give another --out.")
     there = [name for name in made if (folder / name).exists()] + [states] * bool(kept)
     if not resume:
         for name in made:
             (folder / name).unlink(missing_ok=True)
         remove_states(keep)
-    elif start.exists():
-        try:
-            before = json.loads(start.read_text(encoding="utf-8"))
-            same, said = before["key"] == key, before.get("command")
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise DataError(f"{start} cannot be read ({error}): --no-resume starts over.") from error
-        if there and not same:
+    elif before is not None:
+        said = before.get("command")
+        if "unreadable" in before:
+            raise DataError(f"{start} cannot be read ({before['unreadable']}): --no-resume starts over.")
+        if there and before["key"] != key:
             what = (
                 "an older run of this command; the files, or everynode, have changed since"
                 if said == command()
@@ -62,12 +61,25 @@ def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bo
     return False
 
 
+def _begun(start: Path) -> dict[str, Any] | None:
+    """What the file says that a run writes when it begins; None if it is not there. Somebody else's is refused."""
+    if not start.exists():
+        return None
+    try:
+        before = json.loads(start.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        return {"unreadable": str(error)}
+    if not isinstance(before, dict) or "key" not in before:
+        raise UsageError(f"{start} is not of everynode: give another --out.")
+    return before
+
+
 def remove_states(states: Path) -> None:
     """Remove the states of a training that has ended, and their folder if nothing else is in it."""
     from everynode.training.checkpoint import is_state
 
     for path in _entries(states):
-        if is_state(path):
+        if is_state(path, damaged=True):
             path.unlink()
     with contextlib.suppress(OSError):  # it is a file, and gone; or somebody has put something else there
         states.rmdir()

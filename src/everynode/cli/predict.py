@@ -58,7 +58,7 @@ def predict(
         raise UsageError(f"--out {out} is a folder: name a file.")
     if out.name == "predictions.csv" and (out.resolve().parent / "fit.json").exists():
         raise UsageError(f"{out} here is what 'everynode fit' predicted: name another file (--out ...).")
-    files.spare([out], *folder.glob("model.*"))
+    files.spare([out], *folder.rglob("model.*"))
     graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
     if graph.understood is not None:
         for line in graph.understood.lines(warnings_only=quiet):

@@ -85,7 +85,7 @@ def _written_otherwise(column: pa.ChunkedArray, na: Sequence[str]) -> pa.Array:
     """Where a column of numbers has one that counts as missing, as -999.0 for -999. Zeros in front make it a code: 007 is not 7."""
     unit = unit_of(sample(column))
     column = without_unit(column, unit)
-    values, wanted = as_numbers(column, comma_of(column, unit)), _values(na)
+    values, wanted = as_numbers(column, comma_of(column)), _values(na)
     if not len(wanted) or (~np.isnan(values)).sum() < MOSTLY * (len(column) - column.null_count):
         return pa.array(np.zeros(len(column), dtype=bool))
     codes = np.asarray(pc.fill_null(_matches(column, r"^[+-]?0\d"), True))
@@ -146,7 +146,7 @@ def kind_of(cells: pa.ChunkedArray) -> tuple[Kind, str]:
 
 
 def _zeros_and_ones(values: pa.ChunkedArray) -> bool:
-    return bool(pc.all(pc.or_(pc.equal(values, 0), pc.equal(values, 1))).as_py())
+    return bool(np.isin(as_numbers(values), (0, 1)).all())
 
 
 def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
@@ -160,7 +160,7 @@ def _kind_of_text(present: pa.ChunkedArray) -> tuple[Kind, str]:
         if not unit and _codes(present):
             return _kind_of_words(present, len(different), "codes, with zeros in front")
         plain = without_unit(present, unit)
-        values = as_numbers(plain, comma_of(plain, unit))
+        values = as_numbers(plain, comma_of(plain))
         if 1 - np.isnan(values).mean() >= MOSTLY:
             return ("boolean" if not unit and np.isin(values, (0, 1)).all() else "number"), ""
     if _share(_matches(some, ISO_DATE)) >= MOSTLY:
@@ -224,9 +224,9 @@ def _share(mask: pa.ChunkedArray) -> float:
 # ---------------------------------------------------------------------- cells as numbers, NaN where there is none
 
 
-def comma_of(cells: pa.ChunkedArray, unit: str = "") -> Literal["", "decimal", "thousands"]:
-    """What commas inside numbers, which had this unit, stand for. All of them could stand for thousands: then they do."""
-    possible = _commas(cells, unit)
+def comma_of(cells: pa.ChunkedArray) -> Literal["", "decimal", "thousands"]:
+    """What commas inside numbers stand for. All of them could stand for thousands: then they do."""
+    possible = _commas(cells)
     return "thousands" if "thousands" in possible else "decimal" if possible else ""
 
 
@@ -235,14 +235,20 @@ def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None, unit
 
     ``where``: what to call the column in a sentence. ``unit``: which the numbers had.
     """
-    possible = _commas(cells, unit)
+    possible = _commas(cells)
     if before is not None and before not in possible and len(possible) == 2:
         example = cells.filter(_matches(cells, DECIMAL_COMMA))[0].as_py()
         raise DataError(
             f"{where} writes {example}, which may be {example.replace(',', '.')} or {example.replace(',', '')}: "
             "write it with a point, or without the comma."
         )
-    comma: str = comma_of(cells, unit) if before is None else before if before in possible else next(iter(possible), "")
+    if before is None and not possible and is_money(unit) and _whole_money(cells):
+        example = cells.filter(_matches(cells, POINTS))[0].as_py()
+        raise DataError(
+            f"{where} writes {example} beside whole amounts, which may be {example} or {example.replace('.', '')}: write it without the "
+            "point, or all with as many decimals."
+        )
+    comma: str = comma_of(cells) if before is None else before if before in possible else next(iter(possible), "")
     if is_text(cells) and comma != "thousands" and "decimal" in (comma, before):
         points, numbers = _matches(cells, POINTS), _matches(cells, NUMBER)
         either = cells.filter(pc.and_(points, numbers))
@@ -257,12 +263,14 @@ def comma_in(cells: pa.ChunkedArray, where: str, before: str | None = None, unit
     return comma
 
 
-def _commas(cells: pa.ChunkedArray, unit: str) -> set[Literal["decimal", "thousands"]]:
-    """What all commas inside numbers could stand for; nothing if there are none, and points do not stand in their place."""
+def _commas(cells: pa.ChunkedArray) -> set[Literal["decimal", "thousands"]]:
+    """What all commas inside numbers could stand for; nothing if there are none, and no points that show what they would be."""
     if not is_text(cells):
         return set()
     if not pc.any(pc.match_substring(cells, ",")).as_py():
-        return {"decimal"} if is_money(unit) and _whole_money(cells) else set()
+        pointed = cells.filter(pc.match_substring(cells, "."))
+        several = pc.any(_matches(pointed, r"\d\.\d{3}\.\d")).as_py()  # which no decimal point can be
+        return {"decimal"} if several and pc.all(_matches(pointed.filter(_matches(pointed, WRITTEN)), POINTS)).as_py() else set()
     thousands, decimal = _matches(cells, THOUSANDS), _matches(cells, DECIMAL_COMMA)
     numbers = pc.or_(thousands, decimal)
     if not pc.any(numbers).as_py():
@@ -276,7 +284,7 @@ def _commas(cells: pa.ChunkedArray, unit: str) -> set[Literal["decimal", "thousa
 
 
 def _whole_money(cells: pa.ChunkedArray) -> bool:
-    """Whether points stand between thousands: 980 beside 1.334, since of amounts of money all have the same decimals or none."""
+    """Whether points may stand between thousands: 980 beside 1.334, since amounts of money mostly have the same decimals or none."""
     numbers = cells.filter(_matches(cells, WRITTEN))
     pointed = pc.match_substring(numbers, ".")
     whole = pc.or_(pc.and_not(_matches(numbers, "[1-9]"), pointed), _matches(numbers, r"\..*\."))  # nothing is 0 in either way

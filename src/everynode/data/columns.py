@@ -30,7 +30,7 @@ from everynode.data.cells import (
     shape_of,
     two_units,
 )
-from everynode.data.tables import Table, is_unnamed
+from everynode.data.tables import CLASH, Table, is_unnamed
 from everynode.data.understood import Notes, Taken, counted
 from everynode.data.units import unit_of, without_unit
 from everynode.errors import DataError, unknown
@@ -47,6 +47,8 @@ CLIP = 1e3
 LARGEST = 1e30
 #: From so many cells on, a column most of which cannot be read is refused.
 FEW = 4
+#: From so many cells on, one that is no number is a slip, though more than a few percent.
+TEN = 10
 #: How the cells of these kinds are written.
 WRITTEN = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as yes or no"}
 #: A column of words has features for its most frequent values, so many at most.
@@ -124,7 +126,7 @@ def fit_column(name: str, kind: Kind | None, table: Table, na: Sequence[str] = (
     said, why = kind is not None, ""
     if kind is None:
         kind, why = kind_of(cells)
-        if kind in ("number", "boolean") and is_unnamed(name) and _counts_rows(as_numbers(cells)):
+        if kind in ("number", "boolean") and _is_index(name, table) and _numbers_rows(as_numbers(cells)):
             kind, why = "ignored", "a row number"  # in a sorted table it would tell the label
         if kind == "ignored":
             return Column(name, kind, why)
@@ -160,15 +162,15 @@ def _check_said(name: str, kind: Kind, cells: pa.ChunkedArray, values: Floats, t
     """Refuse what somebody said a column is if more of its cells are something else than where it is guessed."""
     present = np.asarray(cells.is_valid())
     wrong = np.flatnonzero(np.isnan(values).any(1) & present)
-    if len(wrong) <= (1 - MOSTLY) * present.sum():
+    if len(wrong) <= max(int(present.sum() >= TEN), (1 - MOSTLY) * present.sum()):
         return
     strange = cells.take(pa.array(wrong)).cast(pa.string())
     most = max(pc.value_counts(strange).to_pylist(), key=lambda c: c["counts"])
     example = most["values"]
     first = int(wrong[int(pc.index(strange, example).as_py())])
     way, two = "empty them", two_units(sample(cells)) if kind == "number" else ""
-    if most["counts"] > 1 and 2 * len(wrong) < present.sum():
-        way = f"if it stands for a missing value, say so (na=[{example[:40]!r}], or --na={shlex.quote(example[:40])})"
+    if 2 * len(wrong) < present.sum() and not any(map(str.isdigit, example)):  # a number may be a value elsewhere
+        way = f"if it stands for a missing value in all columns, say so (na=[{example[:40]!r}], or --na={shlex.quote(example[:40])})"
     raise DataError(
         f"You said that column {name!r} of {table.where} is a {kind}, but {len(wrong):,} of {counted(int(present.sum()), 'cell')} "
         f"{'is' if len(wrong) == 1 else 'are'} none, such as {example[:40]!r} in {table.unit} {table.numbers[first]}"
@@ -177,10 +179,15 @@ def _check_said(name: str, kind: Kind, cells: pa.ChunkedArray, values: Floats, t
     )
 
 
-def _counts_rows(values: Floats) -> bool:
-    """Whether the values are 0, 1, 2, ... or 1, 2, 3, ... as far as they are known: rows that were added have none."""
-    start = (values - np.arange(len(values)))[~np.isnan(values)]
-    return bool(len(start)) and start[0] in (0, 1) and bool((start == start[0]).all())
+def _is_index(name: str, table: Table) -> bool:
+    """Whether nobody gave the column its name, though others have theirs; or it is the id of another program."""
+    return name == f"id{CLASH}" or (is_unnamed(name) and not all(map(is_unnamed, table.columns)))
+
+
+def _numbers_rows(values: Floats) -> bool:
+    """Whether the values are whole and all different as far as they are known: of a table that was filtered not all are left."""
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool((known == np.floor(known)).all()) and len(np.unique(known)) == len(known)
 
 
 def _fit_category(name: str, cells: pa.ChunkedArray, why: str) -> Column:
@@ -236,6 +243,12 @@ def column_values(column: Column, table: Table, notes: Notes, na: Sequence[str] 
                 "Correct them, or empty them: an empty cell counts as missing."
             )
         notes.repair(f"{where}: {counted(len(unreadable), 'cell')} {these}, taken as missing.", len(unreadable))
+    minus = (
+        np.asarray(pc.fill_null(pc.and_(pc.match_substring(cells, "("), pc.starts_with(plain, "-")), False)) if plain is not cells else ()
+    )
+    if np.any(minus):
+        negative = np.flatnonzero(minus)
+        notes.repair(f"{where}: {counted(len(negative), 'number')} in brackets, taken as negative ({table.rows(negative)}).", len(negative))
     if column.unit:  # 0.83 where training had 83 % would be wrong by 100: it must at least be seen
         same = np.asarray(pc.fill_null(pc.equal(plain, cells), False))
         bare = np.flatnonzero(same & ~gone[:, 0] & (values[:, 0] != 0))

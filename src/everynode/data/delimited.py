@@ -27,6 +27,8 @@ from everynode.errors import DataError
 
 #: How much of a file is looked at to find out how it is written: so many bytes, or more if these are fewer lines than that.
 HEAD, LINES = 1 << 16, 10
+#: More lines than this in a cell that all look like rows are rows, which a stray quote swallowed.
+SWALLOWED = 9
 #: A record must be shorter than this, in bytes.
 BLOCK = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -261,11 +263,17 @@ def _blank_rows(columns: Sequence[pa.ChunkedArray]) -> Any:
     return where_true(blank)
 
 
+def _like_rows(record: Sequence[str], layout: _Layout) -> bool:
+    """Whether every line of a record has as many cells as a row."""
+    lines = layout.delimiter.join(record).splitlines()
+    return layout.width > 1 and all(line.count(layout.delimiter) == layout.width - 1 for line in lines)
+
+
 def _check_quotes(path: Path, layout: _Layout, encoding: str) -> None:
     """Refuse a quote that belongs to no pair: up to the next one, or to the end of the file, it makes one cell of all rows.
 
-    It is seen by what follows the quote that closes the cell, or by lines that would all be rows: those of a text are not, for the first
-    one has the cells before it too, and the last one those after it.
+    It is seen by what follows the quote that closes the cell; or, where a cell is nothing but a quote, by many lines that would all be
+    rows: of two or three lines with commas a text may consist, too.
     """
     limit = csv.field_size_limit(BLOCK)
     try:
@@ -281,9 +289,7 @@ def _check_quotes(path: Path, layout: _Layout, encoding: str) -> None:
                 lines = records.line_num - before
                 if not lines:
                     return
-                rows = [] if record is None else layout.delimiter.join(record).splitlines()
-                like_rows = layout.width > 1 and all(row.count(layout.delimiter) == layout.width - 1 for row in rows)
-                if lines > 1 and (record is None or (lines > 2 and like_rows)):
+                if lines > 1 and (record is None or (lines > SWALLOWED and _like_rows(record, layout))):
                     raise DataError(
                         f"{path}, row {number}: a double quote opens there and never closes, or only some rows later: close it in its "
                         "cell, or leave it out."

@@ -24,7 +24,7 @@ PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev"
 #: Classes that may mean that there is no label, in lower case.
 LIKE_NONE = ("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled", "missing", "tbd")
 #: More classes than this, of which each has fewer nodes than that on average, are names or amounts.
-MANY_CLASSES, TOO_FEW = 20, 2
+MANY_CLASSES, HALF, NEARLY = 20, 0.5, 0.9
 #: More different whole numbers than this, of which each was seen less often than that on average, are more likely a measurement.
 MANY_NUMBERS, SELDOM = 20, 10
 #: A column gives the label away only if its values were seen with it this often, on average.
@@ -174,7 +174,8 @@ def _check_classes(classes: Sequence[Hashable], text: pa.ChunkedArray, table: Ta
         )
     if len(classes) == labelled > 2:
         raise DataError(f"{table.where}: all {labelled:,} labels in column {name!r} are different. Name the column that holds the classes.")
-    if len(classes) > MANY_CLASSES and labelled < TOO_FEW * len(classes):
+    amounts = pc.all(pc.match_substring_regex(text, r"^[+-]?[\d.,]+$")).as_py()
+    if len(classes) > MANY_CLASSES and len(classes) > (HALF if amounts else NEARLY) * labelled:
         raise DataError(
             f"{table.where}: the {labelled:,} labels in column {name!r} are {len(classes):,} different ones, such as {classes[0]} and "
             f"{classes[1]}, so it looks like an amount or a name. Name the column that holds the classes."

@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError, closest, unknown
 
+#: Added to the name of an attribute that is called like a column that there is anyway.
+CLASH = " (attribute)"
 #: So many examples are given of anything that is wrong in many rows.
 EXAMPLES = 3
 #: The format of a file, by its ending without .gz.

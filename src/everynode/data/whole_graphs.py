@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from everynode.data.tables import Table, check_path, ending, make_table, unpacked
+from everynode.data.tables import CLASH, Table, check_path, ending, make_table, unpacked
 from everynode.data.understood import Notes, counted
 from everynode.errors import DataError
 
 #: The endings of files that hold nodes and edges.
 ENDINGS = ("graphml", "gexf", "json", "npz")
-#: Added to the name of an attribute that is called like a column that there is anyway.
-CLASH = " (attribute)"
 #: The names of arrays in an archive: as edges, features, labels.
 EDGES, FEATURES, LABELS = ("edge_index", "edges"), ("x", "features", "node_features", "attr_matrix"), ("y", "labels", "node_labels")
 WEIGHTS = ("edge_weight", "edge_weights")
@@ -258,7 +256,7 @@ def _listed_parts(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]
         if listed is not None:
             whole = listed.ndim == 1 and (np.issubdtype(listed.dtype, np.integer) or not listed.size)
             if not whole or (listed.size and not 0 <= listed.min() <= listed.max() < n):
-                raise DataError(f"{path}: {names[0]} must hold whole numbers from 0 to {n - 1:,}, those of nodes.")
+                raise DataError(f"{path}: {' or '.join(names)} must hold whole numbers from 0 to {n - 1:,}, those of nodes.")
             mask[listed.astype(np.int64)] = True
         masks.append(mask)
     return [masks]

@@ -178,15 +178,15 @@ class TrainingState:
         return state
 
 
-def is_state(path: Path) -> bool:
-    """Whether a file is the state of a training, or what a kill or a bad disk left of one; safetensors of other programs are not."""
+def is_state(path: Path, *, damaged: bool) -> bool:
+    """Whether a file is the state of a training, or, if ``damaged``, what a kill or a bad disk left of one. Others' safetensors are not."""
     if not path.is_file() or not path.name.removesuffix(".part").endswith(".safetensors"):
         return False
     try:
         with safe_open(path, framework="pt") as file:
             return "everynode" in (file.metadata() or {})
-    except SafetensorError:  # cut short or damaged: of no use to anybody
-        return True
+    except SafetensorError:  # cut short, damaged, or something else by that name
+        return damaged
 
 
 def _digest(header: str, tensors: dict[str, Tensor]) -> str:
