@@ -282,7 +282,10 @@ def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
         fit(["yes", "no", "maybe"], "boolean")
     known = [str(i) for i in range(95)]
     assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
-    missing = r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value in all columns, say so \(na=\['\?'\], or --na='\?'\)"
+    missing = (
+        r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value in all columns, say so "
+        r"\(na=\['\?'\], or --na='\?'\)"
+    )
     with pytest.raises(DataError, match=missing):
         fit([*known, "a", "b", "?", "?", "c", "d"], "number")
     assert fit(["", None, "NA"], "number")[0].why == "empty"
