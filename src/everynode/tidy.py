@@ -77,11 +77,6 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def _forward(array: Any) -> np.ndarray:
-    """An array (or a list) whose memory runs forward, as torch wants it."""
-    return np.ascontiguousarray(array)
-
-
 def tidy_features(features: Any) -> SparseMatrix | Tensor:
     """Sparse when sparse, and float32 (``graph.to(torch.float64)`` is there for checking gradients)."""
     if isinstance(features, SparseMatrix):
@@ -91,7 +86,9 @@ def tidy_features(features: Any) -> SparseMatrix | Tensor:
             return torch.from_numpy(features.toarray()).float()
         return SparseMatrix.from_scipy(features)
     try:
-        dense = torch.as_tensor(features if isinstance(features, Tensor) else _forward(features))
+        dense = torch.as_tensor(
+            features if isinstance(features, Tensor) else np.ascontiguousarray(features)
+        )  # torch reads no memory backwards
     except (TypeError, ValueError) as wrong:
         raise DataError(f"Features must be a nodes x features matrix of numbers ({wrong}).") from None
     dense = dense.detach().to(torch.float32, copy=True)
@@ -106,7 +103,7 @@ def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tup
     if edge_index is None:
         raise DataError("The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges).")
     try:
-        edges = torch.as_tensor(edge_index if isinstance(edge_index, Tensor) else _forward(edge_index))
+        edges = torch.as_tensor(edge_index if isinstance(edge_index, Tensor) else np.ascontiguousarray(edge_index))
     except (TypeError, ValueError) as wrong:
         raise DataError(
             f"Edges must be a 2 x m array of node indices, rows of the features from 0 ({wrong}): if they are ids, use everynode.read."
@@ -125,7 +122,7 @@ def tidy_edges(edge_index: Any, edge_weight: Any, n: int, directed: bool) -> tup
             f" ({len(outside)} such edges): drop these edges or add the nodes."
         )
     if edge_weight is not None and not isinstance(edge_weight, Tensor):
-        edge_weight = torch.as_tensor(_forward(edge_weight))
+        edge_weight = torch.as_tensor(np.ascontiguousarray(edge_weight))
     weight = None if edge_weight is None else edge_weight.float()
     if weight is not None:
         if len(weight) != edges.shape[1]:
