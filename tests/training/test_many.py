@@ -105,20 +105,24 @@ def test_one_worker_gives_the_threads_back():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_job_is_taken_only_when_a_worker_is_about_to_be_free(workers):
+def test_a_job_is_taken_only_when_a_worker_is_free(workers, tmp_path):
+    """One more in line would be claimed from the store, and a worker of another process might be free for it."""
     taken = []
 
     def jobs():
         for job in range(8):
+            ended = len(list(tmp_path.iterdir()))
+            assert job < ended + workers, "a job was taken that nobody was ready for"
             taken.append(job)
             yield job
 
-    done = 0
-    for _ in run_many(double, jobs(), None, workers=workers):
-        done += 1
-        ahead = 0 if workers == 1 else workers + 1
-        assert len(taken) <= done + ahead, "jobs were taken that nobody was ready for"
-    assert (done, taken) == (8, list(range(8)))
+    assert len(list(run_many(leave_a_mark, jobs(), tmp_path, workers=workers))) == 8
+    assert taken == list(range(8))
+
+
+def leave_a_mark(job: int, folder: Path) -> None:
+    time.sleep(0.02)
+    (folder / str(job)).touch()
 
 
 def double(job: int, shared) -> int:
@@ -184,6 +188,32 @@ def test_a_killed_worker_is_one_clear_sentence():
     with pytest.raises(EverynodeError, match=r"worker process was killed .*--workers 1") as caught:
         list(run_many(die, range(4), None, workers=2))
     assert "\n" not in str(caught.value)
+
+
+def die_second(job: int, folder: Path) -> int:
+    if job == 1:
+        until((folder / "first has ended").exists)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+@linux
+def test_a_worker_that_is_killed_while_a_job_is_taken_costs_no_result(tmp_path):
+    """The pool then refuses the job, where the exception was a traceback; and what had ended was lost."""
+    before = children(os.getpid())
+
+    def jobs():
+        yield from range(2)
+        (tmp_path / "first has ended").touch()
+        assert until(lambda: not [pid for pid in children(os.getpid()) if pid not in before and alive(pid)])
+        time.sleep(0.5)  # for the pool to see it
+        yield 2
+
+    results = []
+    with pytest.raises(EverynodeError, match=r"worker process was killed .*--workers 1"):
+        for _, result in run_many(die_second, jobs(), tmp_path, workers=2):
+            results.append(result)
+    assert results == [0]
 
 
 @linux

@@ -45,7 +45,8 @@ def run_many(
 ) -> Iterator[tuple[Job, Result]]:
     """``work(job, shared)`` for every job; (job, result) in the order in which they end.
 
-    A job is taken from ``jobs`` only when a worker is about to be free for it. ``at_most``: how many there will be, if that is known.
+    A job is taken from ``jobs`` only when a worker is free for it: another process may be waiting for one. ``at_most``: how many there will
+    be, if that is known.
 
     Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
     forked and ``shared``, the graph, is not copied; elsewhere it is sent once to each worker.
@@ -67,26 +68,37 @@ def run_many(
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid()))
     try:
         waiting: dict[Future[Result], Job] = {}
+        ended: list[tuple[Future[Result], Job]] = []
         coming = iter(jobs)
         while True:
-            for job in islice(coming, workers + 1 - len(waiting)):  # one waits in line, so that no worker does
-                waiting[pool.submit(_call, work, job)] = job
-            if not waiting:
-                return
-            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ended:
-                job = waiting.pop(future)
+            for job in islice(coming, workers - len(waiting)):
+                waiting[_submit(pool, work, job)] = job
+            for future, job in ended:  # not before their workers have something to do again
                 try:
                     result = future.result()
                 except BrokenProcessPool as error:
                     why = "A worker process was killed (out of memory?). What has ended is kept: run it again, perhaps with --workers 1."
                     raise EverynodeError(why) from error
                 yield job, result
+            if not waiting:
+                return
+            done = sorted(wait(waiting, return_when=FIRST_COMPLETED).done, key=lambda future: future.exception() is not None)
+            ended = [(future, waiting.pop(future)) for future in done]  # what ended well first: an exception ends all
     finally:
         # Not waiting: after Ctrl-C nobody wants to see the runs in hand end.
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, work: Callable[[Job, Any], Result], job: Job) -> Future[Result]:
+    """A pool that broke while nobody waited refuses the job: then it has failed like those that the pool had."""
+    try:
+        return pool.submit(_call, work, job)
+    except BrokenProcessPool as error:
+        refused: Future[Result] = Future()
+        refused.set_exception(error)
+        return refused
 
 
 def _start_worker(shared: Any, parent: int) -> None:

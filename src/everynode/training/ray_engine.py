@@ -53,7 +53,7 @@ def run_on_ray(
 
         while True:
             at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 0)))
-            for job in islice(coming, max(0, at_once + 1 - len(waiting))):  # one waits in line, so that no worker does
+            for job in islice(coming, max(0, at_once - len(waiting))):
                 submit(job, 0)
             if not waiting:
                 return
