@@ -119,7 +119,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("everynode.estimator.fit", interrupted)
+    monkeypatch.setattr("everynode.training.ensemble.fit", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         model = NodeClassifier(**QUICK | {"n_estimators": 3}).fit(graph)
     assert len(model.networks_) == 1

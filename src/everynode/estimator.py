@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import numbers
 import warnings
 from collections.abc import Sequence
@@ -16,17 +14,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from everynode.backbones import Network
 from everynode.backbones.portable import Portable
-from everynode.calibration import HeldOut, temperature
+from everynode.calibration import temperature
 from everynode.data.splits import FEW, validation_parts
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.progress import Bar, describe
 from everynode.settings import Settings
 from everynode.targets import as_row, encode, in_order, unlabelled
-from everynode.training import fit, load_model, save_model
+from everynode.training import load_model, save_model
 from everynode.training.checkpoint import model_folder
+from everynode.training.ensemble import held_out, mean_log_probabilities, train_more
 from everynode.training.loop import Fitted
 from everynode.training.race import Standing, race
 
@@ -194,8 +192,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
         with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose, early=True) as bar:
-            self.fitted_: Fitted
-            (self.fitted_, *self._more), self.standings_ = race(
+            trained, self.standings_ = race(
                 graph,
                 entrants,
                 folds=folds,
@@ -204,17 +201,24 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
                 checkpoint=None if checkpoint is None else Path(checkpoint),
             )
-            self.fitted_ = dataclasses.replace(self.fitted_, seconds=self.fitted_.seconds + sum(other.seconds for other in self._more))
-            self._train_more(graph, folds, checkpoint, bar)
-        if self.fitted_.interrupted:
             networks = self.n_estimators * len(folds)
+            self.fitted_: Fitted
+            self.fitted_, *self._more = train_more(
+                trained,
+                graph,
+                folds,
+                networks,
+                checkpoint=None if checkpoint is None else Path(checkpoint),
+                report=lambda number, epoch, row: bar.advance(f"network {number} of {networks} {describe(row)}", to=epoch + 1),
+            )
+        if self.fitted_.interrupted:
             later = len(self._more) >= len(folds)  # those of the race come first
             done = f"in network {len(self._more) + 1} of {networks}" if later else f"after {self.fitted_.epochs} epochs"
             warnings.warn(f"Training was interrupted {done}: the best so far is kept.", stacklevel=2)
         self.classes_ = in_order(graph.classes)
         self.recipe_, self.directed_ = graph.recipe, graph.directed
         self._read_off()
-        self.held_out_ = self._hold_up(graph)
+        self.held_out_ = held_out((self.fitted_, *self._more), graph)
         self.temperature_ = temperature(self.held_out_.log_probabilities, graph.labels[self.held_out_.nodes]) if self.calibrate else 1.0
         for network in self.networks_:
             network.let_go()  # of the graph, which may be large
@@ -228,38 +232,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of_its_own = self.objective == "auto" and self.preset == "default" and self.patience is None
         return of_its_own and len(folds) > 1 and sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
 
-    def _train_more(self, graph: Graph, folds: Sequence[int], checkpoint: Path | str | None, bar: Bar) -> None:
-        """The other networks of an ensemble, with what won the race: one of every fold, then the next one."""
-        whole = self.n_estimators * len(folds)
-        while len(self._more) + 1 < whole and not self.fitted_.interrupted:
-            number = len(self._more) + 2
-            fold = folds[(number - 1) % len(folds)]
-            state = None if checkpoint is None else Path(checkpoint) / f"network-{number}.safetensors"
-
-            def report(epoch: int, row: dict[str, float], number: int = number) -> None:
-                bar.advance(f"network {number} of {whole} {describe(row)}", to=epoch + 1)
-
-            try:
-                made = fit(graph, self.fitted_.settings, fold=fold, seed=self.fitted_.seed + number - 1, report=report, checkpoint=state)
-            except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
-                self.fitted_ = dataclasses.replace(self.fitted_, interrupted=True)
-            else:
-                self._more.append(made)
-                seconds = self.fitted_.seconds + made.seconds
-                self.fitted_ = dataclasses.replace(self.fitted_, seconds=seconds, interrupted=made.interrupted)
-
-    def _hold_up(self, graph: Graph) -> HeldOut:
-        """Every fold's validation nodes, and what the networks of that fold say of them."""
-        by_fold: dict[int, list[Network]] = {}
-        for fitted in (self.fitted_, *self._more):
-            by_fold.setdefault(fitted.fold, []).append(fitted.network)
-        nodes = [graph.nodes("val", fold) for fold in by_fold]
-        said = [_mean_log_probabilities(networks, graph, val) for networks, val in zip(by_fold.values(), nodes, strict=True)]
-        return HeldOut(torch.cat(nodes), torch.cat(said))
-
     def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Before the temperature: the logarithm of each class's probability (n x k, float64), for all nodes or some."""
-        return _mean_log_probabilities(self.networks_, graph, nodes)
+        return mean_log_probabilities(self.networks_, graph, nodes)
 
     def _read_off(self) -> None:
         self.network_ = self.fitted_.network
@@ -374,13 +349,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :class:`everynode.backbones.portable.Portable`. It is for graphs of any size.
         """
         check_is_fitted(self, "fitted_")
-        portable = Portable(self.networks_, self.temperature_).eval()
-        weight = self.network_.opening.weight
-        nodes, arcs = torch.export.Dim("nodes", min=2), torch.export.Dim("arcs", min=1)
-        four = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=weight.device)
-        example = (weight.new_zeros(5, len(weight)), four, weight.new_ones(4))
-        program = torch.export.export(portable, example, dynamic_shapes=({0: nodes}, {1: arcs}, {0: arcs}))
-        torch.export.save(program, Path(file))
+        Portable(self.networks_, self.temperature_).export(Path(file))
 
     @classmethod
     def load(cls, folder: str | Path) -> NodeClassifier:
@@ -410,9 +379,3 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@torch.no_grad()
-def _mean_log_probabilities(networks: Sequence[Network], graph: Graph, nodes: Tensor | None) -> Tensor:
-    each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
-    return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))

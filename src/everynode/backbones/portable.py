@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,14 @@ class Portable(nn.Module):
         """The n x k probabilities."""
         each = [torch.log_softmax(self._logits(network, x, arcs, weight), dim=1) for network in self.networks]  # type: ignore[arg-type]
         return torch.softmax(torch.logsumexp(torch.stack(each), dim=0) / self.temperature, dim=1)
+
+    def export(self, file: Path) -> None:
+        """Write it for ``torch.export.load``: a program for graphs of any size."""
+        weight: Tensor = self.networks[0].opening.weight  # type: ignore[union-attr, assignment]
+        nodes, arcs = torch.export.Dim("nodes", min=2), torch.export.Dim("arcs", min=1)
+        four = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=weight.device)
+        example = (weight.new_zeros(5, len(weight)), four, weight.new_ones(4))
+        torch.export.save(torch.export.export(self.eval(), example, dynamic_shapes=({0: nodes}, {1: arcs}, {0: arcs})), file)
 
     def _logits(self, net: Network, x: Tensor, arcs: Tensor, weight: Tensor) -> Tensor:
         n = x.shape[0]

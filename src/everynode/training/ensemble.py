@@ -1,0 +1,62 @@
+"""Several networks whose probabilities are averaged: one of every fold, once or several times."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from everynode.backbones import Network
+from everynode.calibration import HeldOut
+from everynode.graph import Graph
+from everynode.training.loop import Fitted, fit
+
+#: Called after every epoch with the network's number (from 1), the epoch and its history row.
+Report = Callable[[int, int, dict[str, float]], None]
+
+
+def train_more(
+    trained: Sequence[Fitted], graph: Graph, folds: Sequence[int], whole: int, *, checkpoint: Path | None, report: Report
+) -> list[Fitted]:
+    """These networks and, with the settings of the first, others until there are ``whole``: one of every fold, then the next one.
+
+    The first has the seconds of all of them, and says whether Ctrl-C ended any: then there are fewer.
+    """
+    first, *more = trained
+    first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
+    while len(more) + 1 < whole and not first.interrupted:
+        number = len(more) + 2
+        state = None if checkpoint is None else checkpoint / f"network-{number}.safetensors"
+        try:
+            made = fit(
+                graph, first.settings, fold=folds[(number - 1) % len(folds)], seed=first.seed + number - 1, checkpoint=state,
+                report=partial(report, number),
+            )  # fmt: skip
+        except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
+            first = dataclasses.replace(first, interrupted=True)
+        else:
+            more.append(made)
+            first = dataclasses.replace(first, seconds=first.seconds + made.seconds, interrupted=made.interrupted)
+    return [first, *more]
+
+
+def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
+    """Every fold's validation nodes, and what the networks of that fold say of them."""
+    by_fold: dict[int, list[Network]] = {}
+    for one in trained:
+        by_fold.setdefault(one.fold, []).append(one.network)
+    nodes = [graph.nodes("val", fold) for fold in by_fold]
+    said = [mean_log_probabilities(networks, graph, val) for networks, val in zip(by_fold.values(), nodes, strict=True)]
+    return HeldOut(torch.cat(nodes), torch.cat(said))
+
+
+@torch.no_grad()
+def mean_log_probabilities(networks: Sequence[Network], graph: Graph, nodes: Tensor | None) -> Tensor:
+    """The logarithm of each class's mean probability (n x k, float64), for all nodes or some."""
+    each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
+    return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
