@@ -25,7 +25,7 @@ from everynode.settings import Settings
 from everynode.training.randomness import random_state, set_random_state
 
 if TYPE_CHECKING:
-    from everynode.training.loop import Fitted
+    from everynode.training.loop import Fitted, Training
 
 MODEL_FORMAT = 1
 #: Under which name the file of a training state keeps its digest.
@@ -72,9 +72,7 @@ def write_atomically(path: Path, content: bytes) -> None:
                 raise
     except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError until Python 3.13
         why = getattr(error, "strerror", None) or error
-        raise DataError(
-            f"Cannot write {path}: {why}. What was there before is untouched; free some space or choose another --out."
-        ) from error
+        raise DataError(f"Cannot write {path}: {why}. What was there before is untouched; free some space or write elsewhere.") from error
 
 
 def _alone(path: Path) -> BinaryIO:
@@ -106,30 +104,16 @@ class TrainingState:
     sums: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def capture(
-        cls,
-        network: nn.Module,
-        objective: nn.Module,
-        optimiser: torch.optim.Optimizer,
-        best: dict[str, Tensor],
-        identity: str,
-        history: dict[str, list[float]],
-        best_epoch: int,
-        best_key: tuple[float, float],
-        epoch: int,
-        seconds: float,
-        step: int = 0,
-        sums: dict[str, float] | None = None,
-    ) -> TrainingState:
+    def capture(cls, training: Training) -> TrainingState:
         """The state between two steps, torch's random generators included."""
-        tensors = random_state(next(network.parameters()).device)
-        tensors |= {f"network.{name}": value for name, value in network.state_dict().items()}
-        tensors |= {f"best.{name}": value for name, value in best.items()}
-        tensors |= {f"objective.{name}": value for name, value in objective.state_dict().items()}
-        for index, moments in optimiser.state_dict()["state"].items():
+        t, work = training, training.work
+        tensors = random_state(next(t.network.parameters()).device)
+        for part, found in {"network": t.network.state_dict(), "best": t.best, "objective": work.objective.state_dict()}.items():
+            tensors |= {f"{part}.{name}": value for name, value in found.items()}
+        for index, moments in work.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
         tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-        return cls(tensors, identity, history, best_epoch, best_key, epoch, seconds, step, sums or {})
+        return cls(tensors, t.identity, t.history, t.best_epoch, t.best_key, t.epoch, t.seconds, work.step, work.sums)
 
     def restore(self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
         """Put the state back into the parts of a training; returns the best weights so far."""

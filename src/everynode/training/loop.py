@@ -258,11 +258,7 @@ class Training:
 
     def _keep(self, path: Path) -> None:
         if self.ranks.first:
-            work = self.work
-            TrainingState.capture(
-                self.network, work.objective, work.optimiser, self.best, self.identity, self.history, self.best_epoch, self.best_key,
-                self.epoch, self.seconds, work.step, work.sums,
-            ).save(path)  # fmt: skip
+            TrainingState.capture(self).save(path)
 
     def result(self, *, interrupted: bool = False) -> Fitted:
         """The network with the weights of the best epoch so far."""
