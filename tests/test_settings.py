@@ -83,7 +83,10 @@ def test_the_paper_preset_has_the_printed_values(split: str, graph: str, backbon
 def test_every_row_of_the_paper_builds(split: str, graph: str, backbone: str) -> None:
     s = Settings.preset("paper", graph=graph, split=split, backbone=backbone)
     expected = {**PAPER["base"], **PAPER["backbone"][backbone], **PAPER[split][graph][backbone], "backbone": backbone}
+    own = expected.pop("ce", {})
     assert {name: getattr(s, name) for name in expected} == expected
+    of_cross_entropy = Settings.preset("paper", graph=graph, split=split, backbone=backbone, objective="CE")
+    assert of_cross_entropy == dataclasses.replace(s, **own)
     assert s.mi > 0
     assert s.tv > 0
     assert s.cvg > 0

@@ -17,9 +17,9 @@ class GATLayer(Layer):
               {\sum_{p \in N_i} \exp(\mathrm{LeakyReLU}(a^\top [\tilde W f_i \| \tilde W f_p]))}, \qquad
               f^{(l+1)} = \sigma(S f^{(l)} W^{(l)}), \quad S_{ij} = \alpha_{ij}
 
-    :math:`a \in R^{2c}`. A node attends to itself too, as in the original GAT (the paper is silent; without it an isolated node would
-    lose its features). :math:`W` starts as the identity, :math:`\tilde W` and :math:`a` with Glorot. PyG's ``GATConv`` is the special
-    case :math:`\tilde W = W`. An edge's weight, where there is one, multiplies its exponential.
+    :math:`a \in R^{2c}`. A node attends to itself too, as in the original GAT (by the letter of the paper's :math:`N_i` it does not; but
+    then an isolated node would lose its features). :math:`W` starts as the identity, :math:`\tilde W` and :math:`a` with Glorot. PyG's
+    ``GATConv`` is the special case :math:`\tilde W = W`. An edge's weight, where there is one, multiplies its exponential.
     """
 
     def __init__(self, channels: int, *, negative_slope: float = 0.2, generator: torch.Generator | None = None):

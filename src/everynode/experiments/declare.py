@@ -24,8 +24,10 @@ View = Literal["table", "lines", "bars", "maps"]
 BACKBONES = ("gcn", "gat", "gcnii")
 #: How the paper writes the backbones.
 NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
+#: Changes to settings: names and values.
+Changes = tuple[tuple[str, Any], ...]
 #: For ablations in which the paper does not say how deep GCNII is: 64 layers, its best, would take days on a laptop.
-SHALLOW: dict[str, tuple[tuple[str, Any], ...]] = {"gcn": (), "gat": (), "gcnii": (("layers", 8),)}
+SHALLOW: dict[str, Changes] = {"gcn": (), "gat": (), "gcnii": (("layers", 8),)}
 #: The graph that generated ones may stand in for.
 REAL = "ogbn-arxiv"
 #: The file that papers before 2022 called Cornell.
@@ -45,7 +47,7 @@ class Cell:
     #: The table or plot of the experiment that the cell is in, where there are several.
     panel: str = ""
     #: Changes to the preset's settings.
-    changes: tuple[tuple[str, Any], ...] = ()
+    changes: Changes = ()
     per_class: int | None = None
     task: Task = "train"
     #: Which entry of the runs' records is the number; dots reach into it.
@@ -87,7 +89,7 @@ def _digest(dataset: str, split: str, root: Root) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper."""
+    """A table or figure of the paper, or one about it."""
 
     id: str
     title: str
@@ -106,6 +108,8 @@ class Experiment:
     unit: str = "%"
     #: Decimals that are shown.
     digits: int = 1
+    #: Whether the paper has it; if not, its verdicts are not counted among those of the paper's numbers.
+    of_the_paper: bool = True
 
     def plan(
         self, preset: str, count: int | None, root: Root, made_with: Mapping[str, str] | None = None
@@ -180,10 +184,10 @@ def with_and_without(table: str, graphs: Sequence[str], split: str, backbones: S
     ]  # fmt: skip
 
 
-#: As in the paper; each is a file of ``experiments/paper``.
+#: As in the paper, and after it what is not in it; each is a file of ``experiments/paper``.
 ORDER = (
     "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv", "labels-per-class", "mi-vs-tv", "halves",
-    "tv-vs-preg", "weights", "run-times", "tsne",
+    "tv-vs-preg", "weights", "run-times", "tsne", "readings",
 )  # fmt: skip
 
 

@@ -17,8 +17,9 @@ EXPERIMENT = Experiment(
     id="heterophilic",
     title="Fully supervised, heterophilic graphs",
     reference="Table 7 (table:heterophilic_fully)",
-    about="Geom-GCN's ten folds, edges taken as undirected. The paper's Cornell is the file in use until 2022 (cornell-legacy); the "
-    "corrected one stands beside it, without a published number. Many test nodes of Chameleon and Squirrel have a twin in training.",
+    about="Geom-GCN's ten folds, edges taken as undirected. The paper's Cornell most likely is the file in use until 2022 "
+    "(cornell-legacy), whose homophily it prints; the corrected one stands beside it, without a published number. Many test nodes of "
+    "Chameleon and Squirrel have a twin in training.",
     over="folds",
     view="table",
     cells=cells,

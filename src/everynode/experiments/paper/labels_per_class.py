@@ -11,8 +11,8 @@ EXPERIMENT = Experiment(
     reference="Figure 2 (fig:objectivesInfluence)",
     about="Cora, random splits: so many training nodes a class, 500 for validation, 1000 for testing (the smallest class has 180 nodes). "
     "GCNII has 8 layers. Splits are drawn anew for each run, but from one graph, so they overlap, the more the more labels there are: the "
-    "p-values, which take them for independent, are too small by an unknown factor. The paper shows 100 splits, and prints neither numbers "
-    "nor GCNII's depth.",
+    "p-values, which take them for independent, are too small by an unknown factor. The paper shows 100 splits, says of them that ENC "
+    "gains 2% on average, and prints no other number, nor GCNII's depth or how many nodes validate and test.",
     over="splits",
     view="lines",
     cells=lambda: [

@@ -12,7 +12,8 @@ EXPERIMENT = Experiment(
     id="weights",
     title="The weights of the terms",
     reference="Figure 5 (fig:hyperparamStudy)",
-    about="ENC-GCN on Cora's ten folds: one weight varies, the others are 1 (λ is 2). The paper prints neither its grid nor numbers.",
+    about="ENC-GCN on Cora's ten folds: one weight varies, the others are 1 (λ is 2). The paper prints neither "
+    "backbone nor grid (evenly on a logarithmic scale, it says) nor numbers.",
     over="folds",
     view="lines",
     cells=lambda: [
