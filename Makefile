@@ -13,7 +13,8 @@ help:
 	@echo "make test    the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
-	@echo "make reproduce   the paper's tables and figures (about six days on two cores; REPRODUCE='--max-run-minutes 2' for the short runs only)"
+	@echo "make clean   remove the virtual environment and caches"
+	@echo "make reproduce   the paper's tables and figures (about three days on two cores; REPRODUCE='--max-run-minutes 2' for the short runs only)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -36,13 +37,14 @@ lint: $(READY)
 reproduce: $(READY)
 	$(BIN)/everynode results merge results/runs-paper.csv results/tsne-paper.json
 	$(BIN)/everynode reproduce all $(REPRODUCE)
-	$(BIN)/everynode results export results/runs-paper.csv --preset paper
-	$(BIN)/everynode results export results/tsne-paper.json --preset paper --experiment tsne
-	$(BIN)/everynode results tables results/tables-paper.json
+	$(BIN)/everynode results export results/runs-paper.csv --preset paper --add
+	$(BIN)/everynode results export results/tsne-paper.json --preset paper --experiment tsne --add
+	$(BIN)/everynode results tables results/tables-paper.json --store results/runs-paper.csv
 	$(BIN)/python tools/readme.py
 
 bench: $(READY)
 	$(BIN)/everynode bench $(BENCH)
 
+# Not runs/, which may hold days of work.
 clean:
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

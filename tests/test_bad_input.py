@@ -94,7 +94,8 @@ WORDS = {
     "trane citeseer": ("trane", "train"),
     f"{COMPARE} --objective ce": ("Cross-entropy", "--objective"),
     f"{COMPARE} --workers 0": ("--workers", "at least 1"),
-    f"{COMPARE} --folds 2": ("1 fold", "--split"),
+    "compare citeseer --epochs 1 --folds 2": ("1 fold", "--split"),
+    f"{COMPARE} --folds 1": ("neither --seeds nor --fold",),
     f"{COMPARE} --folds 0": ("--folds", "at least 1"),
     f"{COMPARE} --fold 3": ("fold 3", "0 to 0"),
     f"{COMPARE} --layers 0": ("'layers'", ">= 1"),
@@ -247,7 +248,7 @@ def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(cal
 def test_out_is_a_file(call):
     Path("file").write_text("precious")
     assert_one_sentence(call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder")
-    assert_one_sentence(call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "another --out")
+    assert_one_sentence(call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "write elsewhere")
     assert_one_sentence(call(*COMPARE.split(), "--out", "file"), DATA, "file", "another file")
     assert content() == {"file": b"precious"}
 
@@ -297,14 +298,14 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk wit
 @unix
 def test_a_disk_that_is_full_at_once_leaves_nothing(tmp_path):
     done = spawn_with_limit(10, *TRAIN.split(), "--out", "model", "--quiet")
-    assert_one_sentence(done, DATA, "Cannot write model/run.json", "free some space", "another --out")
+    assert_one_sentence(done, DATA, "Cannot write model/run.json", "free some space or write elsewhere")
     assert [p for p in Path().rglob("*") if p.is_file()] == []
 
 
 @unix
 def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
     done = spawn_with_limit(100_000, *TRAIN.split(), "--out", "model", "--quiet")
-    assert_one_sentence(done, DATA, "Cannot write model/", "free some space", "another --out")
+    assert_one_sentence(done, DATA, "Cannot write model/", "free some space or write elsewhere")
     assert [p.name for p in Path("model").iterdir()] == ["run.json"]
     assert call(*TRAIN.split(), "--out", "model").returncode == 0, "with space again, the same command goes on"
 

@@ -419,6 +419,39 @@ def test_compare_forgets_nothing_of_a_damaged_store(call):
     assert Path("runs/runs.db").read_bytes() == before
 
 
+COMPARED = ("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--channels", 4, "--quiet")
+
+
+def test_no_resume_that_cannot_begin_costs_no_record(call):
+    assert call(*COMPARED, "--workers", 1).returncode == 0
+    before = Store("runs/runs.db").records()
+    done = call(*COMPARED, "--no-resume", "--engine", "ray", "--address", "127.0.0.1:1")
+    assert (done.returncode, "There is no Ray cluster" in done.stderr) == (2, True)
+    assert Store("runs/runs.db").records() == before
+
+
+def test_no_resume_replaces_each_record_when_its_run_has_ended(call):
+    """Ended by Ctrl-C or killed, what was not done again is what it was."""
+    store, words = Path("runs/runs.db"), (*COMPARED, "--workers", 1)
+    assert call(*words).returncode == 0
+    there = Store(store).records()
+    for end, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+        before = Store(store).records()
+        process = start(*words, "--no-resume")
+        until(lambda: process.poll() is not None or Store(store).records() != before)  # noqa: B023 - called at once
+        process.send_signal(end)
+        _, err = process.communicate(timeout=30)
+        after = Store(store).records()
+        assert process.returncode in (code, 0)
+        assert process.returncode != 130 or "of the others the old record stays" in err
+        assert after.keys() == before.keys()
+        assert after != before
+    done = call(*words, "--no-resume", "--json")
+    found = {run["key"]: run for run in json.loads(done.stdout)["runs"]}
+    assert found == Store(store).records()
+    assert all(found[key] != there[key] and timeless(found[key]) == timeless(there[key]) for key in there), "something was not done again"
+
+
 def test_an_objective_is_the_same_however_it_is_written(call):
     words = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1, "--json", "--objective")
     keys = [{run["key"] for run in json.loads(call(*words, name).stdout)["runs"]} for name in ("mi+tv", "TV+mi")]
@@ -450,6 +483,16 @@ def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
     assert "2 of 2 runs were in" in one.stderr
 
 
+@pytest.mark.parametrize(("layers", "said"), [((), [", 32 layers", ", 64 layers"]), (("--layers", 2), ["", ""])])
+def test_compare_names_depths_that_differ(call, layers, said):
+    """The paper's GCNII on Citeseer has 32 layers, its ENC-GCNII 64."""
+    short = ("--seeds", 1, "--epochs", 1, "--channels", 4, "--workers", 1)
+    done = call("compare", "citeseer", "--preset", "paper", "--backbone", "gcnii", *layers, *short)
+    assert done.returncode == 0, done.stderr
+    first = [line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")]
+    assert " ".join(first) == f"cross-entropy{said[0]} enc{said[1]}"
+
+
 def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_root):
     from everynode.data import load
     from everynode.experiments.statistics import compare_paired
@@ -463,6 +506,14 @@ def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_roo
     test, train = (sum(len(graph.nodes(part, fold)) for fold in range(3)) for part in ("test", "train"))
     share = test / train
     assert found["summary"]["gain"] == compare_paired(a, b, test_share=share).to_dict()
+
+
+@pytest.mark.parametrize("flags", [("--seeds", 10), ("--fold", 0), ("--seeds", 2, "--fold", 1)])
+def test_folds_leave_no_choice_of_seeds_or_of_a_fold(call, flags):
+    done = call("compare", "citeseer", "--folds", 1, *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "everynode: --folds goes over the first folds with one seed each: give neither --seeds nor --fold.\n"
+    assert not Path("runs").exists()
 
 
 def records_in(path: Path) -> int:

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from everynode.experiments.declare import BACKBONES, NAMES
+from everynode.experiments.outcome import SIGNIFICANT
 from everynode.experiments.statistics import compare_paired
 from everynode.settings import LATER, NOT_OF_THE_PAPER
 
 ROOT = Path(__file__).parents[1]
 GRAPHS = ("cora", "citeseer", "pubmed")
-BACKBONES = ("gcn", "gat", "gcnii")
-NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
 
 
 def comparisons() -> dict[tuple[str, str], dict[str, Any]]:
@@ -281,17 +281,25 @@ def paper_table(experiment: str, preset: str = "paper") -> str:
     return "\n\n".join(blocks)
 
 
+def described_table(experiment: str) -> str:
+    """The same, with what to know of it."""
+    about = next((table["about"] for table in result("tables-paper") if table["id"] == experiment), "")
+    return f"{about}\n\n{paper_table(experiment)}"
+
+
 def paper_cell(cell: dict[str, Any]) -> str:
     found = cell["summary"]
     if found is None:
         return f"all {cell['diverged']} runs diverged" if cell["diverged"] else "not run"
-    digits = 1 if not cell["metric"].startswith("statistics") else 0 if float(found["mean"]).is_integer() else 2
+    few = 0 if float(found["mean"]).is_integer() else 2
+    digits = few if cell["metric"].startswith("statistics") else 2 if cell["metric"].endswith("_ms") else 1
     text = f"{found['mean']:.{digits}f}" + (f" ± {found['std']:.{digits}f}" if found["std"] is not None else "")
     if cell["published"] is not None:
         text += f" (paper {cell['published']:g}{', ' + cell['verdict'] if cell['verdict'] else ''})"
     gain = cell["gain"]
     if gain and gain["count"] > 1:
         text += f"<br>gain {gain['mean']:+.1f}{' *' if _significant(gain) else ''}"
+        text += f" on {gain['count']} pairs" if gain["count"] < len(cell["runs"]) else ""
     text += f" ({cell['remark']})" if cell["remark"] else ""
     notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
     notes += [f"{cell['diverged']} diverged"] if cell["diverged"] else []
@@ -447,17 +455,18 @@ def weights_table() -> str:
 
 
 def _significant(gain: dict[str, Any]) -> bool:
-    return gain["p_holm"] is not None and gain["p_holm"] < 0.05
+    return gain["p_holm"] is not None and gain["p_holm"] < SIGNIFICANT
 
 
 def verdicts() -> str:
     """How many of the paper's numbers were reproduced."""
-    cells = [cell for table in result("tables-paper") for cell in table["cells"] if cell["metric"] == "test_accuracy" and cell["verdict"]]
-    complete = {(*cell["runs"], cell["published"]): cell for cell in cells if len(cell["runs"]) == cell["planned"]}.values()
+    tables = [table for table in result("tables-paper") if table["of_the_paper"]]
+    cells = [cell for table in tables for cell in table["cells"] if cell["metric"] == "test_accuracy" and cell["verdict"]]
+    judged = {(*cell["runs"], cell["published"]): cell for cell in cells}.values()
     lines = ["| | cells | reproduced | better | short | of these even at the best test epoch |", "|---|---|---|---|---|---|"]
     for label, chosen in (
-        ("cross-entropy", [cell for cell in complete if cell["objective"] == "ce"]),
-        ("with the paper's terms", [cell for cell in complete if cell["objective"] not in ("ce", "preg")]),
+        ("cross-entropy", [cell for cell in judged if cell["objective"] == "ce"]),
+        ("with the paper's terms", [cell for cell in judged if cell["objective"] not in ("ce", "preg")]),
     ):
         counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
         never = sum(cell["short_at_any_epoch"] for cell in chosen)
@@ -480,8 +489,6 @@ def redo_table() -> str:
 
 def recipe_table() -> str:
     """Each variant's validation and test accuracy, by graph; marked where the paired interval against ``ce`` is off zero."""
-    from everynode.experiments.statistics import compare_paired
-
     rows = result("recipe")["rows"]
     graphs = list(dict.fromkeys(r["graph"] for r in rows))
     plain = {r["graph"]: r["test_accuracy"] for r in rows if r["variant"] == "ce"}
@@ -526,8 +533,6 @@ def stock_loop_table(*, with_validation: bool = False) -> str:
 
 
 def last_point_table() -> str:
-    from everynode.experiments.statistics import compare_paired
-
     rows = result("last-point")["rows"]
     head = ["graph", "objective", "", "validation", "test", "test, std", "over its members, paired 95% interval"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
@@ -573,8 +578,6 @@ def safe_table() -> str:
 
 def race_table() -> str:
     """What each way to run a race would have got on validation nodes, and its price; the one that the rule chooses in bold."""
-    from everynode.experiments.statistics import compare_paired
-
     rows, chosen = (result("race-designs")[name] for name in ("rows", "chosen"))
     beds = list(dict.fromkeys(r["bed"] for r in rows))
     lines = [f"| | {' | '.join(beds)} | mean | chosen minus this | time, CE = 1 |", "|---|" + "---|" * (len(beds) + 3)]
@@ -618,7 +621,7 @@ def candidates_table() -> str:
 #: The experiments that docs/reproduction.md shows.
 REPRODUCED = (
     "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "tv-vs-preg", "labels-per-class", "mi-vs-tv", "halves", "weights",
-    "run-times",
+    "run-times", "readings",
 )  # fmt: skip
 
 
@@ -697,7 +700,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "speed": speed_table,
         "verdicts": verdicts,
     },
-    "docs/reproduction.md": {"verdicts": verdicts, "redo": redo_table, **{name: partial(paper_table, name) for name in REPRODUCED}},
+    "docs/reproduction.md": {"verdicts": verdicts, "redo": redo_table, **{name: partial(described_table, name) for name in REPRODUCED}},
     "docs/accuracy.md": {
         "recipe": recipe_table,
         "stock-loop": partial(stock_loop_table, with_validation=True),
@@ -799,11 +802,10 @@ def main() -> int:
         text = fresh = path.read_text(encoding="utf-8")
         for mark, table in tables.items():
             pattern = f"(<!-- {mark}:begin -->\n).*?(<!-- {mark}:end -->)"
-            try:
-                made = table()
-            except FileNotFoundError:
-                made = "Not measured yet."
-            fresh = re.sub(pattern, lambda m, made=made: f"{m[1]}{made}\n{m[2]}", fresh, flags=re.DOTALL)
+            made = table()
+            fresh, places = re.subn(pattern, lambda m, made=made: f"{m[1]}{made}\n{m[2]}", fresh, flags=re.DOTALL)
+            if places != 1:
+                raise SystemExit(f"{name} has {places} places for {mark}, marked <!-- {mark}:begin --> and <!-- {mark}:end -->, not one.")
         if fresh != text:
             stale.append(name)
         if "--check" not in sys.argv:

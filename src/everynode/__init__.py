@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from everynode.training.batches.loader import NeighborLoader
     from everynode.training.batches.objective import BatchENC
 
-__version__ = "0.17.0"
+__version__ = "0.18.0"
 
 _HOME = {
     "BatchENC": "training.batches.objective",

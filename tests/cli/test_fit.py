@@ -291,7 +291,9 @@ def test_what_only_looks_like_a_run_is_never_replaced(call, own_files, mine):
     assert (Path("out") / mine).read_text() == '{"mine": 1}'
 
 
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="their disks take no file name that is not text")
+@pytest.mark.skipif(
+    sys.platform in ("win32", "darwin"), reason="macOS and Windows refuse to make a file whose name is no UTF-8, so there is none to read"
+)
 def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files):
     nodes, edges = own_files()
     name = os.fsdecode(b"caf\xe9")

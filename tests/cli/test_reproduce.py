@@ -10,7 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+import types
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -27,6 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 STORE = Path("runs/runs.db")
+reproduce = import_module("everynode.cli.reproduce")  # not the function of that name
 
 
 def tiny(epochs: int = 3) -> Experiment:
@@ -121,6 +124,14 @@ def test_a_dry_run_on_some_graphs_lists_theirs_only(call):
         assert len(told) == count
 
 
+def test_a_dry_run_of_some_rows_and_columns_lists_theirs_only(call):
+    chosen = ("--graphs", "pubmed", "--rows", "gcnii, ENC-GCNII", "--columns", "16,64", "--seeds", 2)
+    told = json.loads(call("reproduce", "depth", *chosen, "--dry-run", "--json").stdout)
+    found = [(run["dataset"], run["backbone"], run["layers"], run["objective"], run["seed"]) for run in told]
+    expected = [("pubmed", "gcnii", layers, objective, seed) for layers in (16, 64) for objective in ("ce", "enc") for seed in (0, 1)]
+    assert sorted(found) == sorted(expected)
+
+
 def test_the_list_has_every_experiment(call):
     done = call("reproduce", "list")
     *listed, missing, _ = done.stdout.splitlines()
@@ -131,6 +142,14 @@ def test_the_list_has_every_experiment(call):
     assert (told["semi-supervised"]["runs"], told["semi-supervised"]["done"]) == (180, 0)
     assert (told["arxiv"]["missing"], told["arxiv"]["runs"]) == ([], 60), "it can be downloaded"
     assert (told["depth"]["missing"], told["datasets"]["missing"]) == ([], ["cornell-legacy"])
+
+
+@pytest.mark.parametrize("words", [("list",), ("halves", "--dry-run")])
+def test_listing_makes_no_store_of_an_empty_file(call, words):
+    Path("runs").mkdir()
+    Path("runs/runs.db").touch()
+    assert call("reproduce", *words).returncode == 0
+    assert [(file.name, file.stat().st_size) for file in Path("runs").iterdir()] == [("runs.db", 0)]
 
 
 # ---------------------------------------------------------------------- refused
@@ -148,6 +167,14 @@ def test_the_list_has_every_experiment(call):
         (["homophilic", "--folds", "11"], 2, "--folds can be at most 10: there are ten folds."),
         (["depth", "--graphs", "cora,texas"], 2, "Unknown graph of depth 'texas'. Choose from: cora, citeseer, pubmed."),
         (["depth", "--graphs", ","], 2, "Unknown graph of depth ','. Choose from: cora, citeseer, pubmed."),
+        (["depth", "--rows", "GCNIII"], 2, "Unknown row of depth 'GCNIII' (did you mean 'GCNII'?). Choose from: GCN, ENC-GCN, GAT, "),
+        (["depth", "--columns", "128"], 2, "Unknown column of depth '128'. Choose from: 2, 4, 8, 16, 32, 64."),
+        (
+            ["heterophilic", "--graphs", "texas", "--columns", "actor"],
+            2,
+            "No cell of heterophilic is in all of these: leave out one of --graphs, --rows and --columns.",
+        ),
+        (["list", "--rows", "GCN"], 2, "`everynode reproduce list` tells of everything"),
         (["tsne", "--graphs", "cora", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
         (["homophilic", "--graphs", "pubmed", "--data-dir", "nowhere"], 3, "homophilic cannot be run: the files of pubmed are not in"),
         (["semi-supervised", "--max-run-minutes", "-1"], 2, "--max-run-minutes must be at least 0."),
@@ -235,6 +262,25 @@ def test_runs_on_other_graphs_are_left_out_and_the_table_is_whole(call, monkeypa
     assert done.returncode == 0, done.stderr
     assert "2 runs, 0 of them" in done.stderr
     assert [len(cell["runs"]) for cell in json.loads(done.stdout)[0]["cells"]] == [1, 1, 0]
+
+
+def test_who_measures_time_waits_until_nobody_else_does(call, monkeypatch):
+    made = tiny(1)
+    timed = dataclasses.replace(made.cells()[0], task="time", metric="training_ms")
+    monkeypatch.setitem(experiments(), "tiny", dataclasses.replace(made, cells=lambda: [timed]))
+    STORE.parent.mkdir()
+    other, waits = Store(STORE), []
+    assert other.claim(reproduce.TIMING)
+
+    def wait(seconds):
+        waits.append(len(other.keys()))
+        other.close()
+
+    monkeypatch.setattr(reproduce, "time", types.SimpleNamespace(sleep=wait))
+    assert call("reproduce", "tiny", "--seeds", 1).returncode == 0
+    assert (waits, len(other.keys())) == ([0], 1), "what was measured was measured after the other had ended"
+    assert call("reproduce", "tiny", "--seeds", 1).returncode == 0
+    assert waits == [0], "with nothing to measure nobody waits"
 
 
 @pytest.mark.usefixtures("small")

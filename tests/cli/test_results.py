@@ -52,16 +52,50 @@ def test_times_of_another_store_are_left_out(call):
 def test_what_ends_during_an_export_is_left_for_the_next_one(call, monkeypatch):
     runs = planned(2)
     store = make("runs/runs.db", runs[:-1])
-    late, records = runs[-1], Store.records
+    late, read = runs[-1], Store.runs
 
     def slowly(self):
-        found = records(self)
+        found = read(self)
         store.put(late.specification, record(late), {}, {})
         return found
 
-    monkeypatch.setattr(Store, "records", slowly)
+    monkeypatch.setattr(Store, "runs", slowly)
     assert call("results", "export", "runs.csv", "--experiment", "halves").returncode == 0
     assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[:-1]}
+    assert store.get(late.key) is not None
+
+
+def test_an_export_may_add_to_a_file_which_has_to_be_one(call):
+    runs = planned(2)
+    make("runs/runs.db", runs[2:])
+    export = ("results", "export", "runs.csv", "--add")
+    Path("runs.csv").write_text("key,name\n1,2\n")
+    done = call(*export)
+    assert (done.returncode, Path("runs.csv").read_text()) == (3, "key,name\n1,2\n")
+    assert done.stderr == "everynode: runs.csv is no export of `everynode results export`: it has no column 'dataset'.\n"
+    Path("runs.csv").unlink()
+    assert call(*export).returncode == 0
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[2:]}
+
+
+def test_tables_never_replace_the_export_that_they_are_made_of(call):
+    make("runs/runs.db", planned(5))
+    for name in ("runs.csv", "runs.json"):
+        assert call("results", "export", name).returncode == 0
+        before = Path(name).read_bytes()
+        done = call("results", "tables", name, "--store", name)
+        assert (done.returncode, Path(name).read_bytes()) == (2, before)
+        assert done.stderr == f"everynode: {name} would be replaced by the tables, which are JSON: name another file that ends in .json.\n"
+    assert call("results", "tables", "runs.csv").returncode == 2
+
+
+@pytest.mark.parametrize("words", [("report", "runs.csv"), ("results", "show", "--store", "runs.csv")])
+def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call, words):
+    make("runs/runs.db", planned(1))
+    assert call("results", "export", "runs.csv").returncode == 0
+    done = call(*words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith("if it is an export, `everynode results merge runs.csv` takes its runs into one.\n")
 
 
 def test_show_counts_the_runs_of_each_kind(call):
@@ -92,6 +126,7 @@ def test_what_is_written_never_replaces_a_store(call):
     Path("other.csv").symlink_to("one.csv")
     done = call("results", "export", "one.csv")
     assert (done.returncode, "Cannot write one.csv: " in done.stderr) == (3, True)
+    assert "--out" not in done.stderr, "which `results export` does not have"
     assert {path: path.read_bytes() for path in Path("runs").iterdir()} == before
 
 
@@ -233,6 +268,14 @@ def test_export_to_another_ending_is_refused(call):
     make("runs/runs.db", planned(1))
     done = call("results", "export", "out.xlsx")
     assert (done.returncode, Path("out.xlsx").exists()) == (2, False)
+
+
+def test_an_ending_in_capitals_is_the_same_ending(call):
+    make("runs/runs.db", planned(1))
+    for name in ("a.csv", "b.CSV", "a.json", "b.Json"):
+        assert call("results", "export", name).returncode == 0
+    assert Path("a.csv").read_bytes() == Path("b.CSV").read_bytes()
+    assert Path("a.json").read_bytes() == Path("b.Json").read_bytes()
 
 
 def test_merge_adds_what_is_new_and_says_how_much(call):

@@ -140,6 +140,7 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
         (["citeseer", "--workers", 0], 2, "--workers must be at least 1."),
         (["citeseer", "--address", "127.0.0.1:6379"], 2, "--address is of a Ray cluster: give --engine ray too."),
         (["citeseer", "--engine", "ray", "--device", "meta"], 2, "--engine ray runs on CPUs: leave out --device."),
+        (["citeseer", "--folds", 1, "--seeds", 3], 2, "--folds goes over the first folds with one seed each: leave out --seeds."),
         (["citeseer", "--folds", 2], 2, "Split 'public' of citeseer has 1 fold(s), not 2: choose fewer --folds or another --split."),
         (["citeseer", "--export", "best.json"], 2, "best.json must end in .toml: that is how --preset knows a file."),
         (["citeseer", "--export", "bad.toml"], 3, "bad.toml is not a preset of `everynode tune`"),

@@ -13,7 +13,7 @@ import pytest
 from everynode.data.entries import find
 from everynode.data.files import Root
 from everynode.errors import DataError
-from everynode.experiments.exported import Export
+from everynode.experiments.exported import Export, added, read_runs
 from everynode.experiments.run import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
@@ -210,3 +210,48 @@ def test_a_run_that_stands_there_twice_is_refused(store, tmp_path):
 def test_lists_in_a_table_are_json(store):
     rows = list(csv.DictReader(io.StringIO(runs_csv(store.records()))))
     assert {row["batches.fan_out"] for row in rows} == {"", "[3, 2]"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_what_a_file_has_and_the_store_has_not_is_kept_as_it_stands(store, tmp_path, ending):
+    file = tmp_path / f"runs.{ending}"
+    everything = store.records()
+    file.write_text(WRITERS[ending](everything))
+    own = {key: record for key, record in everything.items() if record["task"] == "train"}
+    records, left_out = added(file, own)
+    assert (WRITERS[ending](records), left_out) == (file.read_text(), 0)
+
+
+def test_times_of_two_machines_are_not_mixed(store, tmp_path):
+    """Those of the store replace the file's only if it has all that the file has."""
+    file, times = tmp_path / "runs.csv", [run(seed, task="time") for seed in (0, 1, 2)]
+    record = next(record for record in store.records().values() if record["task"] == "time")
+    of_file, of_store = (
+        {made.key: {**record, "key": made.key, "seed": made.seed, "training_ms": ms} for made in times} for ms in (1.0, 2.0)
+    )
+    file.write_text(runs_csv(of_file))
+    some = dict(list(of_store.items())[:1])
+    assert [(found[key]["training_ms"], left_out) for found, left_out in [added(file, some)] for key in of_file] == [(1.0, 1)] * 3
+    assert added(file, of_store) == (of_store, 0)
+    another = {run(3, task="time").key: record}
+    assert added(file, another)[0].keys() == of_file.keys()
+    file.write_text(runs_csv(some))
+    assert added(file, of_store) == (of_store, 0)
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]', '[{"key": "1", "task": "train"}, {"key": "1", "task": "train"}]'])
+def test_what_is_added_to_has_a_key_for_every_record(tmp_path, text):
+    file = tmp_path / "runs.json"
+    file.write_text(text)
+    with pytest.raises(DataError, match=r"runs.json, record \d: it has no key, or one that stands in the file twice"):
+        added(file, {})
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_file_has_its_times_and_what_is_left_of_maps(store, tmp_path, ending):
+    file = tmp_path / f"runs.{ending}"
+    file.write_text(WRITERS[ending](store.records()))
+    runs, nameless = read_runs(file, ROOT)
+    assert (runs.keys(), nameless) == (store.keys(), 0)
+    timed = next(key for key, (made, _) in runs.items() if made.task == "time")
+    assert runs[timed][1]["training_ms"] == store.get(timed)["training_ms"]

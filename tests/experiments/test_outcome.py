@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -27,7 +28,7 @@ def experiment(over: str = "seeds", columns=("c",), **changes) -> Experiment:
         for i, column in enumerate(columns)
         for row, objective, against in (("GCN", "ce", None), ("ENC-GCN", "enc", "GCN"))
     ]
-    return Experiment("e", "E", "tab:e", "", over, "table", lambda: cells)
+    return Experiment("e", "E", "tab:e", "", over, "table", lambda: cells, count=10 if over == "folds" else 5)
 
 
 def record(run, accuracy: float | None, oracle: float | None = None) -> dict:
@@ -185,14 +186,26 @@ def test_p_values_are_corrected_over_the_whole_experiment():
         ("seeds", CE, ENC, True),
         ("seeds", CE[:4], ENC[:4], False),
         ("seeds", [*CE[:4], ""], ENC, False),
+        ("seeds", [*CE, ""], [*ENC, 0.7], True),
+        ("seeds", ["", *CE], [0.7, *ENC], False),
         ("seeds", CE, [*ENC[:4], None], False),
         ("seeds", CE, [value + 0.02 for value in CE], False),
         ("folds", CE, ENC, False),
         ("folds", CE * 2, ENC * 2, True),
     ],
-    ids=["five", "four", "one missing", "one diverged", "all differ by the same", "five folds", "all ten folds"],
+    ids=[
+        "five",
+        "four",
+        "one missing",
+        "the sixth missing",
+        "the first missing",
+        "one diverged",
+        "all differ by the same",
+        "five folds",
+        "all ten folds",
+    ],
 )
-def test_a_gain_is_significant_only_of_runs_enough_all_there_and_none_diverged(over, of_ce, of_enc, judged):
+def test_a_gain_is_significant_only_of_runs_enough_the_first_and_none_diverged(over, of_ce, of_enc, judged):
     cell = outcome(experiment(over), {("GCN", "c"): of_ce, ("ENC-GCN", "c"): of_enc})["ENC-GCN", "c"]
     assert cell.gain.mean > 0
     assert (cell.p_holm is not None) == judged
@@ -210,11 +223,12 @@ def verdict(
     missing: int = 0,
     diverged: int = 0,
     needed: int = 5,
+    in_order: bool = True,
 ) -> str:
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
     planned = len(values) + missing
-    return CellOutcome(cell, planned, needed, keys, tuple(values), diverged, summary, None, None, None, "", comparable).verdict
+    return CellOutcome(cell, planned, needed, in_order, keys, tuple(values), diverged, summary, None, None, None, "", comparable).verdict
 
 
 #: Five runs whose mean has the 95% interval 80 to 82.
@@ -249,8 +263,30 @@ def test_few_runs_are_no_verdict():
     assert verdict(80.5, AROUND_81) == "reproduced"
     assert verdict(80.5, AROUND_81, needed=10) == "", "of folds all are needed"
     assert verdict(80.0, AROUND_81[:4]) == ""
-    assert verdict(80.0, AROUND_81, missing=1) == "", "nor are some of the runs"
+    assert verdict(80.5, AROUND_81, missing=1) == "reproduced", "the first five are, whatever was planned"
+    assert verdict(80.5, AROUND_81, missing=1, in_order=False) == "", "nor are any five of them"
     assert verdict(80.0, AROUND_81, diverged=1) == "", "nor those that did not diverge"
+
+
+@pytest.mark.parametrize(
+    ("scores", "judged"),
+    [([*CE, "", ""], True), ([*CE[:4], "", CE[4]], False), (["", *CE], False), ([*CE[:4], "", ""], False)],
+    ids=["the first five", "not the fifth", "not the first", "four"],
+)
+def test_the_first_runs_of_a_plan_are_judged_and_others_are_not(scores, judged):
+    """Which runs have ended may have to do with what they got: a run that stops early is there first."""
+    cell = outcome(experiment(published=50.0), {("GCN", "c"): scores})["GCN", "c"]
+    assert (cell.verdict == "better by 21.4", cell.verdict == "") == (judged, not judged)
+    assert not cell.complete
+
+
+def test_fewer_runs_than_declared_have_no_star():
+    """Five seeds, then ten: who looks after five, and stops where there is a star, finds too many."""
+    made = dataclasses.replace(experiment(), count=6)
+    cell = outcome(made, {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC}, count=5)["ENC-GCN", "c"]
+    assert cell.complete
+    assert cell.gain.p_value < 0.05
+    assert (cell.p_holm, cell.significant) == (None, False)
 
 
 def test_rounding_is_no_difference():

@@ -87,6 +87,44 @@ def test_runs_in_the_store_are_not_done_again(pairs, graphs, tmp_path, executed)
     assert again[:4] == first
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_are_done_again_and_until_then_the_old_records_stay(pairs, graphs, tmp_path, executed, monkeypatch, workers):
+    store, runs, heard = Store(tmp_path / "runs.db"), pairs(2), []
+    for run in runs:
+        store.put(run.specification, {"old": True}, {}, {})
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "TASKS", {})  # so that every run fails
+        with pytest.raises(KeyError):
+            do_runs(runs, graphs, store, workers=workers, again=True)
+    assert list(store.records().values()) == [{"old": True}] * 4
+
+    def on_record(run, record, fresh):
+        heard.append(fresh)
+        assert sum("old" in found for found in store.records().values()) == 4 - len(heard)
+
+    done = len(executed())
+    records = do_runs(runs, graphs, store, workers=workers, on_record=on_record, again=True)
+    assert (heard, sorted(executed()[done:])) == ([True] * 4, sorted(run.key for run in runs))
+    assert {record["key"]: record for record in records} == store.records()
+
+
+def test_a_run_that_is_done_again_begins_anew_and_leaves_the_state_of_another_time(make_run, graphs, tmp_path, monkeypatch):
+    """From that the training goes on with which it began, if this one does not end."""
+    run, store, work = make_run(), Store(tmp_path / "runs.db"), module._work
+    state, seen = state_path(store.path, run.key), []
+    state.write_bytes(b"which is none and would give way")
+
+    def look(run, shared):
+        result = work(run, shared)
+        seen.append(state.read_bytes())
+        return result
+
+    monkeypatch.setattr(module, "_work", look)
+    do_runs([run], graphs, store, workers=1, again=True)
+    assert seen == [b"which is none and would give way"]
+    assert not state.exists(), "what has ended goes on from no state"
+
+
 def test_a_run_that_is_named_twice_is_done_once(make_run, graphs, tmp_path, executed):
     run = make_run()
     one, two = do_runs([run, dataclasses.replace(run)], graphs, Store(tmp_path / "runs.db"), workers=1)
@@ -209,14 +247,14 @@ def test_a_random_split_is_drawn_by_its_own_seed(make_run):
 FORK = multiprocessing.get_context("fork") if sys.platform == "linux" else None
 
 
-def start(runs: list[Run], graph: Graph, path: Path, workers: int = 1):
+def start(runs: list[Run], graph: Graph, path: Path, workers: int = 1, **options):
     """A process of its own that does the runs; it exits with 0 if it has the records of all of them."""
 
     def work() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         graphs = Graphs()
         graphs.add(runs[0], graph)
-        records = do_runs(runs, graphs, Store(path), workers=workers)
+        records = do_runs(runs, graphs, Store(path), workers=workers, **options)
         os._exit(0 if [record["key"] for record in records] == [run.key for run in runs] else 9)
 
     process = FORK.Process(target=work)
@@ -235,6 +273,20 @@ def test_two_processes_do_each_run_once_and_both_have_all(pairs, graph, tmp_path
     assert [process.exitcode for process in processes] == [0, 0]
     assert sorted(executed()) == sorted(run.key for run in runs)
     assert list(tmp_path.glob("*.lock")) == []
+
+
+@forking
+def test_two_processes_that_do_runs_again_do_each_once_for_each(pairs, graph, tmp_path, executed, monkeypatch):
+    monkeypatch.setattr(module, "POLL", 0.02)
+    runs = pairs(2, epochs=20)
+    for run in runs:
+        Store(tmp_path / "runs.db").put(run.specification, {"key": "old"}, {}, {})
+    processes = [start(order, graph, tmp_path / "runs.db", again=True) for order in (runs, runs[::-1])]
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert sorted(executed()) == sorted(2 * [run.key for run in runs])
+    assert Store(tmp_path / "runs.db").keys() == {run.key for run in runs}
 
 
 @forking
@@ -292,15 +344,12 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
     assert list(tmp_path.glob("*.state")) == []
 
 
-def test_a_state_that_outlived_its_run_is_removed_and_forgetting_a_run_forgets_its_state(make_run, graphs, tmp_path):
+def test_a_state_that_outlived_its_run_is_removed(make_run, graphs, tmp_path):
     run, store = make_run(), Store(tmp_path / "runs.db")
     do_runs([run], graphs, store, workers=1)
     left = state_path(store.path, run.key)
     left.write_bytes(b"killed before this was removed")
     do_runs([run], graphs, store, workers=1)
-    assert not left.exists()
-    left.write_bytes(b"what there is of a run that is to be done again")
-    store.forget(run.key)
     assert not left.exists()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from everynode.errors import DataError
-from everynode.experiments.store import APPLICATION_ID, SCHEMA, Store
+from everynode.experiments.store import APPLICATION_ID, SCHEMA, Store, records_at
 
 RECORD = {"test_accuracy": 0.7000000000000001, "settings": {"tv": 5.0}, "name": "Größe", "none": None}
 COST = {"seconds": 1.5}
@@ -61,14 +61,13 @@ def test_the_first_record_of_a_run_stays(tmp_path):
     assert store.curve(key_of("a")) == CURVE
 
 
-def test_what_is_forgotten_can_be_put_again(tmp_path):
+def test_a_run_that_was_done_again_has_its_new_record(tmp_path):
     store = Store(tmp_path / "runs.db")
     for specification in "ab":
         store.put(specification, RECORD, COST, CURVE)
-    store.forget(key_of("a"))
-    assert store.keys() == {key_of("b")}
-    store.put("a", {"other": 1}, {}, {})
-    assert store.get(key_of("a")) == {"other": 1}
+    store.put("a", {"other": 1}, {}, {}, again=True)
+    assert store.records() == {key_of("a"): {"other": 1}, key_of("b"): RECORD | COST}
+    assert store.curve(key_of("a")) == {}
 
 
 def test_records_come_in_the_order_of_the_keys(tmp_path):
@@ -92,6 +91,29 @@ def test_a_store_that_must_exist_is_not_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
     Store(tmp_path / "runs.db")
     Store(tmp_path / "runs.db", must_exist=True)
+
+
+def empty_database(path: Path) -> None:
+    """As a process leaves it that is killed while it makes a store."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+@pytest.mark.parametrize("make", [lambda path: None, Path.touch, empty_database], ids=["absent", "empty file", "empty database"])
+def test_who_only_reads_records_makes_no_store(tmp_path, make):
+    path = tmp_path / "runs.db"
+    make(path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert records_at(path) == {}
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    Store(path).put("a", RECORD, COST, CURVE)
+    assert records_at(path) == {key_of("a"): RECORD | COST}
+
+
+def test_records_are_read_of_no_file_that_is_something_else(tmp_path):
+    (tmp_path / "runs.db").write_text("my notes")
+    with pytest.raises(DataError, match="name another file"):
+        records_at(tmp_path / "runs.db")
 
 
 # ---------------------------------------------------------------------- what is not a store, or no longer
@@ -367,6 +389,17 @@ def test_a_full_disk_is_one_sentence_and_what_was_kept_is_kept(tmp_path):
     assert len(Store(path).records()) == len(filled.stdout.splitlines()) > 0
 
 
+def test_a_store_that_another_process_keeps_locked_is_not_moved_away(tmp_path, monkeypatch):
+    monkeypatch.setattr("everynode.experiments.store.TIMEOUT", 0.05)
+    store = Store(tmp_path / "runs.db")
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DataError) as caught:
+            store.put("a", RECORD, COST, CURVE)
+    wanted = "another process has been writing for 0.05 seconds, so wait for it or end it; the same command goes on."
+    assert str(caught.value) == f"{store.path} cannot serve as a store of runs (database is locked): {wanted}"
+
+
 def test_an_empty_file_becomes_a_store(tmp_path):
     """It is what a process leaves that is killed while it makes one."""
     (tmp_path / "runs.db").touch()
@@ -543,10 +576,21 @@ def test_what_is_done_cannot_be_claimed(tmp_path):
     assert not store.claim(key_of("a"))
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)  # what is done is nobody's any more
-    store.forget(key_of("a"))
-    assert store.claim(key_of("a"))
     store.close()
     store.close()
+
+
+@unix
+def test_what_is_done_can_be_claimed_to_be_done_again_by_one_at_a_time(tmp_path):
+    one, two = Store(tmp_path / "runs.db"), Store(tmp_path / "runs.db")
+    one.put("a", RECORD, COST, CURVE)
+    assert one.claim(key_of("a"), again=True)
+    assert not two.claim(key_of("a"), again=True)
+    assert one.get(key_of("a")) == RECORD | COST
+    one.put("a", {"other": 1}, {}, {}, again=True)
+    assert two.claim(key_of("a"), again=True)
+    one.close()
+    two.close()
 
 
 @unix

@@ -18,6 +18,7 @@ from everynode.graph import Graph
 from everynode.metrics import confusion, scores
 from everynode.settings import Settings
 from everynode.training import evaluate, fit
+from everynode.training.whole import step
 
 
 def test_a_record_is_complete_and_true(graph, make_run):
@@ -153,6 +154,15 @@ def test_timing_leaves_milliseconds_and_nothing_that_was_learnt(graph, make_run,
     assert all(value > 0 for value in result.cost.values())
     assert result.record.items() >= run.describe().items()
     assert "test_accuracy" not in result.record
+
+
+def test_what_is_timed_is_the_step_that_trains(graph, make_run, monkeypatch):
+    steps = []
+    monkeypatch.setattr(tasks, "TIMED", 3)
+    monkeypatch.setattr(tasks, "step", lambda *parts: steps.append(step(*parts)))
+    carry_out(make_run(task="time"), graph)
+    assert len(steps) == tasks.WARM_UP + 3
+    assert steps[-1]["total"] < steps[0]["total"], "nothing was trained"
 
 
 def test_describing_counts_what_is_in_the_graph(make_run):

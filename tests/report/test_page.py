@@ -161,8 +161,24 @@ def test_what_stands_in_several_tables_counts_once(plans, make_up):
     assert len(judged) < sum(bool(cell.verdict) and cell.cell.objective == "enc" for cell in cells)
     assert f"Of the paper's {len(judged)} accuracies with the paper's own terms that could be judged, " in made
     # Not ENC with fixed halves, which is no cross-entropy, nor random splits.
-    compared = {cell.keys for cell in cells if cell.p_holm is not None and cell.cell.published is not None}
+    places = {(cell.cell.panel, cell.cell.row, cell.cell.column, cell.cell.split): cell for cell in cells}
+    compared = {
+        (cell.keys, places[cell.cell.panel, cell.cell.against, cell.cell.column, cell.cell.split].keys)
+        for cell in cells
+        if cell.p_holm is not None and cell.cell.published is not None
+    }
     assert f" of {len(compared)} comparisons and behind in " in made
+
+
+def test_what_the_paper_does_not_have_is_judged_and_not_counted(plans, make_up):
+    readings = experiments()["readings"]
+    everything = make_up(run for runs in plans[readings].values() for run in runs)
+    made, (outcome,) = page({readings: plans[readings]}, "paper", everything.records, everything.curve)
+    assert sum(bool(cell.verdict) for cell in outcome.cells) == len(outcome.cells) > 20
+    assert "not in the paper · test accuracy in %" in made
+    assert "that could be judged" not in made
+    assert "comparisons and behind" not in made
+    assert {cell.published_gain for cell in outcome.cells} == {None}, "both have the same number of the paper beside them"
 
 
 def test_cells_without_a_number_are_empty_to_the_sorting(plans, make_up):
@@ -302,7 +318,7 @@ def test_the_page_of_all_runs_is_of_sane_size(plans, make_up):
     everything = make_up(run for plan in plans.values() for runs in plan.values() for run in runs)
     made = page(plans, "paper", everything.records, everything.curve)[0]
     assert len(everything.runs) > 4000
-    assert len(made.encode()) < 6_000_000  # with three plots behind each of some 600 numbers
+    assert len(made.encode()) < 6_500_000  # with three plots behind each of some 650 numbers
     assert "further run" not in made
 
 
@@ -350,8 +366,31 @@ def test_the_command_writes_the_page(call, store, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "everynode reproduce heterophilic --preset paper --graphs texas --out 'my runs'<" in page
     assert re.search(r"everynode results show \w{12} --store 'my runs/runs.db'<", page)
-    said = call("report", "--preset", "tuned")
-    assert "The store has runs of the preset paper: choose with --preset." in said.stderr
+
+
+@pytest.mark.usefixtures("elsewhere", "store")
+def test_no_page_is_written_of_a_preset_without_runs(call, tmp_path):
+    out = tmp_path / "report.html"
+    for before in (None, "a good page"):
+        if before:
+            out.write_text(before)
+        said = call("report", "--preset", "tuned")
+        assert (said.returncode, said.stdout) == (2, "")
+        assert said.stderr.startswith("everynode: No run in runs/runs.db belongs to a table of the paper with --preset tuned")
+        assert said.stderr.endswith("(it has runs of paper): nothing was written.\n")
+        assert (out.read_text() if out.exists() else None) == before
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_an_empty_store_has_a_page_that_replaces_none(call, tmp_path):
+    Store(tmp_path / "runs" / "runs.db")
+    assert call("report").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "everynode reproduce halves --preset paper" in page
+    (tmp_path / "report.html").write_text("a good page")
+    said = call("report")
+    assert (said.returncode, "nothing was written" in said.stderr) == (2, True)
+    assert (tmp_path / "report.html").read_text() == "a good page"
 
 
 def foreign(path):

@@ -24,9 +24,9 @@ def compare(
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
-    seeds: int = 10,
+    seeds: int | None = None,
     folds: int | None = None,
-    fold: int = 0,
+    fold: int | None = None,
     seed: int = 0,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("runs"),
     resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
@@ -35,24 +35,25 @@ def compare(
 ) -> int:
     """Compare the objective with plain cross-entropy, paired, with intervals.
 
-    Everything else is the same; with --preset tuned, or a file of `everynode tune`, both have the settings that were found for them.
+    Everything else is the same, but where a preset has other settings for cross-entropy: tuned, or a file of `everynode tune`, those that
+    were found for it; paper, GCNII's own depth on Citeseer and Pubmed.
 
     Parameters
     ----------
     name
         A graph of `everynode data list`.
     seeds
-        How many seeds, on one fold.
+        How many seeds, on one fold; default: 10.
     folds
         Instead of several seeds on one fold: one seed on each of the first so many folds, with intervals corrected for their overlap.
     fold
-        Which fold the seeds are run on.
+        Which fold the seeds are run on; default: the first, 0.
     seed
         The first seed.
     out
         The folder of the run store; runs that are in it are not done again.
     resume
-        --no-resume does these runs again.
+        --no-resume does these runs again; the old record of each stays until its new one is there.
     """
     import torch
 
@@ -71,8 +72,10 @@ def compare(
     objective = objective_name(model.objective)
     if objective == BASELINE:
         raise UsageError("Cross-entropy cannot be compared with itself: choose another --objective.")
-    if seeds < 1 or (folds is not None and folds < 1):
+    if any(given is not None and given < 1 for given in (seeds, folds)):
         raise UsageError("--seeds and --folds must be at least 1.")
+    if folds is not None and (seeds, fold) != (None, None):
+        raise UsageError("--folds goes over the first folds with one seed each: give neither --seeds nor --fold.")
     do_many = engine.start()
     if engine.engine == "ray" and data.device != "cpu":
         raise UsageError("--engine ray runs on CPUs: leave out --device.")
@@ -81,17 +84,13 @@ def compare(
         raise UsageError(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
-    pairs = [(fold, seed + i) for i in range(seeds)] if folds is None else [(f, seed) for f in range(folds)]
+    pairs = [(fold or 0, seed + i) for i in range(seeds or 10)] if folds is None else [(f, seed) for f in range(folds)]
     runs = [model.run(name, graph, split, data, fold=f, seed=s, objective=either) for f, s in pairs for either in (BASELINE, objective)]
     graphs = Graphs(data.data_dir)
     graphs.add(runs[0], graph)
     path = store_path(out)
     store = Store(path)
-    there = store.records()  # and if one of them is damaged, nothing is forgotten
-    for run in () if resume else runs:
-        store.forget(run.key)
-        there.pop(run.key, None)
-    known, left = 0, seconds_left(runs, there)
+    known, left = 0, seconds_left(runs, store.records(), again=not resume)
     title, work, at_once = f"{name} {model.backbone}", sum(left.values()), min(engine.workers or cores(), max(1, len(left)))
     try:
         with ctrl_c_raises(), Bar(title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
@@ -103,10 +102,10 @@ def compare(
                 got = "diverged" if "error" in record else f"test {short(record['test_accuracy'])}"
                 bar.advance(f"{record['objective']} {where}: {got}", seconds=left.get(run.key, 0.0))
 
-            records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
+            records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record, again=not resume)
     except KeyboardInterrupt:
-        without = "" if resume else ", without --no-resume,"
-        say(f"\nInterrupted: what has ended is in {path}, and the same command{without} goes on from there.")
+        how = "and the same command goes on from there" if resume else "of the others the old record stays; the same command does all again"
+        say(f"\nInterrupted: what has ended is in {path}, {how}.")
         return INTERRUPTED
     if known:
         say(f"{known} of {len(runs)} runs were in {path} already.", quiet)
@@ -125,12 +124,15 @@ def compare(
     table = Table(title=title, title_justify="left")
     for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
         table.add_column(heading, justify="left" if heading == "objective" else "right")
+    settings = {either: next(run.settings for run in runs if run.objective == either) for either in result.test}
+    depths = len({found.layers for found in settings.values()}) > 1
     for either, test in result.test.items():
         seconds = [r["seconds"] for r in records if r["objective"] == either and "error" not in r]
         interval = f"{short(test.low)} to {short(test.high)}"
-        remark = next(run.settings for run in runs if run.objective == either).remark(either)
+        remark = settings[either].remark(either)
+        depth = f", {settings[either].layers} layers" if depths else ""
         table.add_row(
-            "cross-entropy" if either == BASELINE else f"{either}{f' ({remark})' if remark else ''}",
+            f"{'cross-entropy' if either == BASELINE else either}{f' ({remark})' if remark else ''}{depth}",
             short(test.mean), short(test.std), interval, short(result.val[either].mean), f"{sum(seconds) / len(seconds):.1f}",
         )  # fmt: skip
     Console().print(table)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from everynode.cli.options import JsonFlag, QuietFlag
-from everynode.cli.results import STORE
+from everynode.cli.results import STORE, nothing_of
 from everynode.errors import UsageError
 from everynode.say import say
 
@@ -53,13 +53,12 @@ def report(
     text, outcomes = page_of_store(there, preset, Root.find(data_dir), seeds=seeds, folds=folds, named=named)
     from everynode.training.checkpoint import write_atomically
 
-    write_atomically(out, text.encode())
     runs = len({key for outcome in outcomes for cell in outcome.cells for key in cell.keys})
+    if not runs and ((records := there.records()) or out.is_file()):  # the page of an empty store says what to run, and replaces none
+        raise nothing_of(preset, store, records.values())
+    write_atomically(out, text.encode())
     if json_output:
         print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
     else:
         say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
-    presets = set() if runs else {record["preset"] for record in there.records().values()}
-    if presets:
-        say(f"The store has runs of the preset {', '.join(sorted(presets))}: choose with --preset. Only what is in the paper is shown.")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from everynode.experiments.declare import Cell, Experiment
     from everynode.experiments.outcome import CellOutcome, Outcome
     from everynode.experiments.run import Run
+    from everynode.experiments.store import Store
 
 #: Columns of a table in a file or a pipe, where nothing need be cut.
 WIDE = 200
 #: Beside so many other threads, on average, times are not worth much.
 BUSY = 0.5
+#: What a process claims in the store while it measures time, so that others wait with theirs.
+TIMING = "timing"
 
 
 def reproduce(
@@ -32,6 +36,8 @@ def reproduce(
     folds: int | None = None,
     preset: str = "paper",
     graphs: str | None = None,
+    rows: str | None = None,
+    columns: str | None = None,
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     max_run_minutes: float | None = None,
@@ -58,6 +64,10 @@ def reproduce(
         file of `everynode tune`.
     graphs
         Do the runs on these graphs only, such as cora,citeseer; the table is shown whole, with what the store has of the others.
+    rows
+        Do the runs of these rows of the table only, such as GCNII,ENC-GCNII.
+    columns
+        Do the runs of these columns only, such as (of depth) 16,32.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_run_minutes
@@ -73,43 +83,46 @@ def reproduce(
     from everynode.experiments.declare import REAL, check_counts, experiments, find, fitting_count, versions_of
     from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import versions
-    from everynode.experiments.store import Store, state_path, store_path
+    from everynode.experiments.store import Store, records_at, state_path, store_path
 
     check_counts(seeds, folds)
     if max_run_minutes is not None and not max_run_minutes >= 0:  # nor NaN
         raise UsageError("--max-run-minutes must be at least 0.")
     root = Root.find(data_dir)
     if name == "list":
-        if dry_run or not all(value is None for value in (seeds, folds, graphs, stand_in, max_run_minutes)):
+        if dry_run or not all(value is None for value in (seeds, folds, graphs, rows, columns, stand_in, max_run_minutes)):
             raise UsageError("`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does.")
         return _list(preset, root, out, json_output)
     chosen = list(experiments().values()) if name == "all" else [find(name)]
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
-    named = _named(graphs, name, list(dict.fromkeys(cell.dataset for experiment in chosen for cell in experiment.cells())))
+    asked = _asked(name, [cell for experiment in chosen for cell in experiment.cells()], graphs, rows, columns)
     plans: dict[Experiment, dict[Cell, list[Run]]] = {}
     wanted: dict[str, Run] = {}
     for experiment in chosen:
         plan, absent = experiment.plan(preset, fitting_count(experiment, seeds, folds, strict=name != "all"), root)
-        missing = {graph: reason for graph, reason in absent.items() if graph in named}
+        of_these = {cell: runs for cell, runs in plan.items() if cell in asked}
+        on = {cell.dataset for cell in of_these}
+        missing = {graph: reason for graph, reason in absent.items() if graph in on}
         for graph, reason in missing.items():
-            if {cell.dataset for cell in plan} & named == missing.keys() and name != "all":
+            if on == missing.keys() and name != "all":
                 other = " --stand-in generated does its runs on a generated graph." if graph == REAL else ""
                 raise DataError(f"{experiment.id} cannot be run: {reason}. `everynode data list` tells what is here.{other}")
             say(f"{experiment.id}: left out {graph}: {reason}.", quiet)
-        without = [cell for cell, runs in plan.items() if not runs and cell.dataset in named and cell.dataset not in missing]
-        if without and not any(plan.values()) and name != "all":
+        without = [cell for cell, runs in of_these.items() if not runs and cell.dataset not in missing]
+        if without and not any(of_these.values()) and name != "all":
+            which = "cell" if len(of_these) == len(plan) else "such cell"
             raise UsageError(
-                f"The preset {preset} has settings for no cell of {experiment.id}: take another, or a file of `everynode tune`."
+                f"The preset {preset} has settings for no {which} of {experiment.id}: take another, or a file of `everynode tune`."
             )
         if without:
             say(f"{experiment.id}: left out {len(without)} cells for which the preset {preset} has no settings.", quiet)
         plans[experiment] = plan
-        wanted |= {run.key: run for cell, runs in plan.items() if cell.dataset in named - missing.keys() for run in runs}
+        wanted |= {run.key: run for cell, runs in of_these.items() if cell.dataset not in missing for run in runs}
     if out.is_file():
         raise UsageError(f"--out is the folder of the store, and {out} is a file: give {out.parent}.")
     path = store_path(out)
-    there = Store(path).records() if path.exists() else {}
+    there = records_at(path)
     if (most := versions_of(there.values())) != versions():
         made, here = (", ".join(f"{what} {number}" for what, number in found.items()) for found in (most, versions()))
         say(f"Most runs in {path} are of {made}, which `everynode report` shows; here is {here}, with which they are done anew.", quiet)
@@ -139,12 +152,21 @@ def reproduce(
     return code
 
 
-def _named(graphs: str | None, name: str, there: Sequence[str]) -> set[str]:
-    """The graphs of a list such as ``cora,citeseer``, each of which must be in what is reproduced; all of these if there is none."""
-    named = set(there) if graphs is None else {graph.strip() for graph in graphs.split(",") if graph.strip()}
-    for graph in sorted(named - set(there)) if named else [str(graphs)]:
-        unknown(f"graph of {name}", graph, there)
-    return named
+def _asked(name: str, cells: Sequence[Cell], graphs: str | None, rows: str | None, columns: str | None) -> set[Cell]:
+    """The cells on some graphs, in some rows and in some columns, each a list such as ``cora,citeseer``; None: on, or in, any."""
+    found = set(cells)
+    for what, attribute, given in (("graph", "dataset", graphs), ("row", "row", rows), ("column", "column", columns)):
+        if given is None:
+            continue
+        known = {getattr(cell, attribute).lower(): getattr(cell, attribute) for cell in cells}
+        named = [part.strip() for part in given.split(",") if part.strip()] or [given]
+        for part in named:
+            if part.lower() not in known:
+                unknown(f"{what} of {name}", part, known.values())
+        found = {cell for cell in found if getattr(cell, attribute).lower() in {part.lower() for part in named}}
+    if not found:
+        raise UsageError(f"No cell of {name} is in all of these: leave out one of --graphs, --rows and --columns.")
+    return found
 
 
 def _do(
@@ -180,7 +202,10 @@ def _do(
 
             untimed = [run for run in wanted if run.task != "time"]
             do_runs(untimed, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record)
-            do_runs([run for run in wanted if run.task == "time"], graphs, store, workers=1, on_record=on_record)
+            timed = [run for run in wanted if run.task == "time"]
+            if any(run.key in left for run in timed):
+                _wait_to_measure(store, quiet)
+            do_runs(timed, graphs, store, workers=1, on_record=on_record)
     except KeyboardInterrupt:
         say(f"\nInterrupted: what has ended is in {store.path}, and the same command goes on from there.")
         return INTERRUPTED
@@ -189,16 +214,31 @@ def _do(
     return 0
 
 
+def _wait_to_measure(store: Store, quiet: bool) -> None:
+    """Claim the measuring of times, once no other process has."""
+    from everynode.experiments.runner import POLL
+
+    try:
+        if store.claim(TIMING):
+            return
+        say(f"Another process measures times for {store.path}: waiting for it.", quiet)
+        while not store.claim(TIMING):
+            time.sleep(POLL)
+    except BaseException:
+        store.close()
+        raise
+
+
 def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
     """Every experiment: how many runs, how many of them are done, and how long the rest will take."""
     from everynode.experiments.declare import experiments
     from everynode.experiments.estimate import Speed
-    from everynode.experiments.store import Store, store_path
+    from everynode.experiments.store import records_at, store_path
     from everynode.machine import cores
     from everynode.progress import duration
 
     path = store_path(out)
-    records = Store(path).records() if path.exists() else {}
+    records = records_at(path)
     speed = Speed(records.values())
     rows: list[dict[str, Any]] = []
     for experiment in experiments().values():
@@ -278,6 +318,7 @@ def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
         text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {number(cell.gain.mean, digits, sign=True)}{' *' if cell.significant else ''}"
+        text += f" on {cell.gain.count} pairs" if cell.gain.count < len(cell.keys) else ""
     if cell.remark:
         text += f"\n{cell.remark}"
     if not cell.complete:

@@ -6,7 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.errors import UsageError, unknown
@@ -64,6 +66,7 @@ def results_export(
     *,
     preset: str | None = None,
     experiment: str | None = None,
+    add: Annotated[bool, Parameter(negative="")] = False,
     store: Path = STORE,
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
@@ -78,6 +81,8 @@ def results_export(
         Only the runs that had this preset.
     experiment
         Only the runs of this table or figure with that preset (default: paper), whatever their seeds and folds.
+    add
+        Keep what the file has and the store has not, such as the times of another machine, which merging leaves out.
     store
         The store of runs.
     data_dir
@@ -85,17 +90,20 @@ def results_export(
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import experiments, versions_of
+    from everynode.experiments.exported import added, read_runs
     from everynode.experiments.store import Store
     from everynode.report.export import runs_csv, runs_json
+    from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
 
     writers = {".csv": runs_csv, ".json": runs_json}
-    if file.suffix not in writers:
+    ending = file.suffix.lower()
+    if ending not in writers:
         raise UsageError(f"{file} must end in .csv or .json: that decides the format.")
     opened = Store(store, must_exist=True)
     runs = opened.runs()
     records = {key: record for key, (_, record) in runs.items()}
-    presets = ", ".join(sorted({record["preset"] for record in records.values()})) or "no preset"
+    presets = _presets(records.values())
     if experiment is not None:
         if experiment not in experiments():
             unknown("experiment", experiment, experiments())
@@ -105,8 +113,14 @@ def results_export(
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
     if not records:
-        raise UsageError(f"There is no such run in {opened.path}, which has runs of {presets}: nothing was written.")
-    write_atomically(file, writers[file.suffix](records).encode())
+        which = f"There is no such run in {opened.path}, which has runs of {presets}" if presets else f"There is no run in {opened.path}"
+        raise UsageError(f"{which}: nothing was written.")
+    if add and file.exists():
+        read_runs(file, Root.find(data_dir))  # which refuses what is no export, and records of other runs than their keys name
+        records, left_out = added(file, records)
+        if left_out:
+            say(f"Left out {count(left_out, 'time')}: {file} has others, of runs that {opened.path} has none of.")
+    write_atomically(file, writers[ending](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
     return 0
 
@@ -122,7 +136,7 @@ def results_tables(
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write what the runs of a store say about every table and figure of the paper, as JSON. Nothing is run.
+    """Write what the runs of a store, or of an export, say about every table and figure of the paper, as JSON. Nothing is run.
 
     Parameters
     ----------
@@ -135,25 +149,29 @@ def results_tables(
     folds
         How many of the ten folds.
     store
-        The store of runs.
+        The store of runs, or a file of `everynode results export`, with its times.
     data_dir
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import plan_all, versions_of
+    from everynode.experiments.exported import is_export, read_runs
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
     from everynode.training.checkpoint import write_atomically
 
-    records = Store(store, must_exist=True).records()
-    plans = plan_all(preset, seeds, folds, Root.find(data_dir), versions_of(records.values()))
+    if file.suffix.lower() == ".csv" or (is_export(store) and file.resolve() == store.resolve()):
+        raise UsageError(f"{file} would be replaced by the tables, which are JSON: name another file that ends in .json.")
+    root = Root.find(data_dir)
+    if is_export(store):
+        records = {key: record for key, (_, record) in read_runs(store, root)[0].items()}
+    else:
+        records = Store(store, must_exist=True).records()
+    plans = plan_all(preset, seeds, folds, root, versions_of(records.values()))
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     if not any(outcome.done for outcome in outcomes):
-        presets = ", ".join(sorted({record["preset"] for record in records.values()})) or "no preset"
-        raise UsageError(
-            f"No run in {store} belongs to a table of the paper with --preset {preset} (it has runs of {presets}): nothing was written."
-        )
+        raise nothing_of(preset, store, records.values())
     write_atomically(file, tables_json(outcomes).encode())
     say(f"{sum(outcome.done > 0 for outcome in outcomes)} of {len(outcomes)} experiments have runs; written to {file}.", quiet)
     return 0
@@ -198,6 +216,21 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
             rest += f" Of {merged.kept} {path} says something else, as another machine may: what {into} says stays."
         say(f"{path}: {count(merged.added, 'new run')}, {count(merged.known, 'known one')}.{rest}", quiet)
     return 0
+
+
+def nothing_of(preset: str, store: Path, records: Iterable[dict[str, Any]]) -> UsageError:
+    """The refusal to write about a preset of which a store has no run."""
+    there = _presets(records)
+    if not there:
+        return UsageError(f"There is no run in {store}: nothing was written.")
+    return UsageError(
+        f"No run in {store} belongs to a table of the paper with --preset {preset} (it has runs of {there}): nothing was written."
+    )
+
+
+def _presets(records: Iterable[dict[str, Any]]) -> str:
+    """Which presets the runs had."""
+    return ", ".join(sorted({record["preset"] for record in records}))
 
 
 def _kind(specification: str) -> str:

@@ -27,7 +27,7 @@ def tune(
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     trials: int = 50,
-    seeds: int = 3,
+    seeds: int | None = None,
     folds: int | None = None,
     space: Path | None = None,
     start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
@@ -51,7 +51,7 @@ def tune(
     trials
         How many settings are tried in all, those of earlier calls included.
     seeds
-        How many runs judge a trial; bad trials are given up after the first ones.
+        How many runs judge a trial; bad trials are given up after the first ones; default: 3.
     folds
         Instead of several seeds on one fold: one seed on each of the first so many folds.
     space
@@ -77,8 +77,10 @@ def tune(
     from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
 
-    if trials < 1 or seeds < 1 or (folds is not None and folds < 1):
+    if any(given is not None and given < 1 for given in (trials, seeds, folds)):
         raise UsageError("--trials, --seeds and --folds must be at least 1.")
+    if folds is not None and seeds is not None:
+        raise UsageError("--folds goes over the first folds with one seed each: leave out --seeds.")
     do_many = engine.start()
     if engine.engine == "ray" and data.device != "cpu":
         raise UsageError("--engine ray runs on CPUs: leave out --device.")
@@ -90,7 +92,7 @@ def tune(
         raise UsageError(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
-    study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds, space, start_from)
+    study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds or 3, space, start_from)
     path = out / "tune" / f"{study.name}.journal"
     journal = Journal(path, study) if storage is None else Database(storage, study)
     if space and journal.study.space != study.space:

@@ -1,4 +1,5 @@
-"""How long runs will take on this machine: arithmetic and small operations counted, their speed taken from runs that were done here.
+"""How long runs will take: arithmetic and small operations counted, their speed taken from the runs in the store. (Runs that were merged
+into it count as they took where they were done: no record tells how fast that was beside this machine.)
 
 Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take, mostly within a factor of two; how
 many epochs a run needs until its patience ends is known only afterwards.
@@ -79,7 +80,7 @@ def machine_factor() -> float:
 
 
 class Speed:
-    """What the records of a store say about this machine; where they say nothing, the model and a measured factor."""
+    """What the records of a store say of how long runs take; where they say nothing, the model and a factor measured here."""
 
     def __init__(self, records: Iterable[dict[str, Any]] = ()):
         #: Seconds per epoch, times the model's, and epochs, by kind.
@@ -113,10 +114,10 @@ class Speed:
         return statistics.median(slower) * one * min(settings.epochs, statistics.mean(epochs))
 
 
-def seconds_left(runs: Iterable[Run], records: Mapping[str, dict[str, Any]]) -> dict[str, float]:
-    """How long those of the runs that have no record yet will probably take, by key."""
+def seconds_left(runs: Iterable[Run], records: Mapping[str, dict[str, Any]], *, again: bool = False) -> dict[str, float]:
+    """How long those of the runs that have no record yet (or all, if they are done ``again``) will probably take, by key."""
     speed = Speed(records.values())
-    return {run.key: speed.seconds(run) for run in runs if run.key not in records}
+    return {run.key: speed.seconds(run) for run in runs if again or run.key not in records}
 
 
 def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:

@@ -49,28 +49,17 @@ class Export:
 
         An export has no curves, so these runs have none.
         """
-        rows: dict[str, Row] = {}
-        left_out, digests = 0, dict[tuple[str, str], str]()
-        for where, record in _records(file):
-            try:
-                if "settings" not in record or record.get("task") == "time" or _lost_its_map(record):
-                    left_out += 1
-                    continue
-                run = _run(record, root, digests)
-                if run.key in rows:
-                    raise DataError(f"run {run.key[:12]} stands in the file twice: take the file as it was exported.")
-                _look_at(record)
-                got = {**record, **run.describe()}
-                cost = {name: got.pop(name) for name in COST if name in got}
-                json.dumps(got, ensure_ascii=False).encode()  # half a character, which no page could show
-                rows[run.key] = row_of(run.specification, got, cost, {})
-            except (DataError, UsageError, UnicodeEncodeError) as error:
-                raise DataError(f"{file}, {where}: {error}") from error
-            except RecursionError:
-                raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
+        runs, left_out = read_runs(file, root)
+        rows = []
+        for run, record in runs.values():
+            if run.task == "time" or _lost_its_map(record):
+                left_out += 1
+                continue
+            cost = {name: record.pop(name) for name in COST if name in record}
+            rows.append(row_of(run.specification, record, cost, {}))
         if not rows:
             raise DataError(f"There is no run in {file} that could be taken over: is it what `everynode results export` wrote?")
-        return cls([*rows.values()], left_out)
+        return cls(rows, left_out)
 
     @classmethod
     def of_store(cls, store: Store) -> Export:
@@ -78,6 +67,44 @@ class Export:
         rows = store.rows()
         kept = [row for row in rows if json.loads(row[1])["task"] != "time"]
         return cls(kept, len(rows) - len(kept))
+
+
+def read_runs(file: Path, root: Root) -> tuple[dict[str, tuple[Run, dict[str, Any]]], int]:
+    """Every run of a file with its record, by key; and how many records there are that do not say of which run they are."""
+    runs: dict[str, tuple[Run, dict[str, Any]]] = {}
+    nameless, digests = 0, dict[tuple[str, str], str]()
+    for where, record in _records(file):
+        try:
+            if "settings" not in record:
+                nameless += 1
+                continue
+            run = _run(record, root, digests)
+            if run.key in runs:
+                raise DataError(f"run {run.key[:12]} stands in the file twice: take the file as it was exported.")
+            _look_at(record)
+            got = {**record, **run.describe()}
+            json.dumps(got, ensure_ascii=False).encode()  # half a character, which no page could show
+            runs[run.key] = run, got
+        except (DataError, UsageError, UnicodeEncodeError) as error:
+            raise DataError(f"{file}, {where}: {error}") from error
+        except RecursionError:
+            raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
+    return runs, nameless
+
+
+def added(file: Path, records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, dict[str, Any]], int]:
+    """The records of a file, as they stand there, and these, which count where both have a run; and how many of these were left out.
+
+    Times of two machines have no mean: these are left out unless they are there for all runs that the file has times of.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for where, record in _records(file):
+        if not isinstance(record.get("key"), str) or record["key"] in found:
+            raise DataError(f"{file}, {where}: it has no key, or one that stands in the file twice: take the file as it was exported.")
+        found[record["key"]] = record
+    theirs, ours = ({key for key, record in one.items() if record.get("task") == "time"} for one in (found, records))
+    taken = {key: record for key, record in records.items() if theirs <= ours or key not in ours}
+    return found | taken, len(records) - len(taken)
 
 
 def is_export(file: Path) -> bool:
@@ -108,6 +135,8 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((f"record {number}", record) for number, record in enumerate(listed, 1))
     except FileNotFoundError:
         raise DataError(f"There is no file {file}.") from None
+    except DataError:
+        raise
     except (OSError, ValueError, csv.Error, RecursionError) as error:  # a number of 5,000 digits is a ValueError
         raise DataError(f"{no_export} ({error}): name another file.") from error
 

@@ -24,9 +24,10 @@ class CellOutcome:
     """One number of a table or figure, and where it comes from. Accuracies and their differences are in percent."""
 
     cell: Cell
-    #: How many runs it should have, and how many it must have to be judged.
+    #: How many runs it should have, how many it must have to be judged, and whether those that it has are the first of these.
     planned: int
     needed: int
+    in_order: bool
     #: The keys of the runs that it has, in order; those that diverged are among them.
     keys: tuple[str, ...]
     values: tuple[float, ...]
@@ -53,8 +54,8 @@ class CellOutcome:
 
     @property
     def judged(self) -> bool:
-        """Whether there are runs enough, none missing and none diverged, to say how it compares."""
-        return self.complete and not self.diverged and len(self.values) >= self.needed
+        """Whether there are runs enough, the first of the plan and none diverged, to say how it compares."""
+        return self.in_order and not self.diverged and len(self.values) >= self.needed
 
     @property
     def on_these(self) -> Summary | None:
@@ -67,8 +68,9 @@ class CellOutcome:
     def verdict(self) -> str:
         """Beside the paper's number: ``reproduced`` (it lies in our interval), ``better by x``, ``short by x``; for counts, ``same``.
 
-        Empty where there is nothing to compare: a cell of too few runs, that is not complete or of which a run diverged, or another
-        objective than the paper's.
+        Empty where there is nothing to compare: a cell of too few runs, or not of the first ones, or of which a run diverged; or another
+        objective than the paper's. The paper's number counts as exact, which a mean of runs is not: were it one of ten seeds like ours, it
+        would lie outside our interval in about one cell of seven by chance.
         """
         paper, found = self.cell.published, self.on_these
         if paper is None or found is None or self.cell.task == "time" or not self.comparable:
@@ -133,11 +135,12 @@ def conclude(experiment: Experiment, preset: str, plan: Mapping[Cell, Sequence[R
         if not runs or not others or [run.key for run in runs] == [run.key for run in others]:
             continue  # for one of them the preset has no settings, or they are the same runs: see Cell.runs
         gain = _gain(experiment.over, outcome.cell, runs, others, records)
-        both = outcome.cell.published, other.cell.published
-        made[index] = replace(outcome, gain=gain, published_gain=None if both[0] is None or both[1] is None else both[0] - both[1])
-        told = gain is not None and outcome.judged and other.judged and not math.isnan(gain.p_value)
+        made[index] = replace(outcome, gain=gain, published_gain=_published_gain(outcome, other) if experiment.of_the_paper else None)
+        whole = all(one.judged and len(one.values) >= experiment.count for one in (outcome, other))
+        told = gain is not None and whole and not math.isnan(gain.p_value)
         p_values[index] = gain.p_value if gain is not None and told else math.nan
-    # What cannot be judged yet counts as a test all the same: a star that is given is not taken back when more has been run.
+    # A star that is given is not taken back when more cells have been run, since what cannot be judged yet counts as a test all the same;
+    # and it is of as many runs as are declared, not of the first five, where one would look until it shines.
     corrected = holm([1.0 if math.isnan(p_value) else p_value for p_value in p_values.values()])
     for (index, p_value), p_holm in zip(p_values.items(), corrected, strict=True):
         made[index] = replace(made[index], p_holm=None if math.isnan(p_value) else p_holm)
@@ -155,7 +158,16 @@ def _outcome(experiment: Experiment, cell: Cell, runs: Sequence[Run], records: M
     summary = summarise(values, test_share=test_share(experiment.over, fine)) if values else None
     oracles = [100 * record["test_oracle_accuracy"] for record in fine if record.get("test_oracle_accuracy") is not None]
     oracle = summarise(oracles) if oracles and cell.metric == "test_accuracy" else None
-    return CellOutcome(cell, len(runs), needed, keys, values, len(there) - len(fine), summary, oracle, None, None, remark, comparable)
+    # Else those that are there may be the ones that ended soonest, which may have to do with what they got.
+    in_order = [run.key for run in runs[: len(there)]] == list(keys)
+    diverged = len(there) - len(fine)
+    return CellOutcome(cell, len(runs), needed, in_order, keys, values, diverged, summary, oracle, None, None, remark, comparable)
+
+
+def _published_gain(one: CellOutcome, other: CellOutcome) -> float | None:
+    """The difference of the paper's numbers."""
+    a, b = one.cell.published, other.cell.published
+    return None if a is None or b is None else a - b
 
 
 def _gain(over: Over, cell: Cell, runs: Sequence[Run], others: Sequence[Run], records: Mapping[str, dict[str, Any]]) -> Paired | None:

@@ -82,7 +82,8 @@ class Shared:
     """What all runs of a call need."""
 
     graphs: Graphs
-    #: The store's file, beside which trainings keep their states; None if they are on other machines, which do not have it.
+    #: The store's file, beside which trainings keep their states; None if they keep none: on other machines, which do not have it, or
+    #: where all begin anew.
     store: Path | None
 
 
@@ -94,21 +95,23 @@ def do_runs(
     workers: int | None = None,
     engine: Engine = run_many,
     on_record: OnRecord = lambda run, record, fresh: None,
+    again: bool = False,
 ) -> list[dict[str, Any]]:
     """The records of the runs, in their order: from the store where they are, else carried out by the engine and stored one by one.
 
     Another process may work on the same store: what it is doing is waited for, and taken over if it dies, from the last state that it
-    kept of its training.
+    kept of its training. ``again``: whatever the store has of them, all are done from their beginning; until a run has ended, its old
+    record stays.
     """
     found: dict[str, dict[str, Any]] = {}
     left = list({run.key: run for run in runs}.values())
-    shared = Shared(graphs, store.path if engine is run_many else None)
+    shared = Shared(graphs, store.path if engine is run_many and not again else None)
 
     def look() -> None:
         """Take what the store has."""
         nonlocal left
         left = [run for run in left if run.key not in found]
-        known = store.records() if store.keys() & {run.key for run in left} else {}
+        known = store.records() if not again and store.keys() & {run.key for run in left} else {}
         for run in left:
             if run.key in known:
                 found[run.key] = known[run.key]
@@ -119,7 +122,7 @@ def do_runs(
     def ours() -> Iterator[Run]:
         """Claim as late as possible, so that several processes share what is left."""
         for run in left:
-            if store.claim(run.key):
+            if store.claim(run.key, again=again):
                 yield run
 
     look()
@@ -128,7 +131,7 @@ def do_runs(
         while left:
             fresh = False
             for run, result in engine(_work, ours(), shared, workers=workers, at_most=len(left)):
-                store.put(run.specification, result.record, result.cost, result.curve)
+                store.put(run.specification, result.record, result.cost, result.curve, again=again)
                 found[run.key] = store.get(run.key) or {}
                 on_record(run, found[run.key], True)
                 fresh = True

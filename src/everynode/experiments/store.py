@@ -59,6 +59,10 @@ def state_path(store: Path, key: str) -> Path:
     return store.with_name(f"{store.name}.{key[:16]}.state")
 
 
+class NoStore(DataError):
+    """There is nothing yet where a store must be."""
+
+
 class Merged(NamedTuple):
     """What became of the rows of another store: how many were new, and how many were here already."""
 
@@ -84,10 +88,10 @@ class Store:
             self.path = self.path.resolve()
         self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
-            raise DataError(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
+            raise NoStore(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
         tables = self._inspect() if self.path.exists() else 0
         if not tables and must_exist:
-            raise DataError(f"{self.path} is empty, not a store of runs: name another file.")
+            raise NoStore(f"{self.path} is empty, not a store of runs: name another file.")
         if not tables:
             with self._connect() as connection:
                 _keep_a_log(connection)
@@ -155,7 +159,7 @@ class Store:
                 with connection:
                     yield connection
         except (sqlite3.Error, OSError) as error:
-            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error)}.") from error
+            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}.") from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that only reads, which it also can where nothing may be written."""
@@ -192,11 +196,13 @@ class Store:
 
     # ------------------------------------------------------------------ records
 
-    def put(self, specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> None:
-        """Keep what a run got; the first record of a run stays."""
+    def put(
+        self, specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]], *, again: bool = False
+    ) -> None:
+        """Keep what a run got; the first record of a run stays, unless it was done ``again``."""
         row = row_of(specification, record, cost, curve)
         with self._connect() as connection:
-            connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?)", row)
+            connection.execute(f"INSERT OR {'REPLACE' if again else 'IGNORE'} INTO runs VALUES (?, ?, ?, ?, ?)", row)
             connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
         state_path(self.path, row[0]).unlink(missing_ok=True)
 
@@ -223,12 +229,6 @@ class Store:
                 else:
                     kept += differs
         return Merged(len(rows) - known, known, kept, replaced, changed)
-
-    def forget(self, key: str) -> None:
-        """Drop a record and what there is of its training, so that its run is done again."""
-        with self._connect() as connection:
-            connection.execute("DELETE FROM runs WHERE key = ?", (key,))
-        state_path(self.path, key).unlink(missing_ok=True)
 
     def states(self) -> list[Path]:
         """The states of trainings that have not ended; those of another version, or of runs that nobody wants any more, never will."""
@@ -271,12 +271,12 @@ class Store:
 
     # ------------------------------------------------------------------ claims
 
-    def claim(self, key: str) -> bool:
-        """Whether the run is this process's to do: nobody has done it, and nobody who still lives is doing it."""
+    def claim(self, key: str, *, again: bool = False) -> bool:
+        """Whether the run is this process's to do: nobody has done it (or it is to be done ``again``), and nobody who still lives is."""
         self._owner = self._owner or Owner(self.path)
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
+            if not again and connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
                 return False
             row = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
             if row and row[0] != self._owner.name and lives(self.path, row[0]):
@@ -295,6 +295,14 @@ class Store:
                 self._owner = None
 
 
+def records_at(path: Path) -> dict[str, dict[str, Any]]:
+    """The records of a store that may not be there yet: to read of none makes none."""
+    try:
+        return Store(path, must_exist=True).records()
+    except NoStore:
+        return {}
+
+
 def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:
     """A run as the store keeps it."""
     key, text, packed = hashlib.sha256(specification.encode()).hexdigest(), _json(record), zlib.compress(_json(curve).encode(), 6)
@@ -311,11 +319,15 @@ def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
     return hashlib.sha256("\n".join((key, record, _json(cost), "")).encode() + curve).hexdigest()
 
 
-def _way_out(error: sqlite3.Error | OSError) -> str:
-    """What to do about a file that SQLite or the system cannot use: a full disk is no fault of the file."""
+def _way_out(error: sqlite3.Error | OSError, path: Path) -> str:
+    """What to do about a file that SQLite or the system cannot use: a full disk, or somebody who writes, is no fault of the file."""
     code = getattr(error, "sqlite_errorname", None) or ""  # none is of errors that SQLite's module makes itself
     if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
         return "see whether the disk is full, then start the same command again; what was kept is kept"
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"another process has been writing for {TIMEOUT:g} seconds, so wait for it or end it; the same command goes on"
+    if code == "SQLITE_NOTADB" and path.suffix.lower() in (".csv", ".json"):
+        return f"if it is an export, `everynode results merge {path}` takes its runs into one"
     return "move it away, or name another file"
 
 

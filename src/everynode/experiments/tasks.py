@@ -32,7 +32,7 @@ from everynode.training.batches.ranks import Ranks
 from everynode.training.checkpoint import UnusableState
 from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
-from everynode.training.whole import build, layer_bytes
+from everynode.training.whole import build, layer_bytes, step
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
@@ -159,13 +159,6 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
     """Medians of a training step and of a prediction for every node, in milliseconds; and how much else was running."""
     network, objective, optimiser = build(graph, run.settings, fold=run.fold, seed=run.seed)
 
-    def step() -> None:
-        network.train()
-        loss = objective([network(graph) for _ in range(objective.passes)], network)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-
     def infer() -> None:
         network.eval()
         with torch.no_grad():
@@ -173,14 +166,14 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
 
     with reused_memory(layer_bytes(graph, run.settings)):
         with subnormals_flushed():  # as in training
-            training, beside_training = _median_ms(step)
+            training, beside_training = _median_ms(lambda: step(network, objective, optimiser, graph))
         inference, beside_inference = _median_ms(infer)
     cost = {"training_ms": training, "inference_ms": inference}
     beside = [*beside_training, *beside_inference]
     return Result({**run.describe(), **_provenance(run)}, {**cost, "others": round(statistics.mean(beside), 2)} if beside else cost)
 
 
-def _median_ms(work: Callable[[], None]) -> tuple[float, list[int]]:
+def _median_ms(work: Callable[[], object]) -> tuple[float, list[int]]:
     """How long some work takes; and, after every time, how many other threads were running, where that can be told."""
     taken, beside = [], []
     for turn in range(WARM_UP + TIMED):

@@ -154,7 +154,7 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:
-        rows.append((f"gain over {cell.cell.against}, paired", number(gain.mean, digits, sign=True)))
+        rows.append((f"gain over {cell.cell.against}, {gain.count} pairs", number(gain.mean, digits, sign=True)))
         rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
         rows.append(("significance after Holm", p_value(cell.p_holm)))
         if cell.published_gain is not None:

@@ -18,6 +18,8 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "id": experiment.id,
         "title": experiment.title,
         "reference": experiment.reference,
+        "about": experiment.about,
+        "of_the_paper": experiment.of_the_paper,
         "preset": outcome.preset,
         "over": experiment.over,
         "cells": [_cell(cell) for cell in outcome.cells],

@@ -91,7 +91,7 @@ def _outcome(outcomes: Sequence[Outcome]) -> Html | None:
     judged = {
         (cell.keys, cell.cell.published): cell
         for outcome in outcomes
-        for cell in outcome.cells
+        for cell in (outcome.cells if outcome.experiment.of_the_paper else ())
         if cell.verdict and cell.cell.metric == "test_accuracy" and cell.cell.objective != "preg"
     }
     sentences = []
@@ -143,7 +143,8 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
         share = 100 * done // planned
         progress = (h("span", h("span", style=f"width:{share}%"), class_="meter", aria_hidden="true"), f"{share}%")
         groups = [[cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)]
-        entries: tuple[Child, ...] = (progress, *map(_verdicts, groups), _stars(groups[1]))
+        stars = _stars(groups[1]) if outcome.experiment.of_the_paper else ""  # which are those of its terms
+        entries: tuple[Child, ...] = (progress, *map(_verdicts, groups), stars)
         cells = [
             h("td", entry or DASH, data_label=head, class_=None if entry else "none")
             for head, entry in zip(heads[1:], entries, strict=True)
@@ -198,15 +199,20 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
             h("p", badge("same"), badge("differs by +3"), " For counts of a graph, which have no interval."),
             h(
                 "p",
-                "No verdict: fewer than five runs or not all ten folds, a cell that is not complete or of which a run diverged, ENC "
-                "without a term or with one more, other machines' times.",
+                "The paper's number counts as exact, though it is a mean of runs too: were it one of ten seeds like ours, about one "
+                "cell in seven would lie outside by chance (of five seeds one in twelve; over folds, which are the same, fewer).",
+            ),
+            h(
+                "p",
+                "No verdict: fewer than five runs (of the first seeds, none left out) or not all ten folds, a cell of which a run "
+                "diverged, ENC without a term or with one more, other machines' times.",
             ),
         ],
         "gain +1.9* (+4.2)": "The mean difference from the row without the term, run by run on the same seeds or folds. The star: "
         f"p < {SIGNIFICANT} after Holm's correction, with which false claims in a whole table are as rare as in a single test; cells "
-        "that are not complete have none, and count as tests. Each table is corrected by itself, so the same runs may have a star in one "
-        "and none in another. In brackets: the difference of the paper's two numbers. Folds are corrected for their overlap; random "
-        "splits, which overlap too, are not.",
+        "that have fewer runs than the table is to have, or none for some of the first seeds, have none, and count as tests. Each table is "
+        "corrected by itself, so the same runs may have a star in one and none in another. In brackets: the difference of the paper's two "
+        "numbers. Folds are corrected for their overlap; random splits, which overlap too, are not.",
         "without CVG": "The settings give this term no weight; tuning may choose that. With “no term” it is plain cross-entropy.",
         "with consistency": "The settings also give weight to terms that the paper does not have.",
         "7 of 10 runs": "The cell is not complete: its number may still move.",

@@ -77,6 +77,7 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
     lines += [paper, badge(cell.verdict)]
     if gain is not None and gain.count > 1:
         text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
+        text += f" on {gain.count} pairs" if gain.count < len(cell.keys) else ""
         theirs = "" if cell.published_gain is None else f" ({number(cell.published_gain, digits, sign=True)})"
         way = ("up" if gain.mean > 0 else "down") if cell.significant else None
         lines.append(h("span", h("b", text, class_=way), theirs, class_="gain"))
