@@ -178,6 +178,14 @@ def test_merging_says_where_two_stores_disagree(call):
     assert Store("c/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
 
 
+def test_merging_into_a_folder_that_is_not_there_makes_it(call):
+    make("a/runs.db", planned(1))
+    assert call("results", "merge", "a", "--into", "new").returncode == 0
+    assert Path("new/runs.db").is_file(), "a store was made that `reproduce --out new` cannot find"
+    Path("new/runs.db").rename("store")
+    assert "0 new runs" in call("results", "merge", "a", "--into", "store").stderr
+
+
 def test_show_counts_what_has_not_ended(call):
     make("runs/runs.db", planned(1))
     assert "not ended" not in call("results", "show").stdout

@@ -189,7 +189,7 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     sources
         Stores of runs, or files of `everynode results export`.
     into
-        The store that gets them, or its folder; made if it is not there.
+        The store that gets them, or its folder; made if it is not there (a name without an ending is a folder's).
     data_dir
         Only for runs on ogbn-arxiv, if its archive was unpacked there by hand.
     """
@@ -202,7 +202,7 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
         raise UsageError("Name at least one store, or export, to merge.")
     if is_export(into):
         raise UsageError(f"--into is a store of runs: {into} would be taken for an export. Name a file that ends in .db.")
-    into = store_path(into) if into.is_dir() else into
+    into = store_path(into) if into.is_dir() or not (into.suffix or into.exists()) else into
     root = Root.find(data_dir)
     # All of them are read before anything is written.
     read = [Export.read(path, root) if is_export(path) else Export.of_store(Store(path, must_exist=True)) for path in sources]
