@@ -228,6 +228,9 @@ def test_nodes_that_only_the_edges_have_can_be_added(call, own_files):
     assert (done.returncode, "--unknown" in done.stderr) == (3, True)
     done = call(*words, "--unknown", "add")
     assert "1 node added" in done.stdout
+    assert call(*words[:-1], "--unknown", "add", "--out", "out", *QUICK).returncode == 0
+    done = call("predict", "out", "--nodes", nodes, "--edges", edges)
+    assert (done.returncode, "1 node added" in done.stderr) == (0, True), "predict asked again for what fit was told"
 
 
 @pytest.mark.parametrize("there", ["report.html", "predictions.csv", "model"])

@@ -495,6 +495,25 @@ def test_edges_to_unknown_nodes(write):
         en.read("nodes.csv", "edges.csv", unknown="dorp")
 
 
+def test_what_becomes_of_edges_to_unknown_nodes_is_in_the_recipe(write):
+    write(nodes_csv=PEOPLE, edges_csv=LINKS + "ann,zoe\n")
+    recipe = Recipe.from_dict(json.loads(json.dumps(en.read("nodes.csv", "edges.csv", label="team", unknown="drop").recipe.to_dict())))
+    assert en.read("nodes.csv", "edges.csv", recipe=recipe).num_nodes == 5
+    assert en.read("nodes.csv", "edges.csv", recipe=recipe, unknown="add").num_nodes == 6
+    refused("1 edge", unknown="refuse", recipe=recipe)
+    old = {name: value for name, value in recipe.to_dict().items() if name != "unknown"}
+    refused("1 edge", recipe=Recipe.from_dict(old))
+
+
+@pytest.mark.parametrize("edges", ["source,target\nann,ann\nbob,bob\n", "source,target,weight\nann,bob,0\ncas,cas,2\n"])
+def test_edges_that_join_nothing_are_warned_of(write, edges):
+    """Only a count of what was dropped told that a network was trained without any edge."""
+    write(nodes_csv=PEOPLE, edges_csv=edges)
+    graph = en.read("nodes.csv", "edges.csv", label="team")
+    assert graph.num_edges == 0
+    assert any("No edge of edges.csv joins two nodes" in warning.text for warning in graph.understood.warnings)
+
+
 def test_dropping_edges_must_leave_some(write):
     """All were dropped and counted as repaired, and a network was trained without any."""
     write(nodes_csv=PEOPLE, edges_csv="source,target\nx1,x2\nx2,ann\n")

@@ -37,8 +37,9 @@ class Files:
     "The edges' column of weights; default: one of that name, else all edges count the same. `none`: no weights."
     directed: Annotated[bool, Parameter(negative="")] = False
     "Edges lead from source to target only."
-    unknown: Literal["refuse", "drop", "add"] = "refuse"
-    "What to do with edges to nodes that the table of nodes does not have: refuse or drop them, or add these nodes, unlabelled."
+    unknown: Literal["refuse", "drop", "add"] | None = None
+    """Edges to nodes that the table of nodes does not have: refuse or drop them, or add these nodes, unlabelled. Default: refuse; of
+    predict, as the model's fit was told."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "One more way in which the files write a missing value, such as ?; may be given several times."
 

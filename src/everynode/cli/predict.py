@@ -30,8 +30,8 @@ def predict(
 ) -> int:
     """Predict the labels of every node in your files with a model that `everynode fit` made.
 
-    Columns become features as they did then, and weights, directions and missing values are taken as they were. For new nodes of the same
-    graph, give the whole graph with them in it: a node is known by its neighbours.
+    Columns become features as they did then, and weights, directions, missing values and edges to unknown nodes are taken as they were.
+    For new nodes of the same graph, give the whole graph with them in it: a node is known by its neighbours.
 
     Parameters
     ----------

@@ -93,8 +93,9 @@ def read_links(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, unk
         if len(zero):
             notes.repair(f"{counted(len(zero), 'edge')} of {edges.where} of weight 0 dropped ({edges.rows(zero)}).", len(zero))
             keep &= weight != 0
-        weight = weight[keep]
-    return Links(pairs[:, keep], weight, np.flatnonzero(keep), comma)
+    if edges.num_rows and not (keep & (pairs[0] != pairs[1])).any():
+        notes.warn(f"No edge of {edges.where} joins two nodes: they are told apart by their columns alone. Are its columns the right ones?")
+    return Links(pairs[:, keep], None if weight is None else weight[keep], np.flatnonzero(keep), comma)
 
 
 def _alike(strange: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,9 @@ from everynode.graph import Graph
 from everynode.say import showable
 from everynode.tidy import Split
 
+#: What may become of edges to nodes that the table of nodes does not have.
+Unknown = Literal["refuse", "drop", "add"]
+
 
 def read(
     nodes: Any = None,
@@ -43,7 +46,7 @@ def read(
     directed: bool = False,
     recipe: Recipe | None = None,
     name: str | None = None,
-    unknown: Literal["refuse", "drop", "add"] = "refuse",
+    unknown: Unknown | None = None,
     na: Sequence[str] = (),
     format: Literal["text", "parquet", "jsonl"] | None = None,
 ) -> Graph:
@@ -57,7 +60,7 @@ def read(
     a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
     ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
     ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
-    other columns missing. ``na``: more ways to write a missing value, beside those of the recipe.
+    other columns missing; by default as in the recipe, else refuse. ``na``: more ways to write a missing value, beside those of the recipe.
 
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
@@ -66,8 +69,9 @@ def read(
     >>> graph.understood.unlabelled
     1
     """
-    if unknown not in ("refuse", "drop", "add"):
-        refuse("way with edges to unknown nodes", unknown, ("refuse", "drop", "add"))
+    way = unknown or (recipe.unknown if recipe else "refuse")
+    if way not in get_args(Unknown):
+        refuse("way with edges to unknown nodes", way, get_args(Unknown))
     notes = Notes()
     na = (*(recipe.na if recipe else ()), *na)
     asked = {"id": id, "label": label, "split": split, "source": source, "target": target, "weight": weight}
@@ -83,11 +87,11 @@ def read(
         ids = texts(people, roles["id"])
         check_unique(ids, people, roles["id"])
         ties = check_heading(ties, roles, asked, ids)
-        if unknown == "add":
+        if way == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
     if recipe is not None and split is None and "split" in roles:
         people = _known_parts(people, roles, notes, na)
-    links = read_links(ties, roles, ids, unknown, notes, recipe)
+    links = read_links(ties, roles, ids, way, notes, recipe)
     labels = read_labels(people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None)
     if recipe is None:
         wanted = find_features(features, people, roles)
@@ -95,7 +99,7 @@ def read(
         matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
         structural = wanted.structure or not (matrix or any(column.feature_names for column in columns))
         unit = 1.0 if links.weight is None or not len(links.weight) else float(links.weight.mean())
-        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, links.comma, na)
+        recipe = Recipe(columns, roles, labels.classes, structural, matrix, unit, links.comma, na, way)
         warn_of_giveaways(people, columns, labels, notes, na)
     if links.weight is not None:
         scaled = links.weight / recipe.weight_unit

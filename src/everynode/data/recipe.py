@@ -37,6 +37,8 @@ class Recipe:
     weight_comma: str = ""
     #: How else these files write a missing value.
     na: tuple[str, ...] = ()
+    #: What becomes of edges to nodes that the table of nodes does not have: refuse, drop or add.
+    unknown: str = "refuse"
 
     @property
     def feature_names(self) -> list[str]:
@@ -48,7 +50,8 @@ class Recipe:
         default = {f.name: f.default for f in dataclasses.fields(Column)}
         columns = [{key: value for key, value in dataclasses.asdict(c).items() if value != default[key]} for c in self.columns]
         rest = {"roles": dict(self.roles), "classes": list(self.classes), "structural": self.structural, "matrix": self.matrix}
-        return {"columns": columns, **rest, "weight_unit": self.weight_unit, "weight_comma": self.weight_comma, "na": list(self.na)}
+        rest |= {"weight_unit": self.weight_unit, "weight_comma": self.weight_comma, "na": list(self.na), "unknown": self.unknown}
+        return {"columns": columns, **rest}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Recipe:
@@ -61,6 +64,7 @@ class Recipe:
             return cls(
                 columns, dict(plain["roles"]), tuple(plain["classes"]), bool(plain["structural"]), int(plain["matrix"]),
                 float(plain["weight_unit"]), str(plain["weight_comma"]), tuple(map(str, plain["na"])),
+                str(plain.get("unknown", "refuse")),  # models of 0.17 and before do not say it
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(f"This is not a recipe that everynode wrote ({wrong}).") from None
