@@ -89,6 +89,13 @@ def test_the_axis_of_a_figure_ends_where_accuracies_do(plans, make_up):
     assert max(numbers) <= 100
 
 
+def test_counts_have_no_decimals_where_only_the_paper_has_them(text):
+    """The row of a graph that is not here read "paper 169,343.00"."""
+    graphs = sections(text)["datasets"]
+    assert "paper 169,343" in graphs
+    assert "169,343." not in graphs
+
+
 def test_one_run_has_no_interval_in_a_figure(plans, make_up):
     depth = experiments()["depth"]
     (cell, runs), *_ = plans[depth].items()

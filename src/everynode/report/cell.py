@@ -88,8 +88,7 @@ def _by_number(version: str) -> list[tuple[bool, int, str]]:
 
 def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
     """How many decimals a cell has: counts have none."""
-    whole = cell.cell.task == "describe" and cell.summary is not None and float(cell.summary.mean).is_integer()
-    return 0 if whole else experiment.digits
+    return 0 if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily") else experiment.digits
 
 
 def limits(found: Summary, cell: CellOutcome) -> tuple[float, float]:
