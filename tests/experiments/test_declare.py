@@ -10,10 +10,10 @@ import typing
 import pytest
 
 from everynode.data import CATALOGUE, load
+from everynode.data.entries import SIZES
 from everynode.data.files import Root
 from everynode.errors import UsageError
 from everynode.experiments.declare import ORDER, Cell, experiments, find, fitting_count, paper_name, published
-from everynode.experiments.estimate import SIZES
 from everynode.experiments.run import Run
 from everynode.settings import PRESETS, Settings, read_preset
 

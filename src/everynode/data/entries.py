@@ -35,6 +35,20 @@ FOLDS = 10
 UNPACK = "unpack OGB's archive again."
 #: Raised whenever :func:`everynode.data.generate` makes another graph of the same arguments.
 GENERATOR = 2
+#: Nodes, edges, non-zero features and classes of the named graphs.
+SIZES = {
+    "cora": (2708, 5278, 49216, 7),
+    "citeseer": (3327, 4552, 105165, 6),
+    "pubmed": (19717, 44324, 988031, 3),
+    "chameleon": (2277, 31371, 29157, 5),
+    "squirrel": (5201, 198353, 93477, 5),
+    "actor": (7600, 26659, 40977, 5),
+    "cornell": (183, 277, 17240, 5),
+    "cornell-legacy": (183, 277, 15266, 5),
+    "texas": (183, 279, 15266, 5),
+    "wisconsin": (251, 450, 24057, 5),
+    "ogbn-arxiv": (169343, 1157799, 21675904, 40),
+}
 #: What a person has to be told of every number that was got on a generated graph.
 STAND_IN = "A generated stand-in, not real data: a score on it is no score on ogbn-arxiv, nor on anything else."
 

@@ -1,8 +1,9 @@
 """How long runs will take: arithmetic and small operations counted, their speed taken from the runs in the store. (Runs that were merged
 into it count as they took where they were done: no record tells how fast that was beside this machine.)
 
-Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take, mostly within a factor of two; how
-many epochs a run needs until its patience ends is known only afterwards.
+Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take, mostly within a factor of two (of
+``results/runs-paper.csv``, by the model alone, three runs of four); how many epochs a run needs until its patience ends is known only
+afterwards.
 """
 
 from __future__ import annotations
@@ -13,30 +14,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from everynode.data.entries import find, is_generated
+from everynode.data.entries import SIZES, find, is_generated
 from everynode.experiments.run import Run
 from everynode.settings import Settings
 
-#: Nodes, edges, non-zero features and classes of the named graphs.
-SIZES = {
-    "cora": (2708, 5278, 49216, 7),
-    "citeseer": (3327, 4552, 105165, 6),
-    "pubmed": (19717, 44324, 988031, 3),
-    "chameleon": (2277, 31371, 29157, 5),
-    "squirrel": (5201, 198353, 93477, 5),
-    "actor": (7600, 26659, 40977, 5),
-    "cornell": (183, 277, 17240, 5),
-    "cornell-legacy": (183, 277, 15266, 5),
-    "texas": (183, 279, 15266, 5),
-    "wisconsin": (251, 450, 24057, 5),
-    "ogbn-arxiv": (169343, 1157799, 21675904, 40),
-}
-#: Seconds per multiplication and addition, and per small operation, on the machine on which the model was made (one thread).
-PER_FLOP, PER_OPERATION = 4e-11, 1.2e-5
+#: Seconds per multiplication or addition in a product of dense matrices and in one with a sparse matrix, and per small operation, on the
+#: machine on which the model was made (one thread); fitted to the times in results/runs-paper.csv.
+DENSE, SPARSE, OPERATION = 8e-12, 4.5e-11, 1.3e-5
 #: How long :func:`machine_factor`'s loop took there.
 LOOP = 2.3e-3
 #: Epochs until patience ends, where no run of the kind has been seen.
-EPOCHS = 350
+EPOCHS = 250
 #: The settings that there are.
 NAMES = {field.name for field in fields(Settings)}
 #: What runs have in common.
@@ -47,8 +35,8 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
     """By the model, on the machine on which it was made."""
     n, m, nonzeros, k = SIZES.get(dataset) or _size_of_generated(dataset)
     c, layers = s.channels, s.layers
-    product = n * c * c * (2 if s.backbone == "gat" else 1) + 2 * (2 * m + n) * c * (2 if s.backbone == "gat" else 1)
-    forward = 2.0 * (nonzeros * c + layers * product + n * c * k)
+    twice = 2 if s.backbone == "gat" else 1  # two matrices, and as much again for the attention
+    forward = 2.0 * (DENSE * layers * twice * n * c * c + SPARSE * (nonzeros * c + layers * twice * 2 * (2 * m + n) * c + n * c * k))
     sweeps = 4.0  # forward, twice as much back, and the evaluation
     operations = 60 + 25 * layers
     if s.con:  # a second pass
@@ -59,7 +47,7 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
         share = min(1.0, 0.1 * 2**layers) if few else 1.0
         sweeps += 10.0 * share / s.cvg_every
         operations += (120 + 40 * layers) // s.cvg_every
-    return PER_FLOP * forward * sweeps + PER_OPERATION * operations
+    return forward * sweeps + OPERATION * twice * operations
 
 
 def _size_of_generated(name: str) -> tuple[int, int, int, int]:
@@ -70,12 +58,12 @@ def _size_of_generated(name: str) -> tuple[int, int, int, int]:
 
 
 def machine_factor() -> float:
-    """How much slower than that machine this one is, by a moment of counting in Python."""
+    """How much slower than that machine this one is, by a moment of counting in Python; what else runs here does not count."""
     taken = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.thread_time()
         sum(i * i for i in range(50_000))
-        taken.append(time.perf_counter() - start)
+        taken.append(time.thread_time() - start)
     return min(taken) / LOOP
 
 

@@ -1,7 +1,7 @@
 """Table: total variation, plain and edge-aware, against P-reg."""
 
+from everynode.data.entries import SIZES
 from everynode.experiments.declare import PAPERS_CORNELL, Cell, Experiment, paper_name, published
-from everynode.experiments.estimate import SIZES
 
 GRAPHS = ("cora", "citeseer", "pubmed", PAPERS_CORNELL, "texas", "wisconsin")
 
