@@ -466,7 +466,8 @@ def verdicts() -> str:
     lines = ["| | cells | reproduced | better | short | of these even at the best test epoch |", "|---|---|---|---|---|---|"]
     for label, chosen in (
         ("cross-entropy", [cell for cell in judged if cell["objective"] == "ce"]),
-        ("with the paper's terms", [cell for cell in judged if cell["objective"] not in ("ce", "preg")]),
+        ("ENC", [cell for cell in judged if cell["objective"] == "enc"]),
+        ("TV alone, or MI and TV", [cell for cell in judged if cell["objective"] in ("tv", "mi+tv")]),
     ):
         counts = [sum(cell["verdict"].startswith(word) for cell in chosen) for word in ("reproduced", "better", "short")]
         never = sum(cell["short_at_any_epoch"] for cell in chosen)
