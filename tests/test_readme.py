@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from everynode import __version__
+from everynode.experiments.compare import conclude
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -88,6 +89,16 @@ def test_the_tables_are_what_the_committed_runs_say(preset: str, runs: str, tmp_
     committed = (ROOT / f"results/tables-{preset}.json").read_text()
     for there, fresh in zip(json.loads(committed), json.loads(made.read_text()), strict=True):
         assert there == fresh, again
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "results").glob("compare-*.json")), ids=lambda file: file.stem)
+def test_a_committed_comparison_says_what_its_runs_say(file: Path) -> None:
+    found = json.loads(file.read_text())
+    summary = conclude(found["runs"], "enc").to_dict()["summary"]
+    for metric in ("test_accuracy", "val_accuracy"):
+        for objective in ("ce", "enc"):
+            assert found["summary"][metric][objective] == pytest.approx(summary[metric][objective]), (metric, objective)
+    assert found["summary"]["gain"] == pytest.approx(summary["gain"])
 
 
 def test_every_mean_of_the_papers_terms_is_that_of_its_runs() -> None:

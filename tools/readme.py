@@ -39,11 +39,15 @@ def percent(summary: dict[str, float]) -> str:
 
 def results_table() -> str:
     lines = ["| graph | network | cross-entropy | ENC | gain, paired 95% interval |", "|---|---|---|---|---|"]
+    graphs: dict[str, dict[str, None]] = {}
     for (graph, backbone), found in comparisons().items():
+        for run in found["runs"]:
+            graphs.setdefault(run["version"], {})[graph] = None
         test, gain = found["summary"]["test_accuracy"], found["summary"]["gain"]
         interval = _between(gain)
         lines.append(f"| {graph} | {NAMES[backbone]} | {percent(test['ce'])} | {percent(test['enc'])} | {interval} |")
-    return "\n".join(lines)
+    made = "; ".join(f"{', '.join(found)}: everynode {version}" for version, found in graphs.items())
+    return "\n".join([*lines, "", f"Runs ({made}) and commands: `results/compare-*.json`."])
 
 
 def demo_table() -> str:
