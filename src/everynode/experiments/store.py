@@ -159,6 +159,8 @@ class Store:
                 with connection:
                     yield connection
         except (sqlite3.Error, OSError) as error:
+            if str(error).startswith("Could not decode to UTF-8"):  # followed by the whole column
+                raise self._damaged(str(error).partition(" with text ")[0]) from error
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}.") from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
