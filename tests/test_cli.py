@@ -422,6 +422,18 @@ def test_compare_forgets_nothing_of_a_damaged_store(call):
 COMPARED = ("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--channels", 4, "--quiet")
 
 
+def test_compare_shows_runs_of_an_export_that_does_not_say_what_they_took(call):
+    assert call(*COMPARED, "--workers", 1).returncode == 0
+    assert call("results", "export", "runs.json").returncode == 0
+    runs = json.loads(Path("runs.json").read_text())
+    del runs[0]["seconds"], runs[1]["seconds"]
+    Path("runs.json").write_text(json.dumps([*runs[:2], *(run | {"seconds": None} for run in runs[2:])]))
+    assert call("results", "merge", "runs.json", "--into", "theirs/runs.db").returncode == 0
+    done = call(*COMPARED, "--out", "theirs")
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("– │$", done.stdout, re.MULTILINE)) == 2
+
+
 def test_no_resume_that_cannot_begin_costs_no_record(call):
     assert call(*COMPARED, "--workers", 1).returncode == 0
     before = Store("runs/runs.db").records()

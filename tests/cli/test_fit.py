@@ -18,7 +18,7 @@ from safetensors.numpy import save
 
 from everynode.cli.fit import _tell
 from everynode.data import read
-from everynode.errors import DataError
+from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
 from everynode.report.text import ENTRANTS
 from everynode.settings import Settings
@@ -554,6 +554,18 @@ def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted,
     Path("few.csv").write_text("".join(lines[:10]))
     done = call("predict", "out", "--nodes", "few.csv", "--edges", edges)
     assert (done.returncode, "give the whole graph, with the rows of these nodes in it" in done.stderr) == (3, True)
+
+
+def test_networks_that_diverge_are_left_out_of_an_ensemble_and_told(call, own_files, monkeypatch):
+    def diverge(*args, **options):
+        raise Diverged("The loss became nan.")
+
+    monkeypatch.setattr("everynode.training.ensemble.fit", diverge)
+    nodes, edges = own_files()
+    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK, "--ensemble", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "Left out 2 of 3 networks, which diverged: lower the learning rates or the terms' weights.\n"
+    assert json.loads(done.stdout)["networks"] == 1
 
 
 # ---------------------------------------------------------------------- interrupted

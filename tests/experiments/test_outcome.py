@@ -228,7 +228,10 @@ def verdict(
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
     planned = len(values) + missing
-    return CellOutcome(cell, planned, needed, in_order, keys, tuple(values), diverged, summary, None, None, None, "", comparable).verdict
+    return CellOutcome(
+        cell, planned=planned, needed=needed, in_order=in_order, keys=keys, values=tuple(values), diverged=diverged, summary=summary,
+        oracle=None, gain=None, p_holm=None, comparable=comparable,
+    ).verdict  # fmt: skip
 
 
 #: Five runs whose mean has the 95% interval 80 to 82.
@@ -266,6 +269,12 @@ def test_few_runs_are_no_verdict():
     assert verdict(80.5, AROUND_81, missing=1) == "reproduced", "the first five are, whatever was planned"
     assert verdict(80.5, AROUND_81, missing=1, in_order=False) == "", "nor are any five of them"
     assert verdict(80.0, AROUND_81, diverged=1) == "", "nor those that did not diverge"
+
+
+@pytest.mark.parametrize(("scores", "said"), [(CE, ""), ([*CE, *CE[:4]], ""), (CE * 2, "better by 21.4")])
+def test_of_folds_all_ten_are_needed_for_a_verdict(scores, said):
+    """The paper's means are of all ten."""
+    assert outcome(experiment("folds", published=50.0), {("GCN", "c"): scores})["GCN", "c"].verdict == said
 
 
 @pytest.mark.parametrize(
@@ -352,4 +361,5 @@ def test_a_run_that_two_cells_share_is_counted_once():
     timed = {run.key: record(run, 0.5) | {"training_ms": 1.0, "inference_ms": 1.0} for runs in plan.values() for run in runs}
     result = conclude(made, "paper", plan, timed)
     assert (len(result.cells), result.done) == (27, 18)
+    assert {cell.oracle is None for cell in result.cells if cell.cell.metric != "test_accuracy"} == {True}, "milliseconds have none"
     json.dumps(to_json(result), allow_nan=False)

@@ -302,12 +302,13 @@ def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
     sound, (right,) = path.read_bytes(), store.records().values()
     begin = sound.index(f'"{part}"'.encode()) + 1
     for place in range(begin, begin + len(part) + 6):
-        for bit in (1, 2, 64):
+        for bit in (1, 2, 64, 128):  # the last makes it no UTF-8
             path.write_bytes(sound[:place] + bytes([sound[place] ^ bit]) + sound[place + 1 :])
             for look in (lambda: [*store.records().values()], store.rows, lambda: [store.get(key_of('{"seed":17}'))]):
                 with pytest.raises(DataError, match="damaged") as caught:
                     look()
                 assert str(path) in str(caught.value)
+                assert len(str(caught.value)) < len(str(path)) + 200, "the column was told with all that is in it"
     path.write_bytes(sound)
     assert [*store.records().values()] == [right] == [RECORD | COST]
 
@@ -495,7 +496,7 @@ store = Store(sys.argv[1])
 for line in sys.stdin:
     word, *rest = line.split()
     if word == "claim":
-        print(store.claim(rest[0]), flush=True)
+        print(store.claim(rest[0], again="again" in rest), flush=True)
     elif word == "put":
         store.put(rest[0], {"by": "holder"}, {}, {})
         print("put", flush=True)
@@ -591,6 +592,24 @@ def test_what_is_done_can_be_claimed_to_be_done_again_by_one_at_a_time(tmp_path)
     assert two.claim(key_of("a"), again=True)
     one.close()
     two.close()
+
+
+@unix
+@pytest.mark.parametrize("next_claimed", ["a", "b"])
+def test_what_a_killed_process_was_doing_again_is_nobodys_any_more(tmp_path, next_claimed):
+    """Its claim and its lock file stayed for ever, since the run has a record."""
+    store = Store(tmp_path / "runs.db")
+    store.put("a", RECORD, COST, CURVE)
+    with holder(store.path) as ask:
+        assert ask(f"claim {key_of('a')} again") == "True"
+        assert not store.claim(key_of("a"), again=True)
+        ask.process.send_signal(signal.SIGKILL)
+        ask.process.wait()
+        assert store.claim(key_of(next_claimed)) == (next_claimed == "b")
+    store.close()
+    assert lock_files(tmp_path) == []
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
 
 
 @unix

@@ -125,6 +125,26 @@ def leave_a_mark(job: int, folder: Path) -> None:
     (folder / str(job)).touch()
 
 
+def test_a_worker_is_not_left_idle_whose_job_ends_while_another_is_taken(tmp_path):
+    def jobs():
+        yield from range(2)
+        (tmp_path / "asked").touch()
+        assert until((tmp_path / "0").exists)
+        time.sleep(0.5)  # for the pool to hear of it
+        yield from range(2, 4)
+
+    assert sorted(job for job, _ in run_many(until_another, jobs(), tmp_path, workers=2)) == [0, 1, 2, 3]
+
+
+def until_another(job: int, folder: Path) -> None:
+    """Job 0 ends while job 2 is taken, and job 2 once job 3 has begun, for which the worker of job 0 is free."""
+    if job == 0:
+        assert until((folder / "asked").exists)
+    (folder / str(job)).touch()
+    if job == 2:
+        assert until((folder / "3").exists), "a worker was idle"
+
+
 def double(job: int, shared) -> int:
     return 2 * job
 
@@ -144,6 +164,21 @@ def test_an_exception_among_the_jobs_comes_through_and_ends_the_workers(workers)
     with pytest.raises(DataError, match="no fifth job"):
         list(found)
     assert until(lambda: not [pid for pid in children(os.getpid()) if pid not in before and alive(pid)])
+
+
+@pytest.mark.parametrize("what", [DataError, KeyboardInterrupt])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_has_ended_comes_out_before_an_exception_among_the_jobs(workers, what, tmp_path):
+    def jobs():
+        yield from range(2)
+        assert until(lambda: len(list(tmp_path.iterdir())) == 2)
+        time.sleep(0.5)  # for the pool to hear of both
+        raise what("the store is locked, say, or Ctrl-C")
+
+    found = run_many(leave_a_mark, jobs(), tmp_path, workers=workers)
+    assert {next(found)[0], next(found)[0]} == {0, 1}
+    with pytest.raises(what):
+        next(found)
 
 
 def who(job: int, shared) -> int:
@@ -176,6 +211,27 @@ def test_an_exception_comes_through_and_ends_the_workers(workers):
     with pytest.raises(DataError, match="job three cannot be done"):
         list(run_many(refuse, range(8), None, workers=workers))
     assert until(lambda: not [pid for pid in children(os.getpid()) if pid not in before and alive(pid)])
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_what_ended_well_beside_an_exception_comes_out_first(bad, tmp_path):
+    def jobs():
+        yield from range(2)  # both have ended when the next one is asked for
+        assert until(lambda: len(list(tmp_path.iterdir())) == 2)
+        time.sleep(0.5)
+
+    found = run_many(refuse_one, jobs(), (tmp_path, bad), workers=2)
+    assert next(found) == (1 - bad, 1 - bad)
+    with pytest.raises(DataError, match=f"job {bad} cannot be done"):
+        next(found)
+
+
+def refuse_one(job: int, shared: tuple[Path, int]) -> int:
+    folder, bad = shared
+    (folder / str(job)).touch()
+    if job == bad:
+        raise DataError(f"job {bad} cannot be done")
+    return job
 
 
 def die(job: int, shared) -> int:

@@ -129,6 +129,23 @@ def linger(job: int, shared: str) -> int:
     return job
 
 
+def test_what_has_ended_comes_out_before_an_exception_among_the_jobs(cluster, tmp_path):
+    def jobs():
+        yield from range(2)
+        until(lambda: len(list(tmp_path.iterdir())) == 2)
+        time.sleep(0.5)  # for Ray to hear of both
+        raise EverynodeError("the store is locked")
+
+    found = run_on_ray(leave_a_mark, jobs(), str(tmp_path))
+    assert {next(found)[0], next(found)[0]} == {0, 1}
+    with pytest.raises(EverynodeError, match=r"^the store is locked$"):
+        next(found)
+
+
+def leave_a_mark(job: int, shared: str) -> None:
+    Path(shared, str(job)).touch()
+
+
 def until(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():

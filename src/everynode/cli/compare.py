@@ -65,7 +65,7 @@ def compare(
     from everynode.experiments.store import Store, store_path
     from everynode.machine import cores
     from everynode.progress import Bar
-    from everynode.report.text import count
+    from everynode.report.text import DASH, count
     from everynode.settings import objective_name
 
     torch.set_num_threads(1)
@@ -127,13 +127,15 @@ def compare(
     settings = {either: next(run.settings for run in runs if run.objective == either) for either in result.test}
     depths = len({found.layers for found in settings.values()}) > 1
     for either, test in result.test.items():
-        seconds = [r["seconds"] for r in records if r["objective"] == either and "error" not in r]
+        took = [r.get("seconds") for r in records if r["objective"] == either and "error" not in r]
+        seconds = [one for one in took if one is not None]  # runs that came from an export may not say it
         interval = f"{short(test.low)} to {short(test.high)}"
         remark = settings[either].remark(either)
         depth = f", {settings[either].layers} layers" if depths else ""
         table.add_row(
             f"{'cross-entropy' if either == BASELINE else either}{f' ({remark})' if remark else ''}{depth}",
-            short(test.mean), short(test.std), interval, short(result.val[either].mean), f"{sum(seconds) / len(seconds):.1f}",
+            short(test.mean), short(test.std), interval, short(result.val[either].mean),
+            f"{sum(seconds) / len(seconds):.1f}" if seconds else DASH,
         )  # fmt: skip
     Console().print(table)
     gain = result.gain

@@ -125,7 +125,7 @@ def fit(
         if any(states.glob("*")):
             say(f"Going on from {states}.", quiet)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an interruption is told below
+            warnings.simplefilter("ignore")  # an interruption is told below, and what diverged
             classifier.fit(graph, checkpoint=states)
         summary = _write(folder, classifier, graph, said, drawn=not read.splits)
         if summary["interrupted"]:
@@ -133,6 +133,9 @@ def fit(
             say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
         else:
             remove_states(states)
+            whole = ensemble * summary["folds"]
+            if left_out := whole - summary["networks"]:
+                say(f"Left out {left_out} of {whole} networks, which diverged: lower the learning rates or the terms' weights.")
     if json_output:
         print(json.dumps(summary))
     else:

@@ -176,9 +176,10 @@ def _run(record: Mapping[str, Any], root: Root, digests: dict[tuple[str, str], s
         raise _wrong("settings.backbone", f"one of {', '.join(BACKBONES)}", settings.backbone)
     for directed in (record["directed"],) if "directed" in record else (False, True):
         run = Run(
-            record["dataset"], record.get("graph_digest") or digests[place], record["split"], record["fold"], record["seed"],
-            record["preset"], record["objective"], settings, record.get("per_class"), record.get("split_seed"), bool(directed),
-            record["task"], record["versions"], batches, record.get("processes") or 1,
+            dataset=record["dataset"], graph_digest=record.get("graph_digest") or digests[place], split=record["split"],
+            fold=record["fold"], seed=record["seed"], preset=record["preset"], objective=record["objective"], settings=settings,
+            per_class=record.get("per_class"), split_seed=record.get("split_seed"), directed=bool(directed), task=record["task"],
+            versions=record["versions"], batches=batches, processes=record.get("processes") or 1,
         )  # fmt: skip
         if run.key == record["key"]:
             return run

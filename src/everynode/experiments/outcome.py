@@ -160,8 +160,10 @@ def _outcome(experiment: Experiment, cell: Cell, runs: Sequence[Run], records: M
     oracle = summarise(oracles) if oracles and cell.metric == "test_accuracy" else None
     # Else those that are there may be the ones that ended soonest, which may have to do with what they got.
     in_order = [run.key for run in runs[: len(there)]] == list(keys)
-    diverged = len(there) - len(fine)
-    return CellOutcome(cell, len(runs), needed, in_order, keys, values, diverged, summary, oracle, None, None, remark, comparable)
+    return CellOutcome(
+        cell, planned=len(runs), needed=needed, in_order=in_order, keys=keys, values=values, diverged=len(there) - len(fine),
+        summary=summary, oracle=oracle, gain=None, p_holm=None, remark=remark, comparable=comparable,
+    )  # fmt: skip
 
 
 def _published_gain(one: CellOutcome, other: CellOutcome) -> float | None:

@@ -132,8 +132,10 @@ def do_runs(
             fresh = False
             for run, result in engine(_work, ours(), shared, workers=workers, at_most=len(left)):
                 store.put(run.specification, result.record, result.cost, result.curve, again=again)
-                found[run.key] = store.get(run.key) or {}
-                on_record(run, found[run.key], True)
+                kept = store.get(run.key)
+                assert kept is not None  # it was put just now, or somebody else's before
+                found[run.key] = kept
+                on_record(run, kept, True)
                 fresh = True
             look()
             if left and not fresh:

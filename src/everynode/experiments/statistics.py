@@ -12,7 +12,7 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 #: Differences of accuracies that differ by no more than this share of them are the same: 22/37 - 21/37 is not 21/37 - 20/37 in floats.
-ROUNDING = 1e-12
+RELATIVE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float 
     difference = [x - y for x, y in zip(a, b, strict=True)]
     factor = 1.0 / len(difference) + (test_share or 0.0)
     mean, std, half = _interval(difference, factor)
-    if std > ROUNDING * max(abs(x) for x in (*a, *b)):
+    if std > RELATIVE_ROUNDING * max(abs(x) for x in (*a, *b)):
         p_value = float(2 * stats.t.sf(abs(mean) / (std * math.sqrt(factor)), len(difference) - 1))
     else:
         p_value = 1.0 if len(difference) > 1 and not any(difference) else math.nan

@@ -159,6 +159,8 @@ class Store:
                 with connection:
                     yield connection
         except (sqlite3.Error, OSError) as error:
+            if str(error).startswith("Could not decode to UTF-8"):  # followed by the whole column
+                raise self._damaged(str(error).partition(" with text ")[0]) from error
             raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}.") from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -272,17 +274,21 @@ class Store:
     # ------------------------------------------------------------------ claims
 
     def claim(self, key: str, *, again: bool = False) -> bool:
-        """Whether the run is this process's to do: nobody has done it (or it is to be done ``again``), and nobody who still lives is."""
+        """Whether the run is this process's to do: nobody has done it (or it is to be done ``again``), and nobody who still lives is.
+
+        Whatever the dead have claimed is free.
+        """
         self._owner = self._owner or Owner(self.path)
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
+            for (name,) in connection.execute("SELECT DISTINCT owner FROM claims WHERE owner != ?", (self._owner.name,)).fetchall():
+                if not lives(self.path, name):
+                    connection.execute("DELETE FROM claims WHERE owner = ?", (name,))
             if not again and connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
                 return False
-            row = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
-            if row and row[0] != self._owner.name and lives(self.path, row[0]):
-                return False
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self._owner.name))
-        return True
+            connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (key, self._owner.name))
+            (owner,) = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
+        return bool(owner == self._owner.name)
 
     def close(self) -> None:
         """Give up what this process has claimed and not done."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from everynode.backbones import Network
 from everynode.calibration import HeldOut
+from everynode.errors import Diverged
 from everynode.graph import Graph
 from everynode.training.loop import Fitted, fit
 
@@ -25,20 +27,26 @@ def train_more(
 ) -> list[Fitted]:
     """These networks and, with the settings of the first, others until there are ``whole``: one of every fold, then the next one.
 
-    The first has the seconds of all of them, and says whether Ctrl-C ended any: then there are fewer.
+    The first has the seconds of all of them, and says whether Ctrl-C ended any: then there are fewer. One that diverges is left out with a
+    warning, if its fold has another.
     """
     first, *more = trained
     first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
-    while len(more) + 1 < whole and not first.interrupted:
-        number = len(more) + 2
+    for number in range(len(trained) + 1, whole + 1):
+        if first.interrupted:
+            break
+        fold = folds[(number - 1) % len(folds)]
         state = None if checkpoint is None else checkpoint / f"network-{number}.safetensors"
         try:
             made = fit(
-                graph, first.settings, fold=folds[(number - 1) % len(folds)], seed=first.seed + number - 1, checkpoint=state,
-                report=partial(report, number),
+                graph, first.settings, fold=fold, seed=first.seed + number - 1, checkpoint=state, report=partial(report, number)
             )  # fmt: skip
         except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
             first = dataclasses.replace(first, interrupted=True)
+        except Diverged as error:
+            if all(one.fold != fold for one in (first, *more)):
+                raise  # or nobody would have learned without this fold's nodes
+            warnings.warn(f"Network {number} of {whole} is left out: {error}", stacklevel=3)
         else:
             more.append(made)
             first = dataclasses.replace(first, seconds=first.seconds + made.seconds, interrupted=made.interrupted)

@@ -46,7 +46,7 @@ def run_many(
     """``work(job, shared)`` for every job; (job, result) in the order in which they end.
 
     A job is taken from ``jobs`` only when a worker is free for it: another process may be waiting for one. ``at_most``: how many there will
-    be, if that is known.
+    be, if that is known. If ``jobs`` raises, what has ended comes out before that.
 
     Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
     forked and ``shared``, the graph, is not copied; elsewhere it is sent once to each worker.
@@ -68,22 +68,19 @@ def run_many(
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid()))
     try:
         waiting: dict[Future[Result], Job] = {}
-        ended: list[tuple[Future[Result], Job]] = []
         coming = iter(jobs)
         while True:
-            for job in islice(coming, workers - len(waiting)):
-                waiting[_submit(pool, work, job)] = job
-            for future, job in ended:  # not before their workers have something to do again
-                try:
-                    result = future.result()
-                except BrokenProcessPool as error:
-                    why = "A worker process was killed (out of memory?). What has ended is kept: run it again, perhaps with --workers 1."
-                    raise EverynodeError(why) from error
-                yield job, result
-            if not waiting:
+            try:
+                for job in islice(coming, workers - sum(not future.done() for future in waiting)):
+                    waiting[_submit(pool, work, job)] = job
+            finally:  # when their workers have something to do again; or when ``jobs`` has raised: what has ended is kept
+                done = [future for future in waiting if future.done()]
+                for future in sorted(done, key=lambda future: future.exception() is not None):  # well first: an exception ends all
+                    yield waiting.pop(future), _result(future)
+            if not (waiting or done):
                 return
-            done = sorted(wait(waiting, return_when=FIRST_COMPLETED).done, key=lambda future: future.exception() is not None)
-            ended = [(future, waiting.pop(future)) for future in done]  # what ended well first: an exception ends all
+            if not done:  # else one that ended while others were taken may have left its worker free
+                wait(waiting, return_when=FIRST_COMPLETED)
     finally:
         # Not waiting: after Ctrl-C nobody wants to see the runs in hand end.
         for process in list((pool._processes or {}).values()):
@@ -99,6 +96,14 @@ def _submit(pool: ProcessPoolExecutor, work: Callable[[Job, Any], Result], job: 
         refused: Future[Result] = Future()
         refused.set_exception(error)
         return refused
+
+
+def _result(future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        why = "A worker process was killed (out of memory?). What has ended is kept: run it again, perhaps with --workers 1."
+        raise EverynodeError(why) from error
 
 
 def _start_worker(shared: Any, parent: int) -> None:

@@ -51,13 +51,20 @@ def run_on_ray(
         def submit(job: Job, losses: int) -> None:
             waiting[task.remote(work, job, box, _versions())] = (job, losses)
 
+        stopped: BaseException | None = None
         while True:
             at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 0)))
-            for job in islice(coming, max(0, at_once - len(waiting))):
-                submit(job, 0)
-            if not waiting:
+            try:
+                for job in islice(coming, 0 if stopped else max(0, at_once - len(waiting))):
+                    submit(job, 0)
+            except BaseException as error:  # Ctrl-C too: what has ended comes out first, and nothing else is waited for
+                stopped = error
+            done = ray.wait(list(waiting), timeout=0 if stopped else None)[0] if waiting else []
+            if stopped and not done:
+                raise stopped
+            if not done:
                 return
-            (ended, *_), _ = ray.wait(list(waiting))
+            ended = done[0]
             job, losses = waiting.pop(ended)
             try:
                 result: Result = ray.get(ended)
