@@ -538,6 +538,31 @@ def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
         assert Path(victim).read_bytes() == before
 
 
+def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
+    nodes, edges = own_files()
+    words = ("predict", "out", "--nodes", nodes, "--edges", edges, "--out")
+    for mine in (b"id,predicted,probability,labelled,label,parts\n", b"\xff\x00\x01", b"id\n", b"\n"):
+        Path("mine.csv").write_bytes(mine)
+        done = call(*words, "mine.csv")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "everynode: mine.csv is there, and is no table of predictions: name another --out, or move it away.\n"
+        assert Path("mine.csv").read_bytes() == mine
+    Path("mine.csv").write_bytes(b"")  # as mktemp makes them
+    for _ in range(2):
+        assert call(*words, "mine.csv").returncode == 0
+        assert len(rows(Path("mine.csv"))) == 120
+
+
+def test_predict_writes_no_csv_under_a_name_that_promises_something_else(call, fitted, own_files):
+    nodes, edges = own_files()
+    for name in ("out.parquet", "out.XLSX", "out.json", "out.feather", "out.tsv", "out.csv.gz"):
+        done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name)
+        assert (done.returncode, Path(name).exists()) == (2, False)
+        assert done.stderr == f"everynode: --out {name}: predictions are written as CSV. Name a file that ends in .csv.\n"
+    for name in ("out.txt", "predicted.2026-11", "predicted"):
+        assert call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name).returncode == 0
+
+
 @pytest.mark.parametrize("again", [(), ("--no-resume",)])
 def test_fit_does_not_replace_what_it_reads(call, own_files, again):
     nodes, edges = own_files()
