@@ -157,24 +157,35 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
 
 
-def test_by_what_the_best_won_is_said_also_on_a_tie(capsys):
+@pytest.mark.parametrize(
+    ("select", "words", "raced"),
+    [
+        ("accuracy", "by validation accuracy, on a tie by the lower validation loss", "light-enc 80.0 %, ce 95.0 %, enc 90.0 %, light-ce"),
+        (
+            "macro-f1",
+            "by validation macro-f1, on a tie by the lower validation loss",
+            "light-enc 70.0 % (loss 0.123), ce 70.0 % (loss 0.210), enc 65.0 %, light-ce",
+        ),
+        ("loss", "by the lowest validation loss", "light-enc 0.123, ce 0.210, enc 0.300, light-ce"),
+    ],
+)
+def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, select, words, raced):
     race = {
-        "ce": {"val_accuracy": 1.0, "val_loss": 0.21},
-        "enc": {"val_accuracy": 0.9, "val_loss": 0.3},
-        "light-ce": {"val_accuracy": None, "val_loss": None},
-        "light-enc": {"val_accuracy": 1.0, "val_loss": 0.123},
+        "ce": {"val_accuracy": 0.95, "val_loss": 0.21, "val_score": 0.7},
+        "enc": {"val_accuracy": 0.9, "val_loss": 0.3, "val_score": 0.65},
+        "light-ce": {"val_accuracy": None, "val_loss": None, "val_score": None},
+        "light-enc": {"val_accuracy": 0.8, "val_loss": 0.123, "val_score": 0.7},
     }
+    for standing in race.values() if select in ("accuracy", "loss") else ():
+        standing["val_score"] = standing[f"val_{select}"]
     summary = {
         "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
-        "best_epoch": 3, "best_epochs": [3], "select": "macro-f1", "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+        "best_epoch": 3, "best_epochs": [3], "select": select, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
     }  # fmt: skip
     _tell(summary, Path("out"))
-    chosen, raced = capsys.readouterr().out.splitlines()[1:3]
-    words = "light-enc (ENC with light regularisation), by validation macro-f1, on a tie by the lower validation loss"
-    assert chosen == f"  chosen       {words}"
-    assert raced.strip() == (
-        "validation accuracy when they stopped: light-enc 100.0 % (loss 0.123), ce 100.0 % (loss 0.210), enc 90.0 %, light-ce"
-    )
+    chosen, standings = capsys.readouterr().out.splitlines()[1:3]
+    assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
+    assert standings.strip() == f"validation {select} when they stopped: {raced}"
     assert set(Settings.entrants()) <= set(ENTRANTS)
 
 
