@@ -207,10 +207,20 @@ def test_without_a_label_the_columns_are_named(call, own_files):
     assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
 
 
+def test_an_edge_list_alone_is_told_where_labels_come_from(call, own_files):
+    _, edges = own_files()
+    done = call("fit", "--edges", edges)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "everynode: No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add "
+        "if only the edges have some of the nodes.\n"
+    )
+
+
 def test_what_was_passed_over_is_said_before_a_refusal(call):
     np.savez("g.npz", edge_index=[[0, 1], [1, 2]], y=np.array(["a", "b", None], dtype=object))
     done = call("fit", "--nodes", "g.npz", "--quiet")
-    assert (done.returncode, done.stderr.splitlines()[-1][:48]) == (2, "everynode: Which column holds the labels? Give -")
+    assert (done.returncode, done.stderr.splitlines()[-1][:38]) == (2, "everynode: No column could hold labels")
     assert "The array 'y' of g.npz holds Python objects" in done.stderr
 
 

@@ -259,6 +259,7 @@ def test_edges_alone(write):
     assert graph.node_ids == ("c", "a", "b")
     assert graph.recipe.structural
     assert graph.num_classes == 0
+    assert [(column.name, column.kind) for column in graph.understood.columns] == [("column 1", "source"), ("column 2", "target")]
     larger = en.read(edges={"source": list(range(99)), "target": list(range(1, 100))}, recipe=graph.recipe)
     assert larger.num_features == graph.num_features
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
@@ -490,6 +491,7 @@ def test_edges_to_unknown_nodes(write):
     assert more.num_edges == 8
     assert more.labels[5:].tolist() == [-1] * 5
     assert "5 nodes added that only edges.csv has ('yan')." in notes(more)
+    assert more.understood.files["nodes.csv"].startswith("5 rows, "), "those of the file, without the nodes that were added"
     assert en.read("nodes.csv", {"source": ["ann"], "target": ["bob"]}, label="team", unknown="add").num_nodes == 5
     with pytest.raises(UsageError, match=r"'dorp'.*did you mean 'drop'"):
         en.read("nodes.csv", "edges.csv", unknown="dorp")

@@ -105,7 +105,12 @@ def fit(
             (say if quiet else tell)(line)
     if not read.num_classes:
         columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
-        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
+        if not columns:
+            raise UsageError(
+                "No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add if only "
+                "the edges have some of the nodes."
+            )
+        raise UsageError(f"Which column holds the labels? Give --label, one of {columns}.")
     graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     for text in said:
         tell(text)
