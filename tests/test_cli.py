@@ -613,6 +613,23 @@ def test_data_check(call):
     assert report["findings"]
 
 
+def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(call, data_root):
+    done = call("data", "check", "chameleon", "--data-dir", data_root)
+    found, measured = (part.splitlines() for part in done.stdout.split("\n\n"))
+    assert found[0].startswith("! 49.7 % of the test nodes have a twin in train")
+    assert all(line.startswith("- ") for line in found[1:])
+    assert len({re.search(r"  +(?=\S)", line).end() for line in measured}) == 1, "one column of names, one of values"
+    assert max(map(len, measured)) < 120
+    values = dict(re.split(r"  +", line) for line in measured)
+    assert values["edge homophily"] == "0.2299"
+    assert values["class counts"] == "0: 456, 1: 460, 2: 453, 3: 521, 4: 387"
+    assert values["split shares"] == "train: 0.4796, val: 0.3202, test: 0.2003"
+    assert values["split sizes"] == "train: 1092, val: 729, test: 456"
+    assert values["split nodes without label"] == "0"
+    assert values["twins across split"] == "0.4737 to 0.5351"
+    assert "copies of" not in values
+
+
 # ---------------------------------------------------------------------- a real terminal
 
 
