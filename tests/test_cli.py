@@ -634,10 +634,13 @@ def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(cal
 
 
 @pytest.mark.parametrize(
-    ("columns", "note"),
-    [("200", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"), ("80", r"val \d+\.\d% \|")],
+    ("columns", "bar", "elapsed", "note"),
+    [
+        ("200", 24, r"\d:\d\d:\d\d ", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"),
+        ("80", 12, "", r"val \d+\.\d% \|"),
+    ],
 )
-def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, note):
+def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, bar, elapsed, note):
     """stderr is a terminal, stdout a pipe, as in ``everynode train ... --json | jq``."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": columns, "LINES": "40"}
@@ -664,6 +667,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(colu
     assert json.loads(out)["epochs"] == 30
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
-    assert re.search(r"\d+/30\s+epochs", text)
-    assert re.search(r"\d:\d\d:\d\d at most [-\d]:[-\d]{2}:[-\d]{2} " + note, text)
-    assert "━" in text
+    assert re.search(rf"\d+/30 epochs {elapsed}at most [-\d]:[-\d]{{2}}:[-\d]{{2}} {note}", text)
+    assert f" {'━' * bar} " in text
