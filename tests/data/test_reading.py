@@ -580,6 +580,9 @@ def test_classes_that_differ_in_capitals_are_asked_about(write):
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.classes == ("Sales", "sales")
     assert [note.text for note in graph.understood.warnings] == ["The classes 'Sales' and 'sales' differ in capitals only: are they one?"]
+    write(nodes_csv="id,x,label\n1,1,Gold\n2,2,gold\n3,4,GOLD\n4,5,gold\n5,6,Gold\n6,7,GOLD\n7,7,tin\n8,7,tin\n", edges_csv="1,2\n2,3\n")
+    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    assert warning.text == "The classes 'GOLD', 'Gold' and 'gold' differ in capitals only: are they one?"
 
 
 def test_a_column_that_gives_the_label_away_is_named(write):
