@@ -480,6 +480,8 @@ def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
     assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.stdout)
     one = call("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1)
     assert "nan" not in one.stdout
+    assert "- to" not in one.stdout
+    assert re.search(r"points; one seed tells nothing of chance: give more\n", one.stdout)
     assert "2 of 2 runs were in" in one.stderr
 
 
