@@ -14,9 +14,10 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
 	@echo "make clean   remove the virtual environment and caches"
-	@echo "make reproduce   the paper's tables and figures (about three days on two cores; REPRODUCE='--max-run-minutes 2' for the short runs only)"
+	@echo "make reproduce   the paper's tables and figures (about three days on two cores, because the runs in results/ are taken over first; REPRODUCE='--max-run-minutes 2' for the short runs only)"
 
 $(READY): pyproject.toml constraints.txt
+	@echo "Installing everynode and what it needs into $(VENV): up to 2.2 GB, which takes some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $(READY)

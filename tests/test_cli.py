@@ -492,6 +492,8 @@ def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
     assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.stdout)
     one = call("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1)
     assert "nan" not in one.stdout
+    assert "- to" not in one.stdout
+    assert re.search(r"points; one seed tells nothing of chance: give more\n", one.stdout)
     assert "2 of 2 runs were in" in one.stderr
 
 
@@ -625,14 +627,34 @@ def test_data_check(call):
     assert report["findings"]
 
 
+def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(call, data_root):
+    done = call("data", "check", "chameleon", "--data-dir", data_root)
+    found, measured = (part.splitlines() for part in done.stdout.split("\n\n"))
+    assert found[0].startswith("! 49.7 % of the test nodes have a twin in train")
+    assert all(line.startswith("- ") for line in found[1:])
+    assert len({re.search(r"  +(?=\S)", line).end() for line in measured}) == 1, "one column of names, one of values"
+    assert max(map(len, measured)) < 120
+    values = dict(re.split(r"  +", line) for line in measured)
+    assert values["edge homophily"] == "0.2299"
+    assert values["class counts"] == "0: 456, 1: 460, 2: 453, 3: 521, 4: 387"
+    assert values["split shares"] == "train: 0.4796, val: 0.3202, test: 0.2003"
+    assert values["split sizes"] == "train: 1092, val: 729, test: 456"
+    assert values["split nodes without label"] == "0"
+    assert values["twins across split"] == "0.4737 to 0.5351"
+    assert "copies of" not in values
+
+
 # ---------------------------------------------------------------------- a real terminal
 
 
 @pytest.mark.parametrize(
-    ("columns", "note"),
-    [("200", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"), ("80", r"val \d+\.\d% \|")],
+    ("columns", "bar", "elapsed", "note"),
+    [
+        ("200", 24, r"\d:\d\d:\d\d ", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"),
+        ("80", 12, "", r"val \d+\.\d% \|"),
+    ],
 )
-def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, note):
+def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, bar, elapsed, note):
     """stderr is a terminal, stdout a pipe, as in ``everynode train ... --json | jq``."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": columns, "LINES": "40"}
@@ -659,6 +681,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(colu
     assert json.loads(out)["epochs"] == 30
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
-    assert re.search(r"\d+/30\s+epochs", text)
-    assert re.search(r"\d:\d\d:\d\d at most [-\d]:[-\d]{2}:[-\d]{2} " + note, text)
-    assert "━" in text
+    assert re.search(rf"\d+/30 epochs {elapsed}at most [-\d]:[-\d]{{2}}:[-\d]{{2}} {note}", text)
+    assert f" {'━' * bar} " in text

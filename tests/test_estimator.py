@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -802,3 +803,12 @@ def test_scores_are_of_labels(graph, model):
         NodeClassifier().fit(graph.to_pyg())
     with pytest.raises(DataError, match=r"use everynode.read"):
         model.predict(X, edge_index=np.array([["C-1"], ["C-2"]], dtype=object))
+
+
+def test_progress_says_the_objective_once(monkeypatch, capsys):
+    monkeypatch.setattr("everynode.progress.PLAIN_EVERY", 0.0)
+    for objective, names in (("ce", {"ce"}), ("auto", {"ce", "enc", "light-ce", "light-enc"})):
+        NodeClassifier(objective=objective, epochs=3, channels=8, verbose=True).fit(generate(60, 150, 4, 3, seed=0))
+        lines = capsys.readouterr().err.splitlines()
+        found = [re.fullmatch(r"gcn: \d/3 epochs(?:, .* more)?, (\S+) val \d+\.\d% \| ce .*", line) for line in lines]
+        assert {match[1] for match in found} == names

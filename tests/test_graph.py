@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 
 import networkx as nx
@@ -281,6 +282,18 @@ def test_from_networkx() -> None:
     assert graph.classes == ("blue", "red")
     assert graph.edge_weight is None
     assert graph.repairs["one_way_edges"] == graph.repairs["repeated_edges"] == 0
+
+
+@pytest.mark.parametrize(("attribute", "label"), [("y", "label"), ("Class", "label"), ("label", "team")])
+def test_from_networkx_does_not_pass_over_what_looks_like_labels(attribute: str, label: str) -> None:
+    g = nx.Graph()
+    g.add_nodes_from((i, {"x": [1.0], attribute: i % 2}) for i in range(4))
+    with pytest.warns(UserWarning, match=f"No node has the attribute '{label}', but some have '{attribute}': .*label='{attribute}'"):
+        assert Graph.from_networkx(g, label=label).num_classes == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Graph.from_networkx(g, label=attribute).num_classes == 2
+        assert Graph.from_networkx(g, label=None).num_classes == 0
 
 
 def test_from_networkx_with_weights_direction_and_several_attributes() -> None:

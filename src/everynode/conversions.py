@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ from everynode.tidy import UNLABELLED, Split
 if TYPE_CHECKING:  # both are slow to import, and whoever has such a graph has imported them
     import networkx
     from torch_geometric.data import Data
+
+#: Attributes of NetworkX nodes that may be the labels, in lower case.
+LIKE_LABELS = ("label", "y", "class", "target")
 
 
 def pyg_arrays(data: Data) -> dict[str, Any]:
@@ -60,6 +64,11 @@ def networkx_arrays(graph: networkx.Graph, features: str | Sequence[str] | None,
     """The arguments of ``from_arrays`` for a NetworkX graph; the others are those of :meth:`everynode.Graph.from_networkx`."""
     ids = list(graph.nodes)
     position = {node: i for i, node in enumerate(ids)}
+    attributes = {str(name): None for node in ids for name in graph.nodes[node]}
+    likely = next((name for name in attributes if name.lower() in LIKE_LABELS), None)
+    if label and label not in attributes and likely:  # it may be no label: OSM's nodes have coordinates x and y
+        hint = f"No node has the attribute {label!r}, but some have {likely!r}: if it is the label, say so (label={likely!r})."
+        warnings.warn(hint, stacklevel=3)
     values = [graph.nodes[node].get(label) if label else None for node in ids]
     classes = sorted({v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v))
     index = {value: code for code, value in enumerate(classes)}

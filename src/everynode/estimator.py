@@ -191,7 +191,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph, folds = self._with_validation(given, self._fold)
         entrants = self._entrants(given)
         epochs = max(settings.epochs for settings in entrants.values())
-        with Bar(f"{self.backbone} {self.objective}", epochs, unit="epochs", show=self.verbose, early=True) as bar:
+        with Bar(self.backbone, epochs, unit="epochs", show=self.verbose, early=True) as bar:
             trained, self.standings_ = race(
                 graph,
                 entrants,

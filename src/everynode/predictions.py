@@ -7,6 +7,7 @@ import io
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy.typing as npt
 
 from everynode.estimator import NodeClassifier
 from everynode.graph import UNLABELLED, Graph, Split
+
+#: The columns of a table of predictions, before those of the classes.
+HEADING = ("id", "predicted", "probability", "labelled", "label", "part")
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,20 @@ class Predictions:
         """
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", "predicted", "probability", "labelled", "label", "part", *(f"p_{name}" for name in self.classes)])
+        writer.writerow([*HEADING, *(f"p_{name}" for name in self.classes)])
         names, sure = self.predicted, self.probability
         for i, row in enumerate(self.probabilities.tolist()):
             label = self.given[i]
             known: list[Any] = ["no" if label is None else "yes", "" if label is None else label, self.part[i]]
             writer.writerow([self.ids[i], self.classes[names[i]], f"{sure[i]:.6g}", *known, *(f"{p:.6g}" for p in row)])
         return file.getvalue()
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file begins as a table of predictions does."""
+    begins = f"{','.join(HEADING)},".encode()
+    with path.open("rb") as file:
+        return file.read(len(begins)) == begins
 
 
 def predictions(model: NodeClassifier, graph: Graph) -> Predictions:

@@ -42,9 +42,9 @@ class Bar:
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
         self.started = self.latest = self.said = time.monotonic()
-        width = 24 if console.width >= 110 else 5  # so that the note has room
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=width), TextColumn("{task.fields[count]} " + unit))
-        clocks = (TimeElapsedColumn(), TextColumn("at most" if early else "left"), _Left(self))
+        wide = console.width >= 110  # else the bar is shorter and tells only the time left, so that the note has room
+        columns = (TextColumn("{task.description}"), BarColumn(24 if wide else 12), TextColumn("{task.fields[count]} " + unit))
+        clocks = (*[TimeElapsedColumn()] * wide, TextColumn("at most" if early else "left"), _Left(self))
         note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
         self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
         self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"{done}/{total}")
@@ -70,7 +70,7 @@ class Bar:
         elif self.plain and self.latest - self.said >= PLAIN_EVERY:
             left = self.left()
             more = "" if left is None else f", this training at most {duration(left)} more" if self.early else f", {duration(left)} left"
-            say(f"{self.title}: {self.done}/{self.total} {self.unit}{more} {note}")
+            say(f"{self.title}: {self.done}/{self.total} {self.unit}{more}{f', {note}' if note else ''}")
             self.said = self.latest
 
     def left(self) -> float | None:

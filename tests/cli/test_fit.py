@@ -157,24 +157,35 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
 
 
-def test_by_what_the_best_won_is_said_also_on_a_tie(capsys):
+@pytest.mark.parametrize(
+    ("select", "words", "raced"),
+    [
+        ("accuracy", "by validation accuracy, on a tie by the lower validation loss", "light-enc 80.0 %, ce 95.0 %, enc 90.0 %, light-ce"),
+        (
+            "macro-f1",
+            "by validation macro-f1, on a tie by the lower validation loss",
+            "light-enc 70.0 % (loss 0.123), ce 70.0 % (loss 0.210), enc 65.0 %, light-ce",
+        ),
+        ("loss", "by the lowest validation loss", "light-enc 0.123, ce 0.210, enc 0.300, light-ce"),
+    ],
+)
+def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, select, words, raced):
     race = {
-        "ce": {"val_accuracy": 1.0, "val_loss": 0.21},
-        "enc": {"val_accuracy": 0.9, "val_loss": 0.3},
-        "light-ce": {"val_accuracy": None, "val_loss": None},
-        "light-enc": {"val_accuracy": 1.0, "val_loss": 0.123},
+        "ce": {"val_accuracy": 0.95, "val_loss": 0.21, "val_score": 0.7},
+        "enc": {"val_accuracy": 0.9, "val_loss": 0.3, "val_score": 0.65},
+        "light-ce": {"val_accuracy": None, "val_loss": None, "val_score": None},
+        "light-enc": {"val_accuracy": 0.8, "val_loss": 0.123, "val_score": 0.7},
     }
+    for standing in race.values() if select in ("accuracy", "loss") else ():
+        standing["val_score"] = standing[f"val_{select}"]
     summary = {
         "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
-        "best_epoch": 3, "best_epochs": [3], "select": "macro-f1", "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+        "best_epoch": 3, "best_epochs": [3], "select": select, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
     }  # fmt: skip
     _tell(summary, Path("out"))
-    chosen, raced = capsys.readouterr().out.splitlines()[1:3]
-    words = "light-enc (ENC with light regularisation), by validation macro-f1, on a tie by the lower validation loss"
-    assert chosen == f"  chosen       {words}"
-    assert raced.strip() == (
-        "validation accuracy when they stopped: light-enc 100.0 % (loss 0.123), ce 100.0 % (loss 0.210), enc 90.0 %, light-ce"
-    )
+    chosen, standings = capsys.readouterr().out.splitlines()[1:3]
+    assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
+    assert standings.strip() == f"validation {select} when they stopped: {raced}"
     assert set(Settings.entrants()) <= set(ENTRANTS)
 
 
@@ -196,10 +207,20 @@ def test_without_a_label_the_columns_are_named(call, own_files):
     assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
 
 
+def test_an_edge_list_alone_is_told_where_labels_come_from(call, own_files):
+    _, edges = own_files()
+    done = call("fit", "--edges", edges)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "everynode: No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add "
+        "if only the edges have some of the nodes.\n"
+    )
+
+
 def test_what_was_passed_over_is_said_before_a_refusal(call):
     np.savez("g.npz", edge_index=[[0, 1], [1, 2]], y=np.array(["a", "b", None], dtype=object))
     done = call("fit", "--nodes", "g.npz", "--quiet")
-    assert (done.returncode, done.stderr.splitlines()[-1][:48]) == (2, "everynode: Which column holds the labels? Give -")
+    assert (done.returncode, done.stderr.splitlines()[-1][:38]) == (2, "everynode: No column could hold labels")
     assert "The array 'y' of g.npz holds Python objects" in done.stderr
 
 
@@ -536,6 +557,31 @@ def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
         done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
         assert (done.returncode, f"{victim}, which is read here: name another --out" in done.stderr) == (2, True)
         assert Path(victim).read_bytes() == before
+
+
+def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
+    nodes, edges = own_files()
+    words = ("predict", "out", "--nodes", nodes, "--edges", edges, "--out")
+    for mine in (b"id,predicted,probability,labelled,label,parts\n", b"\xff\x00\x01", b"id\n", b"\n"):
+        Path("mine.csv").write_bytes(mine)
+        done = call(*words, "mine.csv")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "everynode: mine.csv is there, and is no table of predictions: name another --out, or move it away.\n"
+        assert Path("mine.csv").read_bytes() == mine
+    Path("mine.csv").write_bytes(b"")  # as mktemp makes them
+    for _ in range(2):
+        assert call(*words, "mine.csv").returncode == 0
+        assert len(rows(Path("mine.csv"))) == 120
+
+
+def test_predict_writes_no_csv_under_a_name_that_promises_something_else(call, fitted, own_files):
+    nodes, edges = own_files()
+    for name in ("out.parquet", "out.XLSX", "out.json", "out.feather", "out.tsv", "out.csv.gz"):
+        done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name)
+        assert (done.returncode, Path(name).exists()) == (2, False)
+        assert done.stderr == f"everynode: --out {name}: predictions are written as CSV. Name a file that ends in .csv.\n"
+    for name in ("out.txt", "predicted.2026-11", "predicted"):
+        assert call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name).returncode == 0
 
 
 @pytest.mark.parametrize("again", [(), ("--no-resume",)])

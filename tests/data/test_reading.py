@@ -259,6 +259,7 @@ def test_edges_alone(write):
     assert graph.node_ids == ("c", "a", "b")
     assert graph.recipe.structural
     assert graph.num_classes == 0
+    assert [(column.name, column.kind) for column in graph.understood.columns] == [("column 1", "source"), ("column 2", "target")]
     larger = en.read(edges={"source": list(range(99)), "target": list(range(1, 100))}, recipe=graph.recipe)
     assert larger.num_features == graph.num_features
     refused("'team'", "no table of nodes", nodes=None, edges="edges.txt", label="team", kind=UsageError)
@@ -490,6 +491,7 @@ def test_edges_to_unknown_nodes(write):
     assert more.num_edges == 8
     assert more.labels[5:].tolist() == [-1] * 5
     assert "5 nodes added that only edges.csv has ('yan')." in notes(more)
+    assert more.understood.files["nodes.csv"].startswith("5 rows, "), "those of the file, without the nodes that were added"
     assert en.read("nodes.csv", {"source": ["ann"], "target": ["bob"]}, label="team", unknown="add").num_nodes == 5
     with pytest.raises(UsageError, match=r"'dorp'.*did you mean 'drop'"):
         en.read("nodes.csv", "edges.csv", unknown="dorp")
@@ -578,6 +580,9 @@ def test_classes_that_differ_in_capitals_are_asked_about(write):
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.classes == ("Sales", "sales")
     assert [note.text for note in graph.understood.warnings] == ["The classes 'Sales' and 'sales' differ in capitals only: are they one?"]
+    write(nodes_csv="id,x,label\n1,1,Gold\n2,2,gold\n3,4,GOLD\n4,5,gold\n5,6,Gold\n6,7,GOLD\n7,7,tin\n8,7,tin\n", edges_csv="1,2\n2,3\n")
+    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    assert warning.text == "The classes 'GOLD', 'Gold' and 'gold' differ in capitals only: are they one?"
 
 
 def test_a_column_that_gives_the_label_away_is_named(write):

@@ -119,6 +119,15 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
     assert all(re.fullmatch(r"[5-8]\d\.\d to 100\.0", between) for _, between in shown[:4])
 
 
+def test_a_race_is_shown_by_what_decided_it():
+    made = fit_of(graph_of(90), objective="auto", select="macro-f1", epochs=5)
+    raced = page(made).split("Several settings started")[1].split("</table>")[0]
+    assert re.search(r"<th[^>]*>validation macro-f1\b", raced)
+    assert "accuracy" not in raced
+    for standing in made.model.standings_.values():
+        assert f"<td>{100 * standing.val_score:.1f}%<" in raced
+
+
 def test_a_graph_from_anywhere_has_a_page(tmp_path):
     """No files, no ids, integer classes, one hidden value everywhere: nothing to draw a map of."""
     graph = Graph.from_arrays(np.ones((12, 2)), [[0, 1], [1, 2]], [0, 1] * 6)

@@ -109,6 +109,15 @@ def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
         same(one, other)
 
 
+@pytest.mark.parametrize("select", ["accuracy", "macro-f1", "loss"])
+def test_a_standing_has_what_the_race_is_decided_by(graph, select):
+    entrants = {name: dataclasses.replace(ENTRANTS[name], select=select) for name in ("ce", "tv")}
+    (fitted,), standings = race(graph, entrants, seed=3)
+    won = next(standing for standing in standings.values() if standing.outcome == "won")
+    assert won.val_score == fitted.metrics[f"val_{select.replace('-', '_')}"]
+    assert all(math.isfinite(standing.val_score) for standing in standings.values())
+
+
 @pytest.mark.parametrize(("seed", "others"), [(24, [(4, (1, 1)), (4, (0, 1))]), (32, [(4, (1, 0)), (4, (0, 1))])])
 def test_folds_that_share_have_half_a_round_each_and_half_the_patience_and_one_goes_on(graph, seed, others):
     folds = two_folds(graph, seed)
@@ -170,7 +179,7 @@ def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph
     assert json.loads(json.dumps(never.to_dict(), allow_nan=False))["val_accuracy"] is None
     assert racing.Standing.from_dict(never.to_dict()).outcome == "not begun"
     up_to_0_12 = {"val_accuracy": 0.5, "val_loss": 1.0, "epochs": 70, "outcome": "lost"}
-    assert racing.Standing.from_dict(up_to_0_12).to_dict() == up_to_0_12
+    assert racing.Standing.from_dict(up_to_0_12).to_dict() == {**up_to_0_12, "val_score": None}
     with pytest.raises(UsageError, match="at least one fold"):
         race(graph, ENTRANTS, folds=())
 

@@ -129,7 +129,7 @@ def compare(
     for either, test in result.test.items():
         took = [r.get("seconds") for r in records if r["objective"] == either and "error" not in r]
         seconds = [one for one in took if one is not None]  # runs that came from an export may not say it
-        interval = f"{short(test.low)} to {short(test.high)}"
+        interval = "-" if math.isnan(test.low) else f"{short(test.low)} to {short(test.high)}"
         remark = settings[either].remark(either)
         depth = f", {settings[either].layers} layers" if depths else ""
         table.add_row(
@@ -141,7 +141,11 @@ def compare(
     gain = result.gain
     print(f"{objective} minus cross-entropy, paired: {100 * gain.mean:+.2f} points", end="")
     p_value = "" if math.isnan(gain.p_value) else f" (p = {gain.p_value:.2g})"
-    print(f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f}{p_value}" if gain.count > 1 else "")
+    print(
+        f", 95% interval {100 * gain.low:+.2f} to {100 * gain.high:+.2f}{p_value}"
+        if gain.count > 1
+        else f"; one {over[:-1]} tells nothing of chance: give more"
+    )
     if "stand_in" in records[0]:
         print(records[0]["stand_in"])
     return 0

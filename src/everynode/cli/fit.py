@@ -105,7 +105,12 @@ def fit(
             (say if quiet else tell)(line)
     if not read.num_classes:
         columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
-        raise UsageError(f"Which column holds the labels? Give --label{', one of ' * bool(columns)}{columns}.")
+        if not columns:
+            raise UsageError(
+                "No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add if only "
+                "the edges have some of the nodes."
+            )
+        raise UsageError(f"Which column holds the labels? Give --label, one of {columns}.")
     graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
     for text in said:
         tell(text)
@@ -190,7 +195,7 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
     if len(summary["race"]) > 1:
         meant = f" ({ENTRANTS[summary['objective']]})" if summary["objective"] in ENTRANTS else ""
         print(f"  chosen       {summary['objective']}{meant}, {decided_by(summary['select'])}")
-        print(f"  {'':12} validation accuracy when they stopped: {', '.join(_standings(summary))}")
+        print(f"  {'':12} validation {summary['select']} when they stopped: {', '.join(_standings(summary))}")
     if summary["networks"] == 1:
         print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     else:
@@ -214,11 +219,15 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
 
 
 def _standings(summary: dict[str, Any]) -> Iterator[str]:
-    """How each entrant of a race came off, the winner first; with the loss where another is as accurate."""
+    """How each entrant of a race came off, the winner first, by what decided; with the loss where another got as much."""
     race = dict(sorted(summary["race"].items(), key=lambda item: item[0] != summary["objective"]))
-    shown = {name: "" if got["val_accuracy"] is None else f" {100 * got['val_accuracy']:.1f} %" for name, got in race.items()}
+    by_loss = summary["select"] == "loss"
+    shown = {}
+    for name, got in race.items():
+        score = got.get("val_score")
+        shown[name] = "" if score is None else f" {score:.3f}" if by_loss else f" {100 * score:.1f} %"
     for name, text in shown.items():
-        tied = text and list(shown.values()).count(text) > 1
+        tied = text and not by_loss and list(shown.values()).count(text) > 1
         yield f"{name}{text}" + (f" (loss {race[name]['val_loss']:.3f})" if tied else "")
 
 

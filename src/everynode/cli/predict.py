@@ -11,6 +11,12 @@ from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.errors import UsageError
 from everynode.say import say
 
+#: Endings of names that promise another format than CSV.
+NOT_CSV = (
+    "tsv", "tab", "parquet", "pq", "feather", "arrow", "ipc", "orc", "avro", "xlsx", "xls", "xlsm", "ods", "json", "jsonl", "ndjson",
+    "yaml", "yml", "xml", "html", "md", "npy", "npz", "pkl", "pickle", "pt", "h5", "hdf5", "db", "sqlite", "graphml", "gexf", "gz", "bz2",
+    "xz", "zst", "zip",
+)  # fmt: skip
 #: The model does not know by name what it learned from, and the whole graph with newcomers in it has all of that.
 CAUTION = (
     "Where the model was fitted on some of these labels, that is too good for new nodes: go by the fit's score on its test nodes, "
@@ -40,12 +46,12 @@ def predict(
     label
         The nodes' column of labels; default: the one of `everynode fit`, if it is there. What the model gets right of them is said.
     out
-        The table of predictions; it is replaced.
+        The table of predictions, as CSV. An older one is replaced; another file is not.
     """
     import torch
 
     from everynode.estimator import NodeClassifier
-    from everynode.predictions import predictions
+    from everynode.predictions import is_table, predictions
     from everynode.quality import wilson
     from everynode.training.checkpoint import model_folder, write_atomically
 
@@ -59,6 +65,10 @@ def predict(
     if out.name == "predictions.csv" and (out.resolve().parent / "fit.json").exists():
         raise UsageError(f"{out} here is what 'everynode fit' predicted: name another file (--out ...).")
     files.spare([out], *folder.rglob("model.*"))
+    if out.suffix.lower().removeprefix(".") in NOT_CSV:
+        raise UsageError(f"--out {out}: predictions are written as CSV. Name a file that ends in .csv.")
+    if out.is_file() and out.stat().st_size and not is_table(out):
+        raise UsageError(f"{out} is there, and is no table of predictions: name another --out, or move it away.")
     graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
     if graph.understood is not None:
         for line in graph.understood.lines(warnings_only=quiet):

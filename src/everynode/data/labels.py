@@ -100,6 +100,12 @@ def _warn(labels: Labels, notes: Notes) -> None:
 
 def _warn_of_twins(classes: Sequence[Hashable], notes: Notes) -> None:
     """Classes that are one to a reader. They stay apart: only who wrote them knows."""
+    cased: dict[str, list[str]] = {}
+    for name in classes:
+        cased.setdefault(str(name).casefold(), []).append(repr(name))
+    for *others, last in cased.values():
+        if others:
+            notes.warn(f"The classes {', '.join(others)} and {last} differ in capitals only: are they one?")
     spelled: dict[str, Hashable] = {}
     valued: dict[float, Hashable] = {}
     for name in classes:
@@ -109,8 +115,8 @@ def _warn_of_twins(classes: Sequence[Hashable], notes: Notes) -> None:
         twin = spelled.setdefault(visible.casefold(), name)
         same = name if number is None else valued.setdefault(number, name)
         if twin != name and str(twin).casefold() == text.casefold():
-            notes.warn(f"The classes {twin!r} and {name!r} differ in capitals only: are they one?")
-        elif twin != name:  # in ASCII, where one sees what differs
+            continue  # told above
+        if twin != name:  # in ASCII, where one sees what differs
             notes.warn(f"The classes {twin!a} and {name!a} look the same: if they are one, write them in the same way.")
         elif same != name:
             notes.warn(f"The classes {same!r} and {name!r} are the same number: if they are one, write them in the same way.")

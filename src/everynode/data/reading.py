@@ -117,8 +117,12 @@ def read(
     )
     note_repairs(links, graph.repairs, ties, notes)
     understood = Understood(
-        files={showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}" for table in (people, ties) if table.how},
-        columns=_taken(recipe, roles if whole.nodes else {**roles, "id": ""}, people, ties),
+        files={
+            showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
+            for table in (whole.nodes, ties)
+            if table and table.how
+        },  # as they were, without nodes that were added
+        columns=_taken(recipe, roles, whole.nodes, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
@@ -189,12 +193,15 @@ def _features(recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: N
     return join(blocks, n)
 
 
-def _taken(recipe: Recipe, roles: Mapping[str, str], nodes: Table, edges: Table) -> tuple[Taken, ...]:
-    used = [Taken(roles[role], role) for role in ("id", "label", "split") if roles.get(role)]
-    used += [column.taken for column in recipe.columns]
+def _taken(recipe: Recipe, roles: Mapping[str, str], nodes: Table | None, edges: Table) -> tuple[Taken, ...]:
+    """What each column was taken for; without a table of nodes only the edges have some."""
+    used = []
+    if nodes is not None:
+        used = [Taken(roles[role], role) for role in ("id", "label", "split") if role in roles]
+        used += [column.taken for column in recipe.columns]
+        used += _rest(nodes, {taken.name for taken in used})
     ends = [Taken(roles[role], role) for role in OF_EDGES if role in roles]
-    known = {roles["id"], *(taken.name for taken in used)}
-    return (*used, *_rest(nodes, known), *ends, *_rest(edges, {end.name for end in ends}))
+    return (*used, *ends, *_rest(edges, {end.name for end in ends}))
 
 
 def _rest(table: Table, used: Collection[str]) -> list[Taken]:

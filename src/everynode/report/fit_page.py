@@ -279,23 +279,23 @@ def _training(fit: Fit) -> Html:
 
 def _race(fit: Fit) -> Html | None:
     """How the settings that raced came off."""
-    standings = fit.model.standings_
+    standings, select = fit.model.standings_, fit.model.fitted_.settings.select
     if len(standings) < 2:
         return None
     rows = []
+    shown = "accuracy" if select == "loss" else select  # the loss has a column anyway
     for name, standing in standings.items():
-        right = f"{_percent(standing.val_accuracy)}%" if standing.epochs else "–"
-        numbers = (right, number(standing.val_loss, 3), str(standing.epochs))
+        score = standing.val_accuracy if select == "loss" else standing.val_score
+        numbers = (f"{_percent(score)}%" if standing.epochs else DASH, number(standing.val_loss, 3), str(standing.epochs))
         called = h("th", name, h("span", ENTRANTS[name], class_="between") if name in ENTRANTS else None, scope="row")
         rows.append([called, *(h("td", text) for text in numbers), h("td", standing.outcome, class_="words")])
-    decided = decided_by(fit.model.fitted_.settings.select)
     note = (
         f"Several settings started side by side; those behind on the validation nodes stopped, and `{fit.model.objective_}` was left: "
-        f"{decided}."
+        f"{decided_by(select)}."
     )
     if fit.model.fitted_.interrupted:
         note = f"Several settings were to race. That was interrupted, and `{fit.model.objective_}` is the best of what there is."
-    return join(h("p", prose(note)), listed(["settings", "validation accuracy", "loss", "epochs", "outcome"], rows, "The race"))
+    return join(h("p", prose(note)), listed(["settings", f"validation {shown}", "loss", "epochs", "outcome"], rows, "The race"))
 
 
 def _again(fit: Fit, model: str) -> Html:

@@ -13,6 +13,7 @@ from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Fitted, Training, deferred_interrupt
+from everynode.training.whole import history_name
 
 #: Round by round: after so many epochs so many are left (docs/accuracy.md, "Safe by default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
@@ -33,6 +34,8 @@ class Standing:
     epochs: int
     #: ``won``, ``stopped`` after a round (``lost`` the final, up to 0.12.0), ``not begun``, or the error that ended it.
     outcome: str
+    #: What the settings select by, such as macro-F1; with select="loss" the loss. NaN up to 0.18.0.
+    val_score: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, in which NaN is None."""
@@ -126,9 +129,9 @@ def race(
         epochs = max(training.epoch for training in of_folds)
         outcome = str(failed[name]) if name in failed else ("won" if name == winner else "stopped" if epochs else "not begun")
         there = [(share, training) for share, training in zip(shares, of_folds, strict=True) if training.best]
-        accuracy, loss = (
+        accuracy, loss, score = (
             sum(share * t.history[metric][t.best_epoch] for share, t in there) / sum(share for share, _ in there) if there else math.nan
-            for metric in ("val_accuracy", "val_loss")
+            for metric in ("val_accuracy", "val_loss", history_name(entrants[name].select))
         )
-        standings[name] = Standing(accuracy, loss, epochs, outcome)
+        standings[name] = Standing(accuracy, loss, epochs, outcome, score)
     return [training.result(interrupted=interrupt.is_set()) for training in begun[winner]], standings
