@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import math
 import re
+import shlex
 import shutil
 import sqlite3
 from collections import Counter
@@ -14,10 +16,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from everynode.experiments.declare import experiments
+from everynode.experiments.declare import Cell, experiments
 from everynode.experiments.outcome import conclude
 from everynode.experiments.store import Store
 from everynode.report import figures
+from everynode.report.cell import _place
 from everynode.report.page import PAPER, page, page_of_store
 
 KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
@@ -361,6 +364,34 @@ def test_a_cell_whose_runs_all_diverged_has_no_number(plans, make_up):
 # ------------------------------------------------------------------ the command
 
 
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+def test_the_command_behind_a_number_makes_its_runs_and_no_others(text, plans, call):
+    """It was that of a whole graph: 360 runs for a number of ten."""
+    for experiment, plan in plans.items():
+        if experiment.id == "odd":
+            continue
+        cells = list(plan)
+        by_place = {(cell.panel, cell.row, cell.column): runs for cell, runs in plan.items()}
+        for index in sorted({0, len(cells) // 3, len(cells) // 2, len(cells) - 1}):
+            if not plan[cell := cells[index]] or cell.dataset in ("cornell-legacy", "ogbn-arxiv"):  # which are not here
+                continue
+            panel = text.split(f'id="{experiment.id}-{index}"')[1].split("<div popover")[0]
+            command = html.unescape(re.search(r">(everynode reproduce [^<]*)<", panel)[1])
+            told = call(*shlex.split(command)[1:], "--dry-run", "--json")
+            assert told.returncode == 0, (command, told.stderr)
+            expected = {run.key for run in plan[cell]}
+            if cell.against is not None:
+                expected |= {run.key for run in by_place[cell.panel, cell.against, cell.column]}
+            assert {run["key"] for run in json.loads(told.stdout)} == expected, command
+
+
+def test_a_name_with_a_comma_is_left_to_the_other_flags():
+    cells = [Cell(row, column, "cora", "public", against=None) for row in ("a, b", "c") for column in ("1", "2")]
+    assert _place(cells[0], cells) == ["--columns", "1"]
+    assert _place(cells[3], cells) == ["--rows", "c", "--columns", "2"]
+
+
 @pytest.fixture
 def store(two_each, make_up, tmp_path, elsewhere):
     return make_up([run for run in two_each.runs.values() if run.dataset == "texas"]).put_into(tmp_path / "runs" / "runs.db")
@@ -380,7 +411,7 @@ def test_the_command_writes_the_page(call, store, tmp_path):
     shutil.copy(store, tmp_path / "my runs" / "runs.db")
     assert call("report", "my runs").returncode == 0
     page = (tmp_path / "report.html").read_text()
-    assert "everynode reproduce heterophilic --preset paper --graphs texas --out 'my runs'<" in page
+    assert "everynode reproduce heterophilic --preset paper --graphs texas --rows ENC-GCN,GCN --out 'my runs'<" in page
     assert re.search(r"everynode results show \w{12} --store 'my runs/runs.db'<", page)
 
 

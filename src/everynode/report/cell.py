@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everynode.experiments.declare import Experiment, Over
+from everynode.experiments.declare import Cell, Experiment, Over
 from everynode.experiments.outcome import CellOutcome, Outcome, value
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Summary, summarise
@@ -58,14 +58,14 @@ class Source:
         """The command that shows a run."""
         return shlex.join(["everynode", "results", "show", key[:KEY_DIGITS], *(["--store", str(self.store)] if self.store else [])])
 
-    def reproduce(self, outcome: Outcome, graph: str | None = None) -> str:
-        """The command that makes the runs of an experiment (on one graph), or shows them again."""
+    def reproduce(self, outcome: Outcome, cell: Cell | None = None) -> str:
+        """The command that makes the runs of an experiment (or of a cell and of the one with which it is compared), or shows them again."""
         experiment, each = outcome.experiment, outcome.each
         words = ["everynode", "reproduce", experiment.id, "--preset", outcome.preset]
         if each != experiment.count and experiment.over != "once":
             words += ["--folds" if experiment.over == "folds" else "--seeds", str(each)]
-        if graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1:
-            words += ["--graphs", graph]
+        if cell is not None:
+            words += _place(cell, experiment.cells())
         if self.store and self.store == store_path(self.store.parent):
             words += ["--out", str(self.store.parent)]
         return shlex.join(words)
@@ -79,6 +79,20 @@ class Source:
             others += f", {record['cpu']}" if "cpu" in record else ""  # younger than 0.13
             found.setdefault(others, set()).add(record["version"])
         return [f"everynode {', '.join(sorted(ours, key=_by_number))} {others}" for others, ours in sorted(found.items())]
+
+
+def _place(cell: Cell, cells: Sequence[Cell]) -> list[str]:
+    """The flags that single out a cell and the one with which it is compared; those that would leave out nothing more are not given."""
+    words: list[str] = []
+    row = [cell.row] if cell.against is None else [cell.row, cell.against]
+    places = {"--graphs": ("dataset", [cell.dataset]), "--rows": ("row", row)}
+    places |= {"--columns": ("column", [cell.column]), "--panels": ("panel", [cell.panel])}
+    for flag, (attribute, names) in places.items():
+        fewer = [other for other in cells if getattr(other, attribute) in names]
+        if len(fewer) < len(cells) and not any("," in name for name in names):  # at a comma the command would cut the name
+            words += [flag, ",".join(names)]
+            cells = fewer
+    return words
 
 
 def _by_number(version: str) -> list[tuple[bool, int, str]]:
@@ -129,7 +143,7 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
         _runs(experiment, cell, records),
         _settings(cell, source),
         h("h4", "Make it again"),
-        h("p", h("code", source.reproduce(outcome, cell.cell.dataset), class_="command")),
+        h("p", h("code", source.reproduce(outcome, cell.cell), class_="command")),
         h("p", "One run: ", h("code", source.show(cell.keys[0]), class_="command")) if cell.keys else None,
     )
     return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
