@@ -20,7 +20,7 @@ from everynode.experiments.declare import Cell, experiments
 from everynode.experiments.outcome import conclude
 from everynode.experiments.store import Store
 from everynode.report import figures
-from everynode.report.cell import _place
+from everynode.report.cell import _place, digits_of
 from everynode.report.page import PAPER, page, page_of_store
 
 KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
@@ -106,6 +106,16 @@ def test_counts_have_no_decimals_where_only_the_paper_has_them(text):
     graphs = sections(text)["datasets"]
     assert "paper 169,343" in graphs
     assert "169,343." not in graphs
+
+
+def test_the_papers_numbers_have_the_decimals_that_it_prints(text):
+    """78.20 among 77.08 and 88.13 was 78.2, and 81.1 among milliseconds 81.10."""
+    found = sections(text)
+    assert "paper 78.20" in found["homophilic"]
+    assert "paper 86.0" in found["semi-supervised"]
+    assert "paper 81.1<" in found["run-times"]
+    assert "paper 12.58" in found["run-times"]
+    assert not re.search(r"paper \d\d\.\d\b[^.\d]", found["heterophilic"])
 
 
 def test_one_run_has_no_interval_in_a_figure(plans, make_up):
@@ -269,8 +279,7 @@ def test_the_numbers_are_those_of_the_outcome(text, plans, two_each):
             button = re.search(rf'<button popovertarget="{experiment.id}-{index}" class="cell">(.*?)</button>', found[experiment.id])
             assert button
             if cell.summary is not None:
-                digits = 0 if cell.cell.task == "describe" and cell.summary.mean % 1 == 0 else experiment.digits
-                assert f'<span class="mean">{cell.summary.mean:,.{digits}f}' in button[1]
+                assert f'<span class="mean">{cell.summary.mean:,.{digits_of(experiment, cell)}f}' in button[1]
             assert ('class="verdict' in button[1]) is bool(cell.verdict)
             assert cell.verdict.replace("-", "−") in button[1]
             assert (f"{len(cell.keys)} of {cell.planned} runs" in button[1]) is (not cell.complete)

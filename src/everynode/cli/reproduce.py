@@ -312,8 +312,8 @@ def show(outcome: Outcome) -> None:
 
 
 def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
-    from everynode.report.cell import digits_of
-    from everynode.report.text import as_printed, number
+    from everynode.report.cell import digits_of, printed
+    from everynode.report.text import number
 
     if cell is None or (cell.summary is None and not cell.keys):
         return "-"
@@ -324,7 +324,7 @@ def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell.summary.count > 1:
         text += f" ± {number(cell.summary.std, digits)}"
     if cell.cell.published is not None:
-        text += f"\npaper {as_printed(cell.cell.published, digits)}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
+        text += f"\npaper {printed(experiment, cell)}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {number(cell.gain.mean, digits, sign=True)}{' *' if cell.significant else ''}"
         text += f" on {cell.gain.count} pairs" if cell.gain.count < len(cell.keys) else ""

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from everynode.experiments.statistics import Summary, summarise
 from everynode.experiments.store import store_path
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
-from everynode.report.text import DASH, as_printed, count, interval, number, p_value
+from everynode.report.text import DASH, as_printed, count, decimals, interval, number, p_value
 from everynode.settings import NOT_OF_THE_PAPER
 
 #: Points of a training curve that are drawn.
@@ -101,8 +102,21 @@ def _by_number(version: str) -> list[tuple[bool, int, str]]:
 
 
 def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
-    """How many decimals a cell has: counts have none."""
-    return 0 if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily") else experiment.digits
+    """How many decimals a cell has: counts have none, an accuracy among times those of accuracies."""
+    if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily"):
+        return 0
+    return 1 if cell.cell.metric.endswith("accuracy") and experiment.unit != "%" else experiment.digits
+
+
+def printed(experiment: Experiment, cell: CellOutcome) -> str:
+    """The paper's number of a cell, with the decimals that its table has."""
+    assert cell.cell.published is not None
+    return as_printed(cell.cell.published, max(digits_of(experiment, cell), _decimals(experiment, cell.cell.metric)))
+
+
+@cache
+def _decimals(experiment: Experiment, metric: str) -> int:
+    return decimals(cell.published for cell in experiment.cells() if cell.metric == metric)
 
 
 def limits(found: Summary, cell: CellOutcome) -> tuple[float, float]:
@@ -163,7 +177,7 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
             else:
                 rows.append(("95% interval of the mean", interval(*limits(found, cell), digits)))
     if cell.cell.published is not None:
-        rows.append(("in the paper", as_printed(cell.cell.published, digits)))
+        rows.append(("in the paper", printed(experiment, cell)))
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:

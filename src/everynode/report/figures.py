@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from everynode.experiments.declare import NAMES, Experiment
 from everynode.experiments.outcome import CellOutcome
 from everynode.report import svg
-from everynode.report.cell import Source, digits_of, limits
+from everynode.report.cell import Source, digits_of, limits, printed
 from everynode.report.html import Html, h
-from everynode.report.text import ENTRANTS, as_printed, count, interval, number
+from everynode.report.text import ENTRANTS, count, interval, number
 
 #: From this ratio of the largest to the smallest value on, an x axis is logarithmic.
 LOG_FROM = 16
@@ -111,7 +111,7 @@ def _points(
         if not cell.complete:
             tip += f", {len(cell.keys)} of {cell.planned} runs"
         if cell.cell.published is not None:
-            tip += f", paper {as_printed(cell.cell.published, digits)}"
+            tip += f", paper {printed(experiment, cell)}"
         x = float(cell.cell.column) if columns is None else float(columns.index(cell.cell.column))
         made.append(svg.Point(x, found.mean, low, high, tip, ids[cell], hollow=not cell.complete))
     return made

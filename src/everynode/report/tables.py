@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from everynode.experiments.declare import Experiment
 from everynode.experiments.outcome import CellOutcome
 from everynode.experiments.statistics import Paired, Summary
-from everynode.report.cell import digits_of, limits
+from everynode.report.cell import digits_of, limits, printed
 from everynode.report.html import Html, h, scroll
-from everynode.report.text import DASH, as_printed, interval, number, p_value
+from everynode.report.text import DASH, interval, number, p_value
 
 #: Cells of a column that says nothing.
 EMPTY = (h("td"), h("td", data_v=""))
@@ -62,7 +62,7 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
         return h("td")
     digits, found, gain = digits_of(experiment, cell), cell.on_these, cell.gain
     off = f" ({number(_difference(cell), digits, sign=True)})" if cell.verdict == "reproduced" else ""  # other verdicts say by how much
-    paper = None if cell.cell.published is None else h("span", f"paper {as_printed(cell.cell.published, digits)}{off}", class_="paper")
+    paper = None if cell.cell.published is None else h("span", f"paper {printed(experiment, cell)}{off}", class_="paper")
     if not cell.keys:
         why = "not timed here" if cell.cell.task == "time" else "not run"
         return h("td", h("span", DASH, class_="mean"), paper, h("span", why, class_="flag"), class_="none", data_v="")
@@ -131,7 +131,7 @@ def _number(cell: CellOutcome, found: float | None, experiment: Experiment, *, s
 
 def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
     found = cell.cell.published
-    return h("td", data_v="") if found is None else h("td", as_printed(found, digits_of(experiment, cell)), data_v=_raw(found))
+    return h("td", data_v="") if found is None else h("td", printed(experiment, cell), data_v=_raw(found))
 
 
 def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> Html:
