@@ -16,6 +16,7 @@ from typing import Any
 from everynode.experiments.declare import BACKBONES, NAMES
 from everynode.experiments.outcome import SIGNIFICANT
 from everynode.experiments.statistics import compare_paired
+from everynode.report.text import DASH, as_printed, decimals, number
 from everynode.settings import LATER, NOT_OF_THE_PAPER
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +32,16 @@ def comparisons() -> dict[tuple[str, str], dict[str, Any]]:
             if path.exists():
                 found[graph, backbone] = json.loads(path.read_text())
     return found
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference, written as the page writes it."""
+    return number(value, digits, sign=True)
+
+
+def between(mean: float, low: float, high: float, digits: int = 1) -> str:
+    """A difference and its interval."""
+    return f"{signed(mean, digits)} ({signed(low, digits)} to {signed(high, digits)})"
 
 
 def percent(summary: dict[str, float]) -> str:
@@ -61,7 +72,7 @@ def demo_table() -> str:
         s = test[name]
         interval = f"{100 * s['low']:.1f} to {100 * s['high']:.1f}"
         lines.append(f"| {label} | {percent(s)} | {interval} | {sum(runs[name]) / len(runs[name]):.1f} |")
-    points = f"{100 * gain['mean']:+.2f} points, 95% interval {100 * gain['low']:+.2f} to {100 * gain['high']:+.2f}"
+    points = f"{signed(100 * gain['mean'], 2)} points, 95% interval {signed(100 * gain['low'], 2)} to {signed(100 * gain['high'], 2)}"
     lines += ["", f"ENC minus cross-entropy, paired by seed: {points}."]
     return "\n".join(lines)
 
@@ -151,7 +162,12 @@ def own_table() -> str:
     found = result("own-cora")
     mean, low, high = (100 * found["fit_minus_train"][key] for key in ("mean", "low", "high"))
     heads = (f"test accuracy, {found['seeds']} seeds", "`everynode train cora`", "two CSV files, `everynode fit`", "difference, paired 95%")
-    cells = ("ENC-GCN", percent(found["summary"]["train"]), percent(found["summary"]["fit"]), f"{mean:+.2f} ({low:+.2f} to {high:+.2f})")
+    cells = (
+        "ENC-GCN",
+        percent(found["summary"]["train"]),
+        percent(found["summary"]["fit"]),
+        between(mean, low, high, 2),
+    )
     return "\n".join((f"| {' | '.join(heads)} |", "|---|---|---|---|", f"| {' | '.join(cells)} |"))
 
 
@@ -211,7 +227,7 @@ def in_hours(hours: float) -> str:
 def same_table() -> str:
     lines = ["| graph | network | objective | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|---|---|"]
     for r in result("same-accuracy")["rows"]:
-        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        gap = between(100 * r["mean"], 100 * r["low"], 100 * r["high"], 2)
         cells = [
             r["graph"],
             r["backbone"],
@@ -228,7 +244,7 @@ def same_table() -> str:
 def same_gat_table() -> str:
     lines = ["| seeds | before | after | difference, paired 95% interval | p |", "|---|---|---|---|---|"]
     for r in result("same-accuracy-gat")["rows"]:
-        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        gap = between(100 * r["mean"], 100 * r["low"], 100 * r["high"], 2)
         lines.append(f"| {r['seeds']} | {100 * r['before']:.2f} | {100 * r['after']:.2f} | {gap} | {r['p_value']:.3f} |")
     return "\n".join(lines)
 
@@ -246,7 +262,7 @@ def same_training_table() -> str:
 def cheaper_table() -> str:
     lines = ["| graph | weight | CVG at every step | every 4th | difference, paired 95% interval | p |", "|---|---|---|---|---|---|"]
     for r in result("cheaper-cvg")["rows"]:
-        gap = f"{100 * r['mean']:+.2f} ({100 * r['low']:+.2f} to {100 * r['high']:+.2f})"
+        gap = between(100 * r["mean"], 100 * r["low"], 100 * r["high"], 2)
         cells = [r["graph"], r["weight"], f"{100 * r['every']:.2f}", f"{100 * r['fourth']:.2f}", gap, f"{r['p_value']:.2f}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
@@ -272,6 +288,8 @@ def paper_table(experiment: str, preset: str = "paper") -> str:
     found = next((table for table in result(f"tables-{preset}") if table["id"] == experiment), None)
     if found is None:
         return "Not run yet."
+    metrics = {cell["metric"] for cell in found["cells"]}
+    printed = {metric: decimals(cell["published"] for cell in found["cells"] if cell["metric"] == metric) for metric in metrics}
     blocks = []
     for panel in dict.fromkeys(cell["panel"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["panel"] == panel]
@@ -279,8 +297,8 @@ def paper_table(experiment: str, preset: str = "paper") -> str:
         columns = list(dict.fromkeys(cell["column"] for cell in cells))
         lines = [f"| {panel} | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
         for row in dict.fromkeys(cell["row"] for cell in cells):
-            by_column = {cell["column"]: paper_cell(cell) for cell in cells if cell["row"] == row}
-            lines.append(f"| {row} | " + " | ".join(by_column.get(column, "") for column in columns) + " |")
+            by_column = {cell["column"]: paper_cell(cell, printed[cell["metric"]]) for cell in cells if cell["row"] == row}
+            lines.append(f"| {row} | " + " | ".join(by_column.get(column, DASH) for column in columns) + " |")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -291,18 +309,20 @@ def described_table(experiment: str) -> str:
     return f"{about}\n\n{paper_table(experiment)}"
 
 
-def paper_cell(cell: dict[str, Any]) -> str:
+def paper_cell(cell: dict[str, Any], printed: int) -> str:
+    """A number beside the paper's, which has so many decimals there."""
     found = cell["summary"]
     if found is None:
         return f"all {cell['diverged']} runs diverged" if cell["diverged"] else "not run"
     few = 0 if float(found["mean"]).is_integer() else 2
     digits = few if cell["metric"].startswith("statistics") else 2 if cell["metric"].endswith("_ms") else 1
-    text = f"{found['mean']:.{digits}f}" + (f" ± {found['std']:.{digits}f}" if found["std"] is not None else "")
+    text = number(found["mean"], digits) + (f" ± {number(found['std'], digits)}" if found["std"] is not None else "")
     if cell["published"] is not None:
-        text += f" (paper {cell['published']:g}{', ' + cell['verdict'] if cell['verdict'] else ''})"
+        verdict = f", {cell['verdict'].replace('-', '−')}" if cell["verdict"] else ""
+        text += f" (paper {as_printed(cell['published'], max(digits, printed))}{verdict})"
     gain = cell["gain"]
     if gain and gain["count"] > 1:
-        text += f"<br>gain {gain['mean']:+.1f}{' *' if _significant(gain) else ''}"
+        text += f"<br>gain {signed(gain['mean'])}{' *' if _significant(gain) else ''}"
         text += f" on {gain['count']} pairs" if gain["count"] < len(cell["runs"]) else ""
     text += f" ({cell['remark']})" if cell["remark"] else ""
     notes = [f"{len(cell['runs'])} of {cell['planned']} runs"] if len(cell["runs"]) < cell["planned"] else []
@@ -325,9 +345,9 @@ def tuned_table() -> str:
             without, _, more = f", {enc['remark']}".partition(", with ")
             kept = [] if enc["remark"] == "no term" else [term for term in ("MI", "TV", "CVG") if term not in without]
             gain = enc["gain"]
-            told = f"{gain['mean']:+.1f} ({gain['low']:+.1f} to {gain['high']:+.1f})" if gain else "the same runs"
+            told = between(gain["mean"], gain["low"], gain["high"]) if gain else "the same runs"
             terms = ", ".join([*kept, *([more] if more else [])]) or "none"
-            lines.append(f"| {graph} | {NAMES[backbone]} | {' | '.join(means)} | {terms} | {told} | {enc['published']:g} |")
+            lines.append(f"| {graph} | {NAMES[backbone]} | {' | '.join(means)} | {terms} | {told} | {as_printed(enc['published'], 1)} |")
     return "\n".join(lines)
 
 
@@ -396,8 +416,8 @@ def standard_error_table() -> str:
             place = r["graph"], r["backbone"]
             gains = [100 * r["test_gain_of_the_highest"], 100 * fresh[place]["gain_of_highest"]["mean"]]
             gains += [tuned[place]["mean"] if tuned[place] else 0.0, 100 * fresh[place]["gain_of_chosen"]["mean"]]
-            signed = " | ".join(f"{gain:+.2f}" if gain else "0" for gain in gains)
-            lines.append(f"| {r['graph']} | {NAMES[r['backbone']]} | {' | '.join(shown)} | {chosen} | {signed} |")
+            told = " | ".join(signed(gain, 2) for gain in gains)
+            lines.append(f"| {r['graph']} | {NAMES[r['backbone']]} | {' | '.join(shown)} | {chosen} | {told} |")
     return "\n".join(lines)
 
 
@@ -444,7 +464,7 @@ def held_out_table() -> str:
 
 
 def _between(gain: dict[str, float]) -> str:
-    return f"{100 * gain['mean']:+.1f} ({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})"
+    return between(100 * gain["mean"], 100 * gain["low"], 100 * gain["high"])
 
 
 def weights_table() -> str:
@@ -486,9 +506,9 @@ def redo_table() -> str:
     lines = [f"| | committed | {again}, less that (95% interval) | runs that differ | by at most |", "|---|---|---|---|---|"]
     for r in found["rows"]:
         gap = r["gap"]
-        between = f"{gap['mean']:+.2f} ({gap['low']:+.2f} to {gap['high']:+.2f})"
+        less = between(gap["mean"], gap["low"], gap["high"], 2)
         differ = f"{r['differ']} of {r['runs']} | {r['largest']:.1f}"
-        lines.append(f"| {r['experiment']}, {r['graph']}, {r['row']} | {r['before']:.1f} | {between} | {differ} |")
+        lines.append(f"| {r['experiment']}, {r['graph']}, {r['row']} | {r['before']:.1f} | {less} | {differ} |")
     return "\n".join(lines)
 
 
@@ -516,7 +536,7 @@ def class_prior_table() -> str:
     for row in result("class-prior")["rows"]:
         val, test = (100 * statistics.mean(row[metric]) for metric in ("val_accuracy", "test_accuracy"))
         mean, low, high = (100 * number for number in row["gain"])
-        told = "" if row["way"] == "cross-entropy" else f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
+        told = "" if row["way"] == "cross-entropy" else between(mean, low, high)
         lines.append(f"| {NAMES[row['backbone']]} | {row['way']} | {val:.1f} | {test:.1f} | {told} |")
     return "\n".join(lines)
 
@@ -549,7 +569,7 @@ def last_point_table() -> str:
         if r["way"].startswith("ensembles") and "correct" not in r["way"]:
             members = [statistics.mean(alone[i * size : (i + 1) * size]) for i in range(len(r["test"]))]
             found = compare_paired(r["test"], members)
-            gain = f"{100 * found.mean:+.2f} ({100 * found.low:+.2f} to {100 * found.high:+.2f})"
+            gain = between(100 * found.mean, 100 * found.low, 100 * found.high, 2)
         val, test = (100 * statistics.mean(r[part]) for part in ("val", "test"))
         spread = f"{100 * statistics.stdev(r['test']):.1f}"
         lines.append(f"| {r['graph']} | {r['objective']} | {r['way']} | {val:.1f} | {test:.1f} | {spread} | {gain} |")
@@ -559,7 +579,7 @@ def last_point_table() -> str:
 def prior_table() -> str:
     lines = ["| graph | | test | against lambda 0.3, paired 95% interval |", "|---|---|---|---|"]
     for r in result("prior")["rows"]:
-        gain = "{:+.2f} ({:+.2f} to {:+.2f})".format(*(100 * x for x in r["gain"])) if r["way"] != "lambda 0.3" else ""
+        gain = between(*(100 * x for x in r["gain"]), digits=2) if r["way"] != "lambda 0.3" else ""
         lines.append(f"| {r['graph']} | {r['way']} | {100 * statistics.mean(r['test_accuracy']):.2f} | {gain} |")
     return "\n".join(lines)
 

@@ -172,8 +172,10 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         (
             ["heterophilic", "--graphs", "texas", "--columns", "actor"],
             2,
-            "No cell of heterophilic is in all of these: leave out one of --graphs, --rows and --columns.",
+            "No cell of heterophilic is in all of these: leave out one of --graphs and --columns.",
         ),
+        (["mi-vs-tv", "--panels", "GIN"], 2, "Unknown panel of mi-vs-tv 'GIN' (did you mean 'GCN'?). Choose from: GCN, GAT, GCNII."),
+        (["halves", "--panels", "GCN"], 2, "halves has one table or plot alone: leave out --panels."),
         (["list", "--rows", "GCN"], 2, "`everynode reproduce list` tells of everything"),
         (["tsne", "--graphs", "cora", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
         (["homophilic", "--graphs", "pubmed", "--data-dir", "nowhere"], 3, "homophilic cannot be run: the files of pubmed are not in"),

@@ -30,9 +30,9 @@ def test_every_table_and_figure_is_shown(browser, plans):
     assert browser.one("h1").text == "Every Node Counts, run again"
     for experiment, plan in plans.items():
         tables, plots = (browser.all(f'[id="{experiment.id}"] > {part}') for part in (".scroll > .matrix", ".figure .plot"))
-        panels = len({cell.panel for cell in plan})
+        panels, networks = len({cell.panel for cell in plan}), len({(cell.panel, cell.backbone) for cell in plan})
         assert len(tables) == (panels if experiment.view == "table" else 0)
-        assert len(plots) == {"table": panels if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
+        assert len(plots) == {"table": networks if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
         for element in (*tables, *plots):
             assert element.size["height"] > 80
     assert len(browser.all("nav a")) == len(plans) + 1  # and how to read it

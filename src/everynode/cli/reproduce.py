@@ -38,6 +38,7 @@ def reproduce(
     graphs: str | None = None,
     rows: str | None = None,
     columns: str | None = None,
+    panels: str | None = None,
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     max_run_minutes: float | None = None,
@@ -68,6 +69,8 @@ def reproduce(
         Do the runs of these rows of the table only, such as GCNII,ENC-GCNII.
     columns
         Do the runs of these columns only, such as (of depth) 16,32.
+    panels
+        Do the runs of these tables or plots only, where an experiment has several, such as (of mi-vs-tv) GCN.
     stand_in
         For arxiv: do its runs on this generated graph (generated, generated-1000x5000, ...), apart from the paper's numbers.
     max_run_minutes
@@ -90,13 +93,13 @@ def reproduce(
         raise UsageError("--max-run-minutes must be at least 0.")
     root = Root.find(data_dir)
     if name == "list":
-        if dry_run or not all(value is None for value in (seeds, folds, graphs, rows, columns, stand_in, max_run_minutes)):
+        if dry_run or not all(value is None for value in (seeds, folds, graphs, rows, columns, panels, stand_in, max_run_minutes)):
             raise UsageError("`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does.")
         return _list(preset, root, out, json_output)
     chosen = list(experiments().values()) if name == "all" else [find(name)]
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
-    asked = _asked(name, [cell for experiment in chosen for cell in experiment.cells()], graphs, rows, columns)
+    asked = _asked(name, [cell for experiment in chosen for cell in experiment.cells()], graphs, rows, columns, panels)
     plans: dict[Experiment, dict[Cell, list[Run]]] = {}
     wanted: dict[str, Run] = {}
     for experiment in chosen:
@@ -152,20 +155,26 @@ def reproduce(
     return code
 
 
-def _asked(name: str, cells: Sequence[Cell], graphs: str | None, rows: str | None, columns: str | None) -> set[Cell]:
-    """The cells on some graphs, in some rows and in some columns, each a list such as ``cora,citeseer``; None: on, or in, any."""
+def _asked(
+    name: str, cells: Sequence[Cell], graphs: str | None, rows: str | None, columns: str | None, panels: str | None = None
+) -> set[Cell]:
+    """The cells on some graphs, in some rows, columns and panels, each a list such as ``cora,citeseer``; None: on, or in, any."""
     found = set(cells)
-    for what, attribute, given in (("graph", "dataset", graphs), ("row", "row", rows), ("column", "column", columns)):
+    places = (("graph", "dataset", graphs), ("row", "row", rows), ("column", "column", columns), ("panel", "panel", panels))
+    for what, attribute, given in places:
         if given is None:
             continue
         known = {getattr(cell, attribute).lower(): getattr(cell, attribute) for cell in cells}
         named = [part.strip() for part in given.split(",") if part.strip()] or [given]
+        if not any(known):
+            raise UsageError(f"{name} has one table or plot alone: leave out --panels.")
         for part in named:
             if part.lower() not in known:
                 unknown(f"{what} of {name}", part, known.values())
         found = {cell for cell in found if getattr(cell, attribute).lower() in {part.lower() for part in named}}
     if not found:
-        raise UsageError(f"No cell of {name} is in all of these: leave out one of --graphs, --rows and --columns.")
+        flags = " and ".join(f"--{what}s" for what, _, given in places if given is not None)
+        raise UsageError(f"No cell of {name} is in all of these: leave out one of {flags}.")
     return found
 
 
@@ -303,7 +312,7 @@ def show(outcome: Outcome) -> None:
 
 
 def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
-    from everynode.report.cell import digits_of
+    from everynode.report.cell import digits_of, printed
     from everynode.report.text import number
 
     if cell is None or (cell.summary is None and not cell.keys):
@@ -315,7 +324,7 @@ def _cell_text(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell.summary.count > 1:
         text += f" ± {number(cell.summary.std, digits)}"
     if cell.cell.published is not None:
-        text += f"\npaper {cell.cell.published:g}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
+        text += f"\npaper {printed(experiment, cell)}" + (f": {cell.verdict.replace('-', '−')}" if cell.verdict else "")
     if cell.gain is not None and cell.gain.count > 1:
         text += f"\ngain {number(cell.gain.mean, digits, sign=True)}{' *' if cell.significant else ''}"
         text += f" on {cell.gain.count} pairs" if cell.gain.count < len(cell.keys) else ""

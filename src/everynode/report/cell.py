@@ -7,17 +7,18 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from everynode.experiments.declare import Experiment, Over
+from everynode.experiments.declare import Cell, Experiment, Over
 from everynode.experiments.outcome import CellOutcome, Outcome, value
 from everynode.experiments.run import Run
 from everynode.experiments.statistics import Summary, summarise
 from everynode.experiments.store import store_path
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
-from everynode.report.text import DASH, as_printed, count, interval, number, p_value
+from everynode.report.text import DASH, as_printed, count, decimals, interval, number, p_value
 from everynode.settings import NOT_OF_THE_PAPER
 
 #: Points of a training curve that are drawn.
@@ -58,14 +59,14 @@ class Source:
         """The command that shows a run."""
         return shlex.join(["everynode", "results", "show", key[:KEY_DIGITS], *(["--store", str(self.store)] if self.store else [])])
 
-    def reproduce(self, outcome: Outcome, graph: str | None = None) -> str:
-        """The command that makes the runs of an experiment (on one graph), or shows them again."""
+    def reproduce(self, outcome: Outcome, cell: Cell | None = None) -> str:
+        """The command that makes the runs of an experiment (or of a cell and of the one with which it is compared), or shows them again."""
         experiment, each = outcome.experiment, outcome.each
         words = ["everynode", "reproduce", experiment.id, "--preset", outcome.preset]
         if each != experiment.count and experiment.over != "once":
             words += ["--folds" if experiment.over == "folds" else "--seeds", str(each)]
-        if graph is not None and len({cell.dataset for cell in experiment.cells()}) > 1:
-            words += ["--graphs", graph]
+        if cell is not None:
+            words += _place(cell, experiment.cells())
         if self.store and self.store == store_path(self.store.parent):
             words += ["--out", str(self.store.parent)]
         return shlex.join(words)
@@ -81,14 +82,41 @@ class Source:
         return [f"everynode {', '.join(sorted(ours, key=_by_number))} {others}" for others, ours in sorted(found.items())]
 
 
+def _place(cell: Cell, cells: Sequence[Cell]) -> list[str]:
+    """The flags that single out a cell and the one with which it is compared; those that would leave out nothing more are not given."""
+    words: list[str] = []
+    row = [cell.row] if cell.against is None else [cell.row, cell.against]
+    places = {"--graphs": ("dataset", [cell.dataset]), "--rows": ("row", row)}
+    places |= {"--columns": ("column", [cell.column]), "--panels": ("panel", [cell.panel])}
+    for flag, (attribute, names) in places.items():
+        fewer = [other for other in cells if getattr(other, attribute) in names]
+        if len(fewer) < len(cells) and not any("," in name for name in names):  # at a comma the command would cut the name
+            words += [flag, ",".join(names)]
+            cells = fewer
+    return words
+
+
 def _by_number(version: str) -> list[tuple[bool, int, str]]:
     """A key by which 0.9.0 comes before 0.10.0, whatever else a version consists of."""
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in version.split(".")]
 
 
 def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
-    """How many decimals a cell has: counts have none."""
-    return 0 if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily") else experiment.digits
+    """How many decimals a cell has: counts have none, an accuracy among times those of accuracies."""
+    if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily"):
+        return 0
+    return 1 if cell.cell.metric.endswith("accuracy") and experiment.unit != "%" else experiment.digits
+
+
+def printed(experiment: Experiment, cell: CellOutcome) -> str:
+    """The paper's number of a cell, with the decimals that its table has."""
+    assert cell.cell.published is not None
+    return as_printed(cell.cell.published, max(digits_of(experiment, cell), _decimals(experiment, cell.cell.metric)))
+
+
+@cache
+def _decimals(experiment: Experiment, metric: str) -> int:
+    return decimals(cell.published for cell in experiment.cells() if cell.metric == metric)
 
 
 def limits(found: Summary, cell: CellOutcome) -> tuple[float, float]:
@@ -129,7 +157,7 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
         _runs(experiment, cell, records),
         _settings(cell, source),
         h("h4", "Make it again"),
-        h("p", h("code", source.reproduce(outcome, cell.cell.dataset), class_="command")),
+        h("p", h("code", source.reproduce(outcome, cell.cell), class_="command")),
         h("p", "One run: ", h("code", source.show(cell.keys[0]), class_="command")) if cell.keys else None,
     )
     return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
@@ -149,7 +177,7 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
             else:
                 rows.append(("95% interval of the mean", interval(*limits(found, cell), digits)))
     if cell.cell.published is not None:
-        rows.append(("in the paper", as_printed(cell.cell.published, digits)))
+        rows.append(("in the paper", printed(experiment, cell)))
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:

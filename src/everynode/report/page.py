@@ -15,15 +15,13 @@ from everynode.experiments.store import Store
 from everynode.report.cell import Source, panel
 from everynode.report.figures import bar_plot, line_plots, maps
 from everynode.report.html import Child, Html, bar, document, h, prose, scroll
-from everynode.report.tables import badge, kind, listing, matrix
+from everynode.report.tables import badge, kind, listing, matrix, means
 from everynode.report.text import DASH, count
 
 #: What the runs of a cell differ in, in words.
 OVER = {"seeds": "seeds on one split", "folds": "folds, one seed each", "splits": "random splits, one seed each", "once": "one run each"}
 #: The order in which verdicts are counted.
 VERDICTS = ("reproduced", "same", "better", "short", "differs")
-#: How those of accuracies are told in a sentence.
-SAID = {"reproduced": "are reproduced", "better": "surpassed", "short": "not reached"}
 PAPER = "https://arxiv.org/abs/2211.16631"
 
 
@@ -51,63 +49,72 @@ def page(
     sections = [_section(outcome, source) for outcome in there]
     main = h(
         "main",
-        _head(preset, source, shown, _outcome(there)),
+        _head(preset, source, shown, there),
         _overview(there),
-        _reading(there),
         sections,
         _absent(absent, source),
+        _reading(there),
         id="top",
     )
     return document("everynode: the paper's tables and figures", bar("report"), h("div", _contents(there), main, class_="layout")), there
 
 
 def _contents(outcomes: Sequence[Outcome]) -> Html:
-    links = [h("li", h("a", o.experiment.title, href=f"#{o.experiment.id}")) for o in outcomes]
-    first = [h("li", h("a", "How to read it", href="#reading"))]
-    return h("nav", h("p", "Contents", class_="over"), h("ol", first, links), aria_label="Contents")
+    return h("nav", h("p", "Contents", class_="over"), _links(outcomes), aria_label="Contents")
 
 
-def _head(preset: str, source: Source, shown: Sequence[str], said: Html | None) -> Html:
-    lead = (
-        f", computed by `everynode` with the preset `{preset}`, beside the numbers that the paper prints. Every number opens: behind it "
-        "are the runs it comes from, each with the hash under which the store keeps it."
-    )
-    paper = h("a", "“Every Node Counts”", href=PAPER)
+def _links(outcomes: Sequence[Outcome]) -> Html:
+    places = {outcome.experiment.id: outcome.experiment.title for outcome in outcomes} | {"reading": "How to read it"}
+    return h("ol", [h("li", h("a", title, href=f"#{place}")) for place, title in places.items()])
+
+
+def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[Outcome]) -> Html:
+    """What this is, what came out, and how to go on: no more than a reader takes in at a glance."""
+    paper, guide = h("a", "“Every Node Counts”", href=PAPER), h("a", "how to read it", href="#reading")
+    lead = ("The tables and figures of ", paper, prose(f", computed again with the preset `{preset}`, beside the paper's own numbers. "))
     others = len(source.records) - len(shown)
     rest = f" {count(others, 'further run')} of the store belong to no table here: another preset, other versions, or other commands."
+    made = "; ".join(source.versions(shown)) or "nothing yet"
     return h(
         "section",
         h("h1", "Every Node Counts, run again"),
-        h("p", "The tables and figures of the paper ", paper, prose(lead), class_="lead"),
-        said,
-        h("p", f"{count(len(shown), 'run')}.{rest if others else ''}"),
-        h("p", "Made with ", "; ".join(source.versions(shown)) or "nothing yet", ".", class_="small"),
+        h("p", lead, " ".join(_said(outcomes)), class_="lead"),
+        h("p", f"{count(len(shown), 'run')}.{rest if others else ''} Every number opens the runs behind it: see ", guide, "."),
+        h("details", h("summary", "Versions and machines"), h("p", "Made with ", made, ".", class_="small")),
+        h("details", h("summary", "Contents"), _links(outcomes), class_="contents"),
         class_="head",
     )
 
 
-def _outcome(outcomes: Sequence[Outcome]) -> Html | None:
-    """What all tables together say, in words; what stands in several of them counts once."""
+def _said(outcomes: Sequence[Outcome]) -> list[str]:
+    """What all tables together say, in two sentences; what stands in several of them counts once."""
+    judged = _judged(outcomes)
+    sentences = []
+    told = []
+    for whose, own in (("cross-entropy", False), ("the paper's terms", True)):
+        cells = [cell for cell in judged if _has_terms(cell) is own]
+        reached = sum(kind(cell.verdict) != "short" for cell in cells)
+        if cells:
+            told.append(f"{reached} of {len(cells)} with {whose}")
+    if told:
+        sentences.append(f"Of its accuracies that could be judged, we reach {' and '.join(told)}.")
+    if gains := _gains(outcomes):
+        ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
+        sentences.append(
+            f"Run by run, its terms are ahead of cross-entropy beyond chance in {ahead} of {len(gains)} comparisons, behind in {behind}."
+        )
+    return sentences
+
+
+def _judged(outcomes: Sequence[Outcome]) -> list[CellOutcome]:
+    """The accuracies of the paper that could be judged, but for those of P-reg."""
     judged = {
         (cell.keys, cell.cell.published): cell
         for outcome in outcomes
         for cell in (outcome.cells if outcome.experiment.of_the_paper else ())
         if cell.verdict and cell.cell.metric == "test_accuracy" and cell.cell.objective != "preg"
     }
-    sentences = []
-    for whose, own in (("cross-entropy", False), ("the paper's own terms", True)):
-        cells = [cell for cell in judged.values() if _has_terms(cell) is own]
-        tally = Counter(kind(cell.verdict) for cell in cells)
-        if cells:
-            counts = ", ".join(f"{tally[verdict]} {words}" for verdict, words in SAID.items())
-            never = sum(cell.short_at_any_epoch for cell in cells)
-            even = f" ({never} of these not even with the best test epoch of every run)" if never else ""
-            sentences.append(f"Of the paper's {len(cells)} accuracies with {whose} that could be judged, {counts}{even}.")
-    if gains := _gains(outcomes):
-        ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
-        told = f"ahead beyond chance in {ahead} of {len(gains)} comparisons and behind in {behind}"
-        sentences.append(f"Run by run against cross-entropy on the same seeds or folds, the paper's terms are {told}.")
-    return h("p", " ".join(sentences), class_="lead") if sentences else None
+    return list(judged.values())
 
 
 def _gains(outcomes: Sequence[Outcome]) -> list[float]:
@@ -141,7 +148,8 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
     for outcome in outcomes:
         done, planned = (sum(counts) for counts in zip(*((len(cell.keys), cell.planned) for cell in outcome.cells), strict=True))
         share = 100 * done // planned
-        progress = (h("span", h("span", style=f"width:{share}%"), class_="meter", aria_hidden="true"), f"{share}%")
+        progress = [h("span", h("span", style=f"width:{share}%"), class_="meter", aria_hidden="true"), f"{share}%"]
+        progress += [h("span", _why(outcome), class_="why")] if done < planned else []
         groups = [[cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)]
         stars = _stars(groups[1]) if outcome.experiment.of_the_paper else ""  # which are those of its terms
         entries: tuple[Child, ...] = (progress, *map(_verdicts, groups), stars)
@@ -154,6 +162,18 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
     top = h("tr", [h("th", text, scope="col") for text in heads])
     table = h("table", h("caption", caption), h("thead", top), h("tbody", rows), class_="plain overview")
     return h("section", scroll(table, caption), id="overview")
+
+
+def _why(outcome: Outcome) -> str:
+    """Why an experiment is not complete."""
+    missing = [cell for cell in outcome.cells if not cell.complete]
+    if all(cell.cell.task == "time" for cell in missing):
+        return "not timed here"
+    done = {cell.cell.dataset for cell in outcome.cells if cell.keys}
+    without = list(dict.fromkeys(cell.cell.dataset for cell in missing))
+    if done.isdisjoint(without):
+        return f"without {', '.join(without)}"
+    return f"{sum(cell.planned - len(cell.keys) for cell in missing):,} to do"
 
 
 def _verdicts(cells: Sequence[CellOutcome]) -> list[Html | None]:
@@ -172,6 +192,9 @@ def _stars(cells: Sequence[CellOutcome]) -> str:
 def _reading(outcomes: Sequence[Outcome]) -> Html:
     """What the signs mean, in plain words; those that no cell has are left out."""
     cells = [cell for outcome in outcomes for cell in outcome.cells]
+    short = [cell for cell in _judged(outcomes) if kind(cell.verdict) == "short"]
+    never = sum(cell.short_at_any_epoch for cell in short)
+    even = f" Of the paper's {len(short)} accuracies that are not reached here, {never} would not be even so." if short else ""
     used = {
         "without CVG": any("no term" in cell.remark or "without" in cell.remark for cell in cells),
         "with consistency": any("with " in cell.remark for cell in cells),
@@ -218,7 +241,7 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
         "7 of 10 runs": "The cell is not complete: its number may still move.",
         "diverged": "Such a run's loss became infinite or not a number. It is counted, and has no value.",
         "diagnostic": "“Best test epoch” is what choosing each run's epoch by test accuracy would have shown. It is not a result, since "
-        "nobody has test labels when choosing: it shows how much that mistake would embellish.",
+        f"nobody has test labels when choosing: it shows how much that mistake would embellish.{even}",
         "another machine": "Another processor rounds otherwise, and after some hundred epochs that can mean another best epoch: a run that "
         "is done again may differ, with ENC by several points; the mean of a cell differs by less.",
     }
@@ -238,6 +261,7 @@ def _section(outcome: Outcome, source: Source) -> Html:
         h("p", prose(experiment.about)),
         h("p", h("code", source.reproduce(outcome), class_="command")),
         _views(outcome, ids, source),
+        _on_paper(outcome),
         listing(experiment, outcome.cells, ids) if experiment.view != "maps" else None,
         [panel(outcome, cell, ids[cell], source) for cell in outcome.cells if cell.keys],
         id=experiment.id,
@@ -255,6 +279,15 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
         return bar_plot(experiment, outcome.cells, ids)
     tables = [matrix(experiment, cells, ids, f"{experiment.title}{f', {name}' if name else ''}") for name, cells in panels.items()]
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
+
+
+def _on_paper(outcome: Outcome) -> list[Html]:
+    """The numbers of a figure as tables that only print has: there no mark can be asked, and no list opened."""
+    if outcome.experiment.view not in ("lines", "bars"):
+        return []
+    panels = [(name, [cell for cell in cells if cell.keys]) for name, cells in outcome.panels().items()]
+    title = outcome.experiment.title
+    return [means(outcome.experiment, cells, f"{title}{f', {name}' if name else ''}: mean ± std") for name, cells in panels if cells]
 
 
 def _absent(outcomes: Sequence[Outcome], source: Source) -> Html | None:

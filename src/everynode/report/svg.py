@@ -83,12 +83,13 @@ def lines(
     y_label: str,
     log_x: bool = False,
     xs: Sequence[float] = (),
+    ys: Sequence[float] = (),
     beside: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> Html:
     """A line for every name, with whiskers from low to high, over a common x that has a tick at every point and at all of ``xs``.
 
-    Where a name has no point at a tick, its line is broken: nothing is known there. ``beside``: by name, what somebody else found, which is
-    dotted in the same colour.
+    The y axis covers ``ys`` too, since plots that are read beside each other have to have one. Where a name has no point at a tick, its
+    line is broken: nothing is known there. ``beside``: by name, what somebody else found, which is dotted in the same colour.
     """
     beside = beside or {}
     points = [point for made in series.values() for point in made]
@@ -96,7 +97,7 @@ def lines(
     pad = 0.0 if log_x else 0.03 * (xs[-1] - xs[0])
     factor = (xs[-1] / xs[0]) ** 0.03 if log_x else 1.0
     x = Axis((xs[0] - pad) / factor, (xs[-1] + pad) * factor, LEFT, WIDTH - RIGHT, log_x)
-    y, steps = _y_axis([*points, *(Point(*place) for made in beside.values() for place in made)])
+    y, steps = _y_axis([*points, *(Point(*place) for made in beside.values() for place in made)], ys)
     # Series stand a little beside each other, so that their whiskers can be told apart.
     shift = {name: (i - (len(series) - 1) / 2) * 3 for i, name in enumerate(series)}
     drawn = []
@@ -113,11 +114,11 @@ def lines(
 def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: str, x_label: str, y_label: str) -> Html:
     """Groups of bars with whiskers and their numbers: a bar of each series at every name (a point's x is the name's index).
 
-    Bars are read by their length, so the axis starts at 0.
+    Bars are read by their length, so the axis starts at 0. The numbers stand at their feet, away from whiskers, grid and title.
     """
     y, steps = _y_axis([Point(0, 0), *(point for made in series.values() for point in made)])
     group = (WIDTH - LEFT - RIGHT) / len(names)
-    width = min(34.0, 0.7 * group / len(series))
+    width = min(46.0, 0.7 * group / len(series))
     drawn = []
     for i, (name, made) in enumerate(series.items()):
         boxes = []
@@ -125,14 +126,14 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
             middle = LEFT + group * (point.x + 0.5)
             at = middle + (i - (len(series) - 1) / 2) * (width + 4)
             whisker = f"M{_c(at)} {_c(y(point.low))}V{_c(y(point.high))}" if _has_interval(point) else ""
-            top, place = y(point.high if whisker else point.y) - 6, {"x": _c(at - width / 2), "y": _c(y(point.y))}
+            place = {"x": _c(at - width / 2), "y": _c(y(point.y))}
             said = _said(middle, point, names[int(point.x)], name)
             boxes += [
                 h("rect", **place, width=_c(width), height=_c(y.start - y(point.y)), class_="bar", **said),
                 h("path", d=whisker, class_="whisker") if whisker else None,
-                h("text", significant(point.y), x=_c(at), y=_c(top), class_="xt"),
+                h("text", significant(point.y), x=_c(at), y=_c(y.start - 8), class_="xt in"),
             ]
-        drawn.append(h("g", boxes, class_=f"s{i % COLOURS} fill{i % 4}", data_series=i))
+        drawn.append(h("g", boxes, class_=f"s{i % COLOURS}", data_series=i))
     marks = [(LEFT + group * (k + 0.5), name) for k, name in enumerate(names)]
     floor = h("path", d=f"M{LEFT} {_c(y.start)}H{WIDTH - RIGHT}", class_="axis")
     return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, floor)
@@ -234,7 +235,7 @@ def swatch(index: int, kind: str = "line") -> Html:
     elif kind == "dot":
         inside = h("path", d="M13 6h0", class_=f"cloud s{index % COLOURS}")
     elif kind == "bar":
-        inside = h("g", h("rect", x=4, y=0, width=18, height=12, class_="bar"), class_=f"s{index % COLOURS} fill{index % 4}")
+        inside = h("g", h("rect", x=4, y=0, width=18, height=12, class_="bar"), class_=f"s{index % COLOURS}")
     else:
         mark = h("path", d=MARKERS[index % len(MARKERS)], transform="translate(13 6)", class_="pt")
         inside = h("g", h("path", d="M0 6h26", class_="line"), mark, class_=f"s{index % COLOURS}")
@@ -271,9 +272,9 @@ def _has_interval(point: Point) -> bool:
     return math.isfinite(point.low) and math.isfinite(point.high)
 
 
-def _y_axis(points: Sequence[Point]) -> tuple[Axis, list[float]]:
-    """An axis from round number to round number, and those that are to stand beside it, its ends among them."""
-    values = [v for p in points for v in (p.y, p.low, p.high) if math.isfinite(v)]
+def _y_axis(points: Sequence[Point], more: Sequence[float] = ()) -> tuple[Axis, list[float]]:
+    """An axis from round number to round number over points and ``more``, and those that are to stand beside it, its ends among them."""
+    values = [v for v in (*(v for p in points for v in (p.y, p.low, p.high)), *more) if math.isfinite(v)]
     steps = ticks(min(values), max(values))
     return Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP), steps
 

@@ -8,12 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from everynode.experiments.declare import Experiment
 from everynode.experiments.outcome import CellOutcome
 from everynode.experiments.statistics import Paired, Summary
-from everynode.report.cell import digits_of, limits
-from everynode.report.html import Html, h, scroll
-from everynode.report.text import DASH, as_printed, interval, number, p_value
+from everynode.report.cell import digits_of, limits, printed
+from everynode.report.html import Html, h, listed, scroll
+from everynode.report.text import DASH, interval, number, p_value
 
 #: Cells of a column that says nothing.
 EMPTY = (h("td"), h("td", data_v=""))
+#: What the rows of an experiment are, where they are no methods.
+ROWS = {
+    "datasets": "graph",
+    "labels-per-class": "objective",
+    "mi-vs-tv": "objective",
+    "halves": "halves",
+    "weights": "symbol",
+    "readings": "reading",
+}
+#: With at most so many columns there is room for long names of rows.
+FEW_COLUMNS = 3
 #: A sign before each verdict, so that colour is not all that tells them apart.
 SIGNS = {"reproduced": "✓", "same": "✓", "better": "▲", "short": "▼", "differs": "≠"}
 
@@ -48,21 +59,39 @@ def matrix(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[Ce
     first = h("th", h("span", corner(experiment), class_="quiet"), scope="col")
     unit = f" {experiment.x}" if experiment.x else ""
     heads = [h("th", f"{column}{unit}", scope="col") for column in columns]
-    table = h("table", h("caption", caption), h("thead", h("tr", first, heads)), h("tbody", rows), class_="matrix sortable")
+    look = f"matrix sortable{' roomy' if len(columns) <= FEW_COLUMNS else ''}"
+    table = h("table", h("caption", caption), h("thead", h("tr", first, heads)), h("tbody", rows), class_=look)
     return scroll(table, caption)
+
+
+def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) -> Html:
+    """Rows by columns with no more than means and standard deviations, for paper; a star where the gain is significant."""
+    rows, columns = (list(dict.fromkeys(getattr(cell.cell, name) for cell in cells)) for name in ("row", "column"))
+    places = {(cell.cell.row, cell.cell.column): cell for cell in cells}
+    heads = (corner(experiment), *(f"{experiment.x} {column}" if column == columns[0] else column for column in columns))
+    body = [[h("th", row, scope="row"), *(h("td", _mean(experiment, places.get((row, column)))) for column in columns)] for row in rows]
+    return h("div", listed(heads, body, caption), class_="on-paper")
+
+
+def _mean(experiment: Experiment, cell: CellOutcome | None) -> str:
+    if cell is None or cell.summary is None:
+        return DASH
+    digits = digits_of(experiment, cell)
+    spread = f" ± {number(cell.summary.std, digits)}" if cell.summary.count > 1 else ""
+    return f"{number(cell.summary.mean, digits)}{spread}{'*' if cell.significant else ''}"
 
 
 def corner(experiment: Experiment) -> str:
     """What the rows are."""
-    return "graph" if experiment.id == "datasets" else "method"
+    return ROWS.get(experiment.id, "method")
 
 
 def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]) -> Html:
-    if cell is None:
-        return h("td")
+    if cell is None:  # such as a choice of halves without the term that has them
+        return h("td", h("span", DASH, class_="mean"), h("span", "does not apply", class_="flag"), class_="none", data_v="")
     digits, found, gain = digits_of(experiment, cell), cell.on_these, cell.gain
     off = f" ({number(_difference(cell), digits, sign=True)})" if cell.verdict == "reproduced" else ""  # other verdicts say by how much
-    paper = None if cell.cell.published is None else h("span", f"paper {as_printed(cell.cell.published, digits)}{off}", class_="paper")
+    paper = None if cell.cell.published is None else h("span", f"paper {printed(experiment, cell)}{off}", class_="paper")
     if not cell.keys:
         why = "not timed here" if cell.cell.task == "time" else "not run"
         return h("td", h("span", DASH, class_="mean"), paper, h("span", why, class_="flag"), class_="none", data_v="")
@@ -92,10 +121,11 @@ def _entry(experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOu
 
 def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]) -> Html:
     """Every number of an experiment as a row, with what the short tables leave out; columns that would be empty are left out."""
+    across = experiment.x or ("graph" if all(c.cell.column == c.cell.dataset for c in cells) else "column")
     columns: dict[str, Callable[[CellOutcome], Html]] = {
         "panel": lambda c: h("td", c.cell.panel),
         corner(experiment): lambda c: h("td", c.cell.row),
-        experiment.x or ("graph" if all(c.cell.column == c.cell.dataset for c in cells) else "column"): lambda c: h("td", c.cell.column),
+        across: lambda c: h("td", c.cell.column, data_v=c.cell.column if _is_number(c.cell.column) else None),
         "mean": lambda c: _number(c, None if c.summary is None else c.summary.mean, experiment, opens=ids[c]),
         "std": lambda c: _number(c, None if c.summary is None else c.summary.std, experiment),
         "95% interval": lambda c: _range(c, c.on_these, experiment),
@@ -113,13 +143,18 @@ def listing(experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[C
     there = [cell for cell in cells if cell.keys]
     made = {name: [column(cell) for cell in there] for name, column in columns.items()}
     shown = {name: column for name, column in made.items() if any(entry not in EMPTY for entry in column)}
-    diagnostic = "diagnostic" if "best test epoch (diagnostic)" in shown else None
-    heads = [h("th", name, scope="col", class_=diagnostic if "diagnostic" in name else None) for name in shown]
+    heads = [h("th", name, scope="col", class_=_look(name, column)) for name, column in shown.items()]
     rows = [h("tr", entries) for entries in zip(*shown.values(), strict=True)]
     caption = h("caption", f"{experiment.title}: every number")
     table = h("table", caption, h("thead", h("tr", heads)), h("tbody", rows), class_="plain listing sortable")
     inside = scroll(table, f"{experiment.title}: every number")
     return h("details", h("summary", f"Every number as a list ({len(there)})"), inside, class_="numbers")
+
+
+def _look(name: str, column: Sequence[Html]) -> str | None:
+    """How a head of the list looks: over numbers, which are aligned at their ends, it is too."""
+    numbers = name != "verdict" and column[0].startswith("<td data-v")
+    return " ".join(filter(None, ("number" if numbers else "", "diagnostic" if "diagnostic" in name else ""))) or None
 
 
 def _number(cell: CellOutcome, found: float | None, experiment: Experiment, *, sign: bool = False, opens: str | None = None) -> Html:
@@ -131,7 +166,7 @@ def _number(cell: CellOutcome, found: float | None, experiment: Experiment, *, s
 
 def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
     found = cell.cell.published
-    return h("td", data_v="") if found is None else h("td", as_printed(found, digits_of(experiment, cell)), data_v=_raw(found))
+    return h("td", data_v="") if found is None else h("td", printed(experiment, cell), data_v=_raw(found))
 
 
 def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> Html:
@@ -139,6 +174,10 @@ def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> 
         return h("td", data_v="")
     low, high = (found.low, found.high) if isinstance(found, Paired) else limits(found, cell)
     return h("td", interval(low, high, digits_of(experiment, cell)), data_v=_raw(low) if math.isfinite(low) else "")
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
 
 
 def _raw(found: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 DASH = "–"
 #: What the names of the settings that race stand for.
@@ -15,15 +16,15 @@ ENTRANTS = {
 
 
 def number(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
-    """A number with so many decimals, or a dash.
+    """A number with so many decimals, or a dash; zero, and what rounds to it, has no sign.
 
-    >>> number(-0.04), number(19717.0, 0), number(1.25, 2, sign=True), number(float("nan"))
+    >>> number(-0.04, sign=True), number(19717.0, 0), number(1.25, 2, sign=True), number(float("nan"))
     ('0.0', '19,717', '+1.25', '–')
     """
     if value is None or not math.isfinite(value):
         return DASH
     rounded = round(value, digits) + 0.0  # -0.0 + 0.0 is 0.0
-    return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", "−")
+    return f"{rounded:{'+' if sign and rounded else ''},.{digits}f}".replace("-", "−")
 
 
 def as_printed(value: float, digits: int = 0) -> str:
@@ -32,8 +33,16 @@ def as_printed(value: float, digits: int = 0) -> str:
     >>> as_printed(85.77, 1), as_printed(79.0, 1), as_printed(1166243.0)
     ('85.77', '79.0', '1,166,243')
     """
-    _, _, decimals = f"{value:.12g}".partition(".")
-    return number(value, max(digits, len(decimals)))
+    return number(value, max(digits, decimals([value])))
+
+
+def decimals(values: Iterable[float | None]) -> int:
+    """The most decimals that any of some numbers has: where one ends in a zero, which numbers do not keep, the others tell.
+
+    >>> decimals([78.2, 85.77, None]), decimals([2708.0])
+    (2, 0)
+    """
+    return max((len(f"{value:.12g}".partition(".")[2]) for value in values if value is not None), default=0)
 
 
 def significant(value: float | None, digits: int = 3) -> str:
