@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +81,7 @@ def results_export(
     preset
         Only the runs that had this preset.
     experiment
-        Only the runs of this table or figure with that preset (default: paper), whatever their seeds and folds.
+        Only the runs of this table or figure with that preset (default: paper), whatever their seeds, folds and versions.
     add
         Keep what the file has and the store has not, such as the times of another machine, which merging leaves out.
     store
@@ -89,9 +90,10 @@ def results_export(
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import experiments, versions_of
-    from everynode.experiments.exported import added, read_runs
+    from everynode.experiments.declare import experiments
+    from everynode.experiments.exported import added
     from everynode.experiments.store import Store
+    from everynode.locks import changing
     from everynode.report.export import runs_csv, runs_json
     from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
@@ -107,7 +109,7 @@ def results_export(
     if experiment is not None:
         if experiment not in experiments():
             unknown("experiment", experiment, experiments())
-        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir), versions_of(records.values()))
+        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir))
         kinds = {_kind(run.specification) for made in plan.values() for run in made}
         records = {key: record for key, (specification, record) in runs.items() if _kind(specification) in kinds}
     if preset is not None:
@@ -115,12 +117,12 @@ def results_export(
     if not records:
         which = f"There is no such run in {opened.path}, which has runs of {presets}" if presets else f"There is no run in {opened.path}"
         raise UsageError(f"{which}: nothing was written.")
-    if add and file.exists():
-        read_runs(file, Root.find(data_dir))  # which refuses what is no export, and records of other runs than their keys name
-        records, left_out = added(file, records)
-        if left_out:
-            say(f"Left out {count(left_out, 'time')}: {file} has others, of runs that {opened.path} has none of.")
-    write_atomically(file, writers[ending](records).encode())
+    with changing(file) if add else nullcontext():
+        if add and file.exists():
+            records, left_out = added(file, records, Root.find(data_dir))
+            if left_out:
+                say(f"Left out {count(left_out, 'time')}: {file} has others, of runs that {opened.path} has none of.")
+        write_atomically(file, writers[ending](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
     return 0
 
@@ -155,14 +157,16 @@ def results_tables(
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import plan_all, versions_of
-    from everynode.experiments.exported import is_export, read_runs
+    from everynode.experiments.exported import has_runs, is_export, read_runs
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
     from everynode.training.checkpoint import write_atomically
 
-    if file.suffix.lower() == ".csv" or (is_export(store) and file.resolve() == store.resolve()):
-        raise UsageError(f"{file} would be replaced by the tables, which are JSON: name another file that ends in .json.")
+    if has_runs(file):
+        raise UsageError(f"{file} has runs, which the tables would replace: name another file that ends in .json.")
+    if file.suffix.lower() == ".csv":
+        raise UsageError(f"The tables are JSON: name a file that ends in .json, not {file}.")
     root = Root.find(data_dir)
     if is_export(store):
         records = {key: record for key, (_, record) in read_runs(store, root)[0].items()}
@@ -234,9 +238,10 @@ def _presets(records: Iterable[dict[str, Any]]) -> str:
 
 
 def _kind(specification: str) -> str:
-    """What the runs of a cell have in common: all but seed, fold and split."""
+    """What the runs of a cell have in common, whatever they were made with: all but seed, fold, split and versions."""
     fields = json.loads(specification)
-    return json.dumps({name: value for name, value in fields.items() if name not in ("seed", "fold", "split_seed")}, sort_keys=True)
+    own = ("seed", "fold", "split_seed", "versions")
+    return json.dumps({name: value for name, value in fields.items() if name not in own}, sort_keys=True)
 
 
 def _kinds(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
