@@ -47,7 +47,7 @@ def reproduce(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Do the runs of a table or figure of the paper, and show it beside the paper's numbers.
+    """Do the runs of a table or figure of the paper, or about it, and show it beside the paper's numbers.
 
     Runs that are in the store are not done again: interrupted, or killed, the same command goes on.
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,7 +116,11 @@ def results_export(
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
     if not records:
-        which = f"There is no such run in {opened.path}, which has runs of {presets}" if presets else f"There is no run in {opened.path}"
+        which = (
+            f"There is no such run in {opened.path}, which has runs of {', '.join(presets)}"
+            if presets
+            else f"There is no run in {opened.path}"
+        )
         raise UsageError(f"{which}: nothing was written.")
     with changing(file) if add else nullcontext():
         if add and file.exists():
@@ -132,13 +137,14 @@ def results_tables(
     /,
     *,
     preset: str = "paper",
+    named: str | None = None,
     seeds: int | None = None,
     folds: int | None = None,
     store: Path = STORE,
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write what the runs of a store, or of an export, say about every table and figure of the paper, as JSON. Nothing is run.
+    """Write what the runs of a store, or of an export, say about every table and figure of `reproduce`, as JSON. Nothing is run.
 
     Parameters
     ----------
@@ -146,6 +152,8 @@ def results_tables(
         Where to.
     preset
         The preset that the runs had.
+    named
+        What it was called when they were done, if otherwise: a file may be what `tuned` was once.
     seeds
         How many seeds (or random splits) a cell has, if other than ten.
     folds
@@ -173,6 +181,8 @@ def results_tables(
     else:
         records = Store(store, must_exist=True).records()
     plans = plan_all(preset, seeds, folds, root, versions_of(records.values()))
+    if named is not None:
+        plans = {e: {cell: [replace(run, preset=named) for run in runs] for cell, runs in plan.items()} for e, plan in plans.items()}
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     if not any(outcome.done for outcome in outcomes):
         raise nothing_of(preset, store, records.values())
@@ -222,19 +232,24 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     return 0
 
 
-def nothing_of(preset: str, store: Path, records: Iterable[dict[str, Any]]) -> UsageError:
-    """The refusal to write about a preset of which a store has no run."""
+def nothing_of(preset: str, store: Path | str, records: Iterable[dict[str, Any]]) -> UsageError:
+    """The refusal to write about a preset of which a store has no run, or none with the settings that it has."""
     there = _presets(records)
     if not there:
         return UsageError(f"There is no run in {store}: nothing was written.")
-    return UsageError(
-        f"No run in {store} belongs to a table of the paper with --preset {preset} (it has runs of {there}): nothing was written."
-    )
+    if Path(preset).name in there:
+        return UsageError(
+            f"The runs in {store} with --preset {preset} belong to no table or figure: flags changed their settings, or they are of other "
+            "graphs, splits or seeds. `everynode results export` writes them as they are, `everynode reproduce` does those of a table: "
+            "nothing was written."
+        )
+    has = f"it has runs of {', '.join(there)}"
+    return UsageError(f"No run in {store} belongs to a table or figure with --preset {preset} ({has}): nothing was written.")
 
 
-def _presets(records: Iterable[dict[str, Any]]) -> str:
+def _presets(records: Iterable[dict[str, Any]]) -> list[str]:
     """Which presets the runs had."""
-    return ", ".join(sorted({record["preset"] for record in records}))
+    return sorted({record["preset"] for record in records})
 
 
 def _kind(specification: str) -> str:
