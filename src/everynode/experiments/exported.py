@@ -9,7 +9,7 @@ import csv
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -67,6 +67,22 @@ class Export:
         rows = store.rows()
         kept = [row for row in rows if json.loads(row[1])["task"] != "time"]
         return cls(kept, len(rows) - len(kept))
+
+
+class Exports:
+    """Exports as a store that can only be read: with their times, without curves, and without the maps that are in no file."""
+
+    def __init__(self, files: Iterable[Path], root: Root):
+        read = [read_runs(file, root)[0] for file in files]
+        self._records = {key: record for runs in read for key, (_, record) in runs.items() if not _lost_its_map(record)}
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Record and cost of every run, by key; of a run that stands in several files, those of the last."""
+        return self._records
+
+    def curve(self, key: str) -> dict[str, list[float]]:
+        """None of any run."""
+        return {}
 
 
 def read_runs(file: Path, root: Root) -> tuple[dict[str, tuple[Run, dict[str, Any]]], int]:
