@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: help demo test lint bench reproduce clean
 
 help:
-	@echo "make demo    ENC against cross-entropy on the bundled graph, and a saved model (minutes)"
+	@echo "make demo    ENC against cross-entropy on the bundled graph, a saved model and a page (minutes)"
 	@echo "make test    the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
@@ -25,6 +25,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/everynode compare citeseer --seeds 10 --out runs/demo
 	$(BIN)/everynode train citeseer --out runs/demo/model
+	$(BIN)/everynode report runs/demo --out runs/demo/report.html
 	@echo "Next, your own graph: $(BIN)/everynode fit --nodes nodes.csv --edges edges.csv (README, docs/own-graphs.md)"
 
 test: $(READY)

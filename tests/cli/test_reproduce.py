@@ -144,6 +144,13 @@ def test_the_list_has_every_experiment(call):
     assert (told["depth"]["missing"], told["datasets"]["missing"]) == ([], ["cornell-legacy"])
 
 
+def test_with_another_preset_what_is_about_the_papers_settings_is_left_out(call):
+    told = json.loads(call("reproduce", "list", "--preset", "tuned", "--json").stdout)
+    assert [row["id"] for row in told] == [name for name in experiments() if name != "readings"]
+    done = call("reproduce", "all", "--preset", "tuned", "--dry-run")
+    assert (done.returncode, "readings" in done.stderr) == (0, False)
+
+
 @pytest.mark.parametrize("words", [("list",), ("halves", "--dry-run")])
 def test_listing_makes_no_store_of_an_empty_file(call, words):
     Path("runs").mkdir()
@@ -176,6 +183,7 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         ),
         (["mi-vs-tv", "--panels", "GIN"], 2, "Unknown panel of mi-vs-tv 'GIN' (did you mean 'GCN'?). Choose from: GCN, GAT, GCNII."),
         (["halves", "--panels", "GCN"], 2, "halves has one table or plot alone: leave out --panels."),
+        (["readings", "--preset", "tuned", "--dry-run"], 2, "readings is for the preset paper alone: leave out --preset tuned."),
         (["list", "--rows", "GCN"], 2, "`everynode reproduce list` tells of everything"),
         (["tsne", "--graphs", "cora", "--data-dir", "nowhere"], 3, "tsne cannot be run: the files of cora are not in nowhere."),
         (["homophilic", "--graphs", "pubmed", "--data-dir", "nowhere"], 3, "homophilic cannot be run: the files of pubmed are not in"),

@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from everynode.cli.results import results_export
 from everynode.data.files import Root
+from everynode.experiments import exported
 from everynode.experiments.declare import find
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store, state_path
@@ -29,7 +34,13 @@ def record(run: Run) -> dict[str, object]:
     return {**run.describe(), "key": run.key, **made_with, **got}
 
 
-def make(path: str, runs: list[Run]) -> Store:
+def whole(run: Run) -> dict[str, object]:
+    """A record with all that an export has to say of a run to be read back."""
+    got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"train": 1, "val": 2, "test": 2}, "terms": {"ce": 1.0}}
+    return record(run) | {"settings": dataclasses.asdict(run.settings)} | got
+
+
+def make(path: str, runs: list[Run], record: Callable[[Run], dict[str, object]] = record) -> Store:
     store = Store(path)
     for run in runs:
         store.put(run.specification, record(run), {"seconds": 1.5}, {"total": [2.0, 1.0]})
@@ -78,22 +89,64 @@ def test_an_export_may_add_to_a_file_which_has_to_be_one(call):
     assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[2:]}
 
 
-def test_tables_never_replace_the_export_that_they_are_made_of(call):
+def test_two_that_add_to_a_file_at_once_lose_nothing(monkeypatch):
+    """Both read it, and the second to write left out what the first had added."""
+    runs, read = planned(2), exported.added
+    for name, some in (("a.db", runs[:3]), ("b.db", runs[3:6]), ("c.db", runs[6:])):
+        make(name, some, whole)
+    results_export(Path("runs.csv"), store=Path("a.db"))
+
+    def slowly(*arguments):
+        found = read(*arguments)
+        time.sleep(0.5)
+        return found
+
+    monkeypatch.setattr(exported, "added", slowly)
+    with ThreadPoolExecutor() as both:
+        codes = both.map(lambda name: results_export(Path("runs.csv"), add=True, store=Path(name)), ["b.db", "c.db"])
+        assert list(codes) == [0, 0]
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs}
+    assert sorted(path.name for path in Path().iterdir() if "runs.csv" in path.name) == ["runs.csv"], "a lock was left behind"
+
+
+def test_nothing_is_added_to_a_file_of_which_a_record_is_of_another_run_than_its_key(call):
+    run, other = planned(1)[:2]
+    make("a.db", [run], whole)
+    make("b.db", [other], whole)
+    Path("runs.json").write_text(json.dumps([{**whole(run), "seed": 7}]))
+    before = Path("runs.json").read_bytes()
+    done = call("results", "export", "runs.json", "--add", "--store", "b.db")
+    assert (done.returncode, Path("runs.json").read_bytes()) == (3, before)
+    assert "runs.json, record 1: it describes another run than its key names" in done.stderr
+
+
+def test_tables_never_replace_runs(call):
     make("runs/runs.db", planned(5))
+    assert call("results", "export", "runs.json").returncode == 0
+    before = Path("runs.json").read_bytes()
+    done = call("results", "tables", "runs.json")
+    assert (done.returncode, Path("runs.json").read_bytes()) == (2, before)
+    assert done.stderr == "everynode: runs.json has runs, which the tables would replace: name another file that ends in .json.\n"
+    assert call("results", "tables", "tables.json").returncode == 0
+    assert call("results", "tables", "tables.json").returncode == 0, "tables may be made anew"
+
+
+def test_tables_never_replace_the_export_that_they_are_made_of(call):
+    make("runs/runs.db", planned(5), whole)
     for name in ("runs.csv", "runs.json"):
         assert call("results", "export", name).returncode == 0
         before = Path(name).read_bytes()
         done = call("results", "tables", name, "--store", name)
         assert (done.returncode, Path(name).read_bytes()) == (2, before)
-        assert done.stderr == f"everynode: {name} would be replaced by the tables, which are JSON: name another file that ends in .json.\n"
-    assert call("results", "tables", "runs.csv").returncode == 2
+        assert done.stderr == f"everynode: {name} has runs, which the tables would replace: name another file that ends in .json.\n"
+    done = call("results", "tables", "new.csv")
+    assert (done.returncode, done.stderr) == (2, "everynode: The tables are JSON: name a file that ends in .json, not new.csv.\n")
 
 
-@pytest.mark.parametrize("words", [("report", "runs.csv"), ("results", "show", "--store", "runs.csv")])
-def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call, words):
+def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call):
     make("runs/runs.db", planned(1))
     assert call("results", "export", "runs.csv").returncode == 0
-    done = call(*words)
+    done = call("results", "show", "--store", "runs.csv")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith("if it is an export, `everynode results merge runs.csv` takes its runs into one.\n")
 
@@ -118,7 +171,7 @@ def test_what_is_written_never_replaces_a_store(call):
     ):
         done = call(*words)
         assert done.returncode == 2, words
-        assert "is a database, perhaps a store of runs, and is not replaced" in done.stderr
+        assert "and is not replaced" in done.stderr
     for words in (["results", "tables", "runs"], ["report", "--out", "."]):
         done = call(*words)
         assert (done.returncode, "is a folder: name a file" in done.stderr) == (2, True)
@@ -232,18 +285,23 @@ def test_exports_have_every_run_once_and_the_same_bytes_again(call):
 
 def test_an_export_of_some_runs(call):
     halves, nowhere = planned(2), Root(Path("nowhere"), downloads=False)
-    maps = [run for runs in find("tsne").plan("paper", 1, nowhere)[0].values() for run in runs]
+    plans = (find(name).plan("paper", 3, nowhere)[0] for name in ("tsne", "labels-per-class", "homophilic"))
+    maps, drawn, folds = ([run for runs in plan.values() for run in runs] for plan in plans)
+    assert {run.split_seed for run in drawn} == {run.fold for run in folds} == {0, 1, 2}
+    older = [dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in halves[:5]]
     other = dataclasses.replace(halves[0], preset="tuned")
-    make("runs/runs.db", [*halves, *maps, other])
+    make("runs/runs.db", [*halves, *maps, *drawn, *folds, *older, other])
 
-    def exported(*flags: str) -> set[str]:
+    def exported_with(*flags: str) -> set[str]:
         assert call("results", "export", "some.json", *flags).returncode == 0
         return {found["key"] for found in json.loads(Path("some.json").read_text())}
 
-    assert exported("--preset", "paper") == {run.key for run in [*halves, *maps]}
-    assert exported("--preset", "there/tuned") == {other.key}
-    assert exported("--experiment", "tsne") == {run.key for run in maps}
-    assert exported("--experiment", "halves", "--preset", "paper") == {run.key for run in halves}
+    assert exported_with("--preset", "paper") == {run.key for run in [*halves, *maps, *drawn, *folds, *older]}
+    assert exported_with("--preset", "there/tuned") == {other.key}
+    assert exported_with("--experiment", "tsne") == {run.key for run in maps}
+    assert exported_with("--experiment", "labels-per-class") == {run.key for run in drawn}
+    assert exported_with("--experiment", "homophilic") == {run.key for run in folds}
+    assert exported_with("--experiment", "halves", "--preset", "paper") == {run.key for run in [*halves, *older]}, "whatever their torch"
     Path("some.json").write_text("precious")
     for flags in (("--preset", "papr"), ("--experiment", "mi-vs-tv"), ("--experiment", "tsne", "--preset", "tuned")):
         done = call("results", "export", "some.json", *flags)
@@ -307,11 +365,7 @@ def test_merge_looks_at_all_stores_before_it_writes(call):
 
 
 def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
-    runs, store = planned(2), Store("a.db")
-    for run in runs:
-        of_run = {"settings": dataclasses.asdict(run.settings), "versions": run.versions, "python": "3", "system": "x", "version": "1"}
-        got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"train": 1, "val": 2, "test": 2}, "terms": {"ce": 1.0}}
-        store.put(run.specification, record(run) | of_run | got, {"seconds": 1.5}, {})
+    make("a.db", planned(2), whole)
     call("results", "export", "a.csv", "--store", "a.db")
     Path("b.csv").write_text("something,else\n")
     done = call("results", "merge", "a.csv", "b.csv", "--into", "c.db")

@@ -13,7 +13,7 @@ from everynode.data import CATALOGUE, load
 from everynode.data.entries import SIZES
 from everynode.data.files import Root
 from everynode.errors import UsageError
-from everynode.experiments.declare import ORDER, Cell, experiments, find, fitting_count, paper_name, published
+from everynode.experiments.declare import ORDER, Cell, experiments, find, fitting_count, paper_name, plan_all, published
 from everynode.experiments.run import Run
 from everynode.settings import PRESETS, Settings, read_preset
 
@@ -45,6 +45,9 @@ def test_every_cell_expands_to_its_runs(name, preset, root):
     experiment = find(name)
     plan, missing = experiment.plan(preset, 3, root)
     assert list(plan) == list(experiment.cells())
+    if (name, preset) == ("readings", "default"):  # which is about the paper's settings alone
+        assert not any(plan.values())
+        return
     assert set(missing) <= {"cornell-legacy"}
     for cell, runs in plan.items():
         assert len(runs) == len({run.key for run in runs}) == (1 if experiment.over == "once" else 3)
@@ -99,6 +102,14 @@ def test_the_paper_is_read_otherwise_one_choice_at_a_time_and_in_all(backbone, r
     assert set().union(*changed.values()) == UNSAID
     assert found["dropout before every layer"].layer_dropout == ours.dropout
     assert found["no early stopping"].patience == ours.epochs
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_two_cells_of_the_readings_are_the_same_runs(preset, root):
+    """Tuned settings have most of the other readings already: those cells would show the same runs under other names."""
+    first = [runs[0].key for runs in find("readings").plan(preset, 1, root)[0].values() if runs]
+    assert len(first) == len(set(first)) == (28 if preset == "paper" else 0)
+    assert [e.id for e in plan_all(preset, None, None, root)] == [name for name in NAMES if preset == "paper" or name != "readings"]
 
 
 def test_settings_have_the_types_of_their_fields(root):

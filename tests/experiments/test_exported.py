@@ -218,7 +218,7 @@ def test_what_a_file_has_and_the_store_has_not_is_kept_as_it_stands(store, tmp_p
     everything = store.records()
     file.write_text(WRITERS[ending](everything))
     own = {key: record for key, record in everything.items() if record["task"] == "train"}
-    records, left_out = added(file, own)
+    records, left_out = added(file, own, ROOT)
     assert (WRITERS[ending](records), left_out) == (file.read_text(), 0)
 
 
@@ -231,12 +231,12 @@ def test_times_of_two_machines_are_not_mixed(store, tmp_path):
     )
     file.write_text(runs_csv(of_file))
     some = dict(list(of_store.items())[:1])
-    assert [(found[key]["training_ms"], left_out) for found, left_out in [added(file, some)] for key in of_file] == [(1.0, 1)] * 3
-    assert added(file, of_store) == (of_store, 0)
+    assert [(found[key]["training_ms"], left_out) for found, left_out in [added(file, some, ROOT)] for key in of_file] == [(1.0, 1)] * 3
+    assert added(file, of_store, ROOT) == (of_store, 0)
     another = {run(3, task="time").key: record}
-    assert added(file, another)[0].keys() == of_file.keys()
+    assert added(file, another, ROOT)[0].keys() == of_file.keys()
     file.write_text(runs_csv(some))
-    assert added(file, of_store) == (of_store, 0)
+    assert added(file, of_store, ROOT) == (of_store, 0)
 
 
 @pytest.mark.parametrize("text", ['[{"a": 1}]', '[{"key": "1", "task": "train"}, {"key": "1", "task": "train"}]'])
@@ -244,7 +244,7 @@ def test_what_is_added_to_has_a_key_for_every_record(tmp_path, text):
     file = tmp_path / "runs.json"
     file.write_text(text)
     with pytest.raises(DataError, match=r"runs.json, record \d: it has no key, or one that stands in the file twice"):
-        added(file, {})
+        added(file, {}, ROOT)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])

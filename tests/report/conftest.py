@@ -30,7 +30,7 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
     """Record and cost of a run, as its task would leave them."""
     draw = random.Random(run.key)
     made: dict[str, Any] = {**run.describe(), "key": run.key, "version": "0.2.0", "versions": run.versions}
-    made |= {"python": "3.11.7", "system": "linux"}
+    made |= {"python": "3.11.7", "system": "linux", "settings": dataclasses.asdict(run.settings)}
     if diverged:
         return made | {"error": f"The loss became nan at epoch 3. {ODD}"}, {}
     if run.task == "describe":
@@ -49,8 +49,7 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
     made |= {"nodes": {"train": 140, "val": 500, "test": 1000}, "epochs": EPOCHS, "best_epoch": draw.randrange(50, 200), "val_loss": 0.6}
     made |= {"test_oracle_accuracy": score + 0.01, "terms": {name: draw.random() for name in (*terms(run), "total")}}
     made |= {"confusion": [[draw.randrange(9) + 90 * (i == j) for j in range(CLASSES)] for i in range(CLASSES)]}
-    made |= {"interrupted": False, "settings": dataclasses.asdict(run.settings)}
-    return made, {"seconds": 2.5 * 500 ** (run.seed % 2), "seconds_per_epoch": 0.01, "peak_mb": 380.0}
+    return made | {"interrupted": False}, {"seconds": 2.5 * 500 ** (run.seed % 2), "seconds_per_epoch": 0.01, "peak_mb": 380.0}
 
 
 def made_curve(run: Run, *, diverged: bool = False) -> dict[str, list[float]]:

@@ -449,7 +449,7 @@ def test_no_page_is_written_of_a_preset_without_runs(call, tmp_path):
             out.write_text(before)
         said = call("report", "--preset", "tuned")
         assert (said.returncode, said.stdout) == (2, "")
-        assert said.stderr.startswith("everynode: No run in runs/runs.db belongs to a table of the paper with --preset tuned")
+        assert said.stderr.startswith("everynode: No run in runs/runs.db belongs to a table or figure with --preset tuned")
         assert said.stderr.endswith("(it has runs of paper): nothing was written.\n")
         assert (out.read_text() if out.exists() else None) == before
 
@@ -464,6 +464,71 @@ def test_an_empty_store_has_a_page_that_replaces_none(call, tmp_path):
     said = call("report")
     assert (said.returncode, "nothing was written" in said.stderr) == (2, True)
     assert (tmp_path / "report.html").read_text() == "a good page"
+
+
+def with_preset(name, make_up, nowhere, **changes):
+    """Two runs of every cell of halves with another preset, and with changed settings."""
+    cells = [dataclasses.replace(cell, changes=(*cell.changes, *changes.items())) for cell in experiments()["halves"].cells()]
+    return make_up(run for cell in cells for run in cell.runs(name, "seeds", 2, nowhere))
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_page_is_of_the_only_preset_that_there_is_unless_one_is_named(call, make_up, nowhere, store, tmp_path):
+    with_preset("default", make_up, nowhere).put_into(tmp_path / "mine" / "runs.db")
+    said = call("report", "mine")
+    assert said.returncode == 0
+    assert "All runs in mine had the preset default: the page is of --preset default.\n" in said.stderr
+    assert "everynode reproduce halves --preset default" in (tmp_path / "report.html").read_text()
+    said = call("report", "mine", "--preset", "paper")
+    assert (said.returncode, "(it has runs of default): nothing was written." in said.stderr) == (2, True)
+    with_preset("default", make_up, nowhere).put_into(store)
+    assert json.loads(call("report", "--json").stdout)["preset"] == "paper"
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_runs_whose_settings_flags_changed_are_said_to_be_such(call, make_up, nowhere, tmp_path):
+    with_preset("default", make_up, nowhere, epochs=30).put_into(tmp_path / "runs" / "runs.db")
+    for words in (("report",), ("report", "--preset", "default"), ("results", "tables", "t.json", "--preset", "default")):
+        said = call(*words)
+        assert said.returncode == 2
+        assert "The runs in runs/runs.db with --preset default belong to no table or figure: flags changed their settings" in said.stderr
+        assert "(it has runs of default)" not in said.stderr
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_who_has_a_store_elsewhere_is_told_how_to_name_it(call):
+    said = call("report")
+    assert (said.returncode, said.stderr.endswith(" named first, such as `everynode report runs/demo`.\n")) == (3, True)
+    assert "named first" not in call("report", "elsewhere.db").stderr
+
+
+@pytest.mark.usefixtures("elsewhere", "store")
+def test_the_page_replaces_no_file_but_a_page(call, tmp_path):
+    out = tmp_path / "table.html"
+    out.write_text("<!doctype html><title>My own table</title>")
+    said = call("report", "--out", out)
+    assert (said.returncode, out.read_text()) == (2, "<!doctype html><title>My own table</title>")
+    assert said.stderr == f"everynode: {out} is no page of everynode, and is not replaced: name another file with --out, or move it away.\n"
+    out.write_text("")
+    for _ in range(2):
+        assert call("report", "--out", out).returncode == 0
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_exports_have_a_page_with_their_times_and_maps(call, make_up, nowhere, tmp_path):
+    names = ("run-times", "tsne")
+    few = [run for name in names for runs in experiments()[name].plan("paper", 2, nowhere)[0].values() for run in runs]
+    make_up(few).put_into(tmp_path / "all.db")
+    for file in ("runs.csv", "maps.json"):
+        assert call("results", "export", file, "--store", "all.db").returncode == 0
+    for files, there in ((["runs.csv"], {"run-times"}), (["runs.csv", "maps.json"], {*names})):
+        assert {*names} & {*json.loads(call("report", *files, "--json").stdout)["experiments"]} == there
+    made = (tmp_path / "report.html").read_text()
+    whole = page_of_store(Store(tmp_path / "all.db", must_exist=True), "paper", nowhere)[0]
+    for name in names:
+        assert set(KEY.findall(sections(made)[name])) == set(KEY.findall(sections(whole)[name]))
+    said = call("report", "runs.csv", "all.db")
+    assert (said.returncode, "A page is of one store, or of exports" in said.stderr) == (2, True)
 
 
 def foreign(path):

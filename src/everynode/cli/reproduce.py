@@ -48,7 +48,7 @@ def reproduce(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Do the runs of a table or figure of the paper, and show it beside the paper's numbers.
+    """Do the runs of a table or figure of the paper, or about it, and show it beside the paper's numbers.
 
     Runs that are in the store are not done again: interrupted, or killed, the same command goes on.
 
@@ -83,7 +83,7 @@ def reproduce(
         Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import REAL, check_counts, experiments, find, fitting_count, versions_of
+    from everynode.experiments.declare import REAL, check_counts, experiments_for, find, fitting_count, versions_of
     from everynode.experiments.estimate import seconds_left
     from everynode.experiments.run import versions
     from everynode.experiments.store import Store, records_at, state_path, store_path
@@ -96,7 +96,10 @@ def reproduce(
         if dry_run or not all(value is None for value in (seeds, folds, graphs, rows, columns, panels, stand_in, max_run_minutes)):
             raise UsageError("`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does.")
         return _list(preset, root, out, json_output)
-    chosen = list(experiments().values()) if name == "all" else [find(name)]
+    chosen = experiments_for(preset) if name == "all" else [find(name)]
+    for experiment in chosen:
+        if not experiment.is_for(preset):
+            raise UsageError(f"{name} is for the preset {' or '.join(experiment.presets or ())} alone: leave out --preset {preset}.")
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
     asked = _asked(name, [cell for experiment in chosen for cell in experiment.cells()], graphs, rows, columns, panels)
@@ -239,8 +242,8 @@ def _wait_to_measure(store: Store, quiet: bool) -> None:
 
 
 def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
-    """Every experiment: how many runs, how many of them are done, and how long the rest will take."""
-    from everynode.experiments.declare import experiments
+    """Every experiment for the preset: how many runs, how many of them are done, and how long the rest will take."""
+    from everynode.experiments.declare import experiments_for
     from everynode.experiments.estimate import Speed
     from everynode.experiments.store import records_at, store_path
     from everynode.machine import cores
@@ -250,7 +253,7 @@ def _list(preset: str, root: Any, out: Path, json_output: bool) -> int:
     records = records_at(path)
     speed = Speed(records.values())
     rows: list[dict[str, Any]] = []
-    for experiment in experiments().values():
+    for experiment in experiments_for(preset):
         plan, missing = experiment.plan(preset, None, root)
         runs = {run.key: run for cell, made in plan.items() if cell.dataset not in missing for run in made}
         left = sum(speed.seconds(run) for key, run in runs.items() if key not in records)

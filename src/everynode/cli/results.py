@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +82,7 @@ def results_export(
     preset
         Only the runs that had this preset.
     experiment
-        Only the runs of this table or figure with that preset (default: paper), whatever their seeds and folds.
+        Only the runs of this table or figure with that preset (default: paper), whatever their seeds, folds and versions.
     add
         Keep what the file has and the store has not, such as the times of another machine, which merging leaves out.
     store
@@ -89,9 +91,10 @@ def results_export(
         Only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
     from everynode.data.files import Root
-    from everynode.experiments.declare import experiments, versions_of
-    from everynode.experiments.exported import added, read_runs
+    from everynode.experiments.declare import experiments
+    from everynode.experiments.exported import added
     from everynode.experiments.store import Store
+    from everynode.locks import changing
     from everynode.report.export import runs_csv, runs_json
     from everynode.report.text import count
     from everynode.training.checkpoint import write_atomically
@@ -107,20 +110,24 @@ def results_export(
     if experiment is not None:
         if experiment not in experiments():
             unknown("experiment", experiment, experiments())
-        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir), versions_of(records.values()))
+        plan, _ = experiments()[experiment].plan(preset or "paper", 1, Root.find(data_dir))
         kinds = {_kind(run.specification) for made in plan.values() for run in made}
         records = {key: record for key, (specification, record) in runs.items() if _kind(specification) in kinds}
     if preset is not None:
         records = {key: record for key, record in records.items() if record["preset"] == Path(preset).name}
     if not records:
-        which = f"There is no such run in {opened.path}, which has runs of {presets}" if presets else f"There is no run in {opened.path}"
+        which = (
+            f"There is no such run in {opened.path}, which has runs of {', '.join(presets)}"
+            if presets
+            else f"There is no run in {opened.path}"
+        )
         raise UsageError(f"{which}: nothing was written.")
-    if add and file.exists():
-        read_runs(file, Root.find(data_dir))  # which refuses what is no export, and records of other runs than their keys name
-        records, left_out = added(file, records)
-        if left_out:
-            say(f"Left out {count(left_out, 'time')}: {file} has others, of runs that {opened.path} has none of.")
-    write_atomically(file, writers[ending](records).encode())
+    with changing(file) if add else nullcontext():
+        if add and file.exists():
+            records, left_out = added(file, records, Root.find(data_dir))
+            if left_out:
+                say(f"Left out {count(left_out, 'time')}: {file} has others, of runs that {opened.path} has none of.")
+        write_atomically(file, writers[ending](records).encode())
     say(f"{len(records)} runs in {file}.", quiet)
     return 0
 
@@ -130,13 +137,14 @@ def results_tables(
     /,
     *,
     preset: str = "paper",
+    named: str | None = None,
     seeds: int | None = None,
     folds: int | None = None,
     store: Path = STORE,
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write what the runs of a store, or of an export, say about every table and figure of the paper, as JSON. Nothing is run.
+    """Write what the runs of a store, or of an export, say about every table and figure of `reproduce`, as JSON. Nothing is run.
 
     Parameters
     ----------
@@ -144,6 +152,8 @@ def results_tables(
         Where to.
     preset
         The preset that the runs had.
+    named
+        What it was called when they were done, if otherwise: a file may be what `tuned` was once.
     seeds
         How many seeds (or random splits) a cell has, if other than ten.
     folds
@@ -155,20 +165,24 @@ def results_tables(
     """
     from everynode.data.files import Root
     from everynode.experiments.declare import plan_all, versions_of
-    from everynode.experiments.exported import is_export, read_runs
+    from everynode.experiments.exported import has_runs, is_export, read_runs
     from everynode.experiments.outcome import conclude
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
     from everynode.training.checkpoint import write_atomically
 
-    if file.suffix.lower() == ".csv" or (is_export(store) and file.resolve() == store.resolve()):
-        raise UsageError(f"{file} would be replaced by the tables, which are JSON: name another file that ends in .json.")
+    if has_runs(file):
+        raise UsageError(f"{file} has runs, which the tables would replace: name another file that ends in .json.")
+    if file.suffix.lower() == ".csv":
+        raise UsageError(f"The tables are JSON: name a file that ends in .json, not {file}.")
     root = Root.find(data_dir)
     if is_export(store):
         records = {key: record for key, (_, record) in read_runs(store, root)[0].items()}
     else:
         records = Store(store, must_exist=True).records()
     plans = plan_all(preset, seeds, folds, root, versions_of(records.values()))
+    if named is not None:
+        plans = {e: {cell: [replace(run, preset=named) for run in runs] for cell, runs in plan.items()} for e, plan in plans.items()}
     outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
     if not any(outcome.done for outcome in outcomes):
         raise nothing_of(preset, store, records.values())
@@ -218,25 +232,31 @@ def results_merge(*sources: Path, into: Path = STORE, data_dir: Path | None = No
     return 0
 
 
-def nothing_of(preset: str, store: Path, records: Iterable[dict[str, Any]]) -> UsageError:
-    """The refusal to write about a preset of which a store has no run."""
+def nothing_of(preset: str, store: Path | str, records: Iterable[dict[str, Any]]) -> UsageError:
+    """The refusal to write about a preset of which a store has no run, or none with the settings that it has."""
     there = _presets(records)
     if not there:
         return UsageError(f"There is no run in {store}: nothing was written.")
-    return UsageError(
-        f"No run in {store} belongs to a table of the paper with --preset {preset} (it has runs of {there}): nothing was written."
-    )
+    if Path(preset).name in there:
+        return UsageError(
+            f"The runs in {store} with --preset {preset} belong to no table or figure: flags changed their settings, or they are of other "
+            "graphs, splits or seeds. `everynode results export` writes them as they are, `everynode reproduce` does those of a table: "
+            "nothing was written."
+        )
+    has = f"it has runs of {', '.join(there)}"
+    return UsageError(f"No run in {store} belongs to a table or figure with --preset {preset} ({has}): nothing was written.")
 
 
-def _presets(records: Iterable[dict[str, Any]]) -> str:
+def _presets(records: Iterable[dict[str, Any]]) -> list[str]:
     """Which presets the runs had."""
-    return ", ".join(sorted({record["preset"] for record in records}))
+    return sorted({record["preset"] for record in records})
 
 
 def _kind(specification: str) -> str:
-    """What the runs of a cell have in common: all but seed, fold and split."""
+    """What the runs of a cell have in common, whatever they were made with: all but seed, fold, split and versions."""
     fields = json.loads(specification)
-    return json.dumps({name: value for name, value in fields.items() if name not in ("seed", "fold", "split_seed")}, sort_keys=True)
+    own = ("seed", "fold", "split_seed", "versions")
+    return json.dumps({name: value for name, value in fields.items() if name not in own}, sort_keys=True)
 
 
 def _kinds(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

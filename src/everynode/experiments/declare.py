@@ -110,13 +110,19 @@ class Experiment:
     digits: int = 1
     #: Whether the paper has it; if not, its verdicts are not counted among those of the paper's numbers.
     of_the_paper: bool = True
+    #: The presets that it is for; None: any.
+    presets: tuple[str, ...] | None = None
+
+    def is_for(self, preset: str) -> bool:
+        """Whether it is for a preset; if not, it has no runs with it."""
+        return self.presets is None or preset in self.presets
 
     def plan(
         self, preset: str, count: int | None, root: Root, made_with: Mapping[str, str] | None = None
     ) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
         """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
 
-        A cell for which the preset has no settings has no runs.
+        A cell for which the preset has no settings has no runs; nor has any if the experiment is not for the preset.
         """
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
@@ -125,7 +131,7 @@ class Experiment:
             if not (root.downloads and not entry.no_download) and not is_present(cell.dataset, cell.split, data_dir=root.folder):
                 missing[cell.dataset] = f"the files of {cell.dataset} are not in {root.folder}"
             try:
-                plan[cell] = cell.runs(preset, self.over, count or self.count, root, made_with)
+                plan[cell] = cell.runs(preset, self.over, count or self.count, root, made_with) if self.is_for(preset) else []
             except NoSettings:
                 plan[cell] = []
         return plan, missing
@@ -199,6 +205,11 @@ def experiments() -> dict[str, Experiment]:
     return {name: import_module(f"everynode.experiments.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER}
 
 
+def experiments_for(preset: str) -> list[Experiment]:
+    """Every experiment that is for a preset."""
+    return [experiment for experiment in experiments().values() if experiment.is_for(preset)]
+
+
 def find(name: str) -> Experiment:
     """An experiment by its id."""
     from everynode.errors import unknown
@@ -211,9 +222,9 @@ def find(name: str) -> Experiment:
 def plan_all(
     preset: str, seeds: int | None, folds: int | None, root: Root, made_with: Mapping[str, str] | None = None
 ) -> dict[Experiment, dict[Cell, list[Run]]]:
-    """Every experiment with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
+    """Every experiment for a preset with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
     check_counts(seeds, folds)
-    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, made_with)[0] for e in experiments().values()}
+    return {e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, made_with)[0] for e in experiments_for(preset)}
 
 
 def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:

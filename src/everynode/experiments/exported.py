@@ -9,7 +9,7 @@ import csv
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -69,36 +69,41 @@ class Export:
         return cls(kept, len(rows) - len(kept))
 
 
+class Exports:
+    """Exports as a store that can only be read: with their times, without curves, and without the maps that are in no file."""
+
+    def __init__(self, files: Iterable[Path], root: Root):
+        read = [read_runs(file, root)[0] for file in files]
+        self._records = {key: record for runs in read for key, (_, record) in runs.items() if not _lost_its_map(record)}
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Record and cost of every run, by key; of a run that stands in several files, those of the last."""
+        return self._records
+
+    def curve(self, key: str) -> dict[str, list[float]]:
+        """None of any run."""
+        return {}
+
+
 def read_runs(file: Path, root: Root) -> tuple[dict[str, tuple[Run, dict[str, Any]]], int]:
     """Every run of a file with its record, by key; and how many records there are that do not say of which run they are."""
     runs: dict[str, tuple[Run, dict[str, Any]]] = {}
-    nameless, digests = 0, dict[tuple[str, str], str]()
-    for where, record in _records(file):
-        try:
-            if "settings" not in record:
-                nameless += 1
-                continue
-            run = _run(record, root, digests)
-            if run.key in runs:
-                raise DataError(f"run {run.key[:12]} stands in the file twice: take the file as it was exported.")
-            _look_at(record)
-            got = {**record, **run.describe()}
-            json.dumps(got, ensure_ascii=False).encode()  # half a character, which no page could show
-            runs[run.key] = run, got
-        except (DataError, UsageError, UnicodeEncodeError) as error:
-            raise DataError(f"{file}, {where}: {error}") from error
-        except RecursionError:
-            raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
+    nameless = 0
+    for _, record, run in _checked(file, root):
+        if run is None:
+            nameless += 1
+        else:
+            runs[run.key] = run, {**record, **run.describe()}
     return runs, nameless
 
 
-def added(file: Path, records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, dict[str, Any]], int]:
+def added(file: Path, records: Mapping[str, dict[str, Any]], root: Root) -> tuple[dict[str, dict[str, Any]], int]:
     """The records of a file, as they stand there, and these, which count where both have a run; and how many of these were left out.
 
     Times of two machines have no mean: these are left out unless they are there for all runs that the file has times of.
     """
     found: dict[str, dict[str, Any]] = {}
-    for where, record in _records(file):
+    for where, record, _ in _checked(file, root):
         if not isinstance(record.get("key"), str) or record["key"] in found:
             raise DataError(f"{file}, {where}: it has no key, or one that stands in the file twice: take the file as it was exported.")
         found[record["key"]] = record
@@ -110,6 +115,34 @@ def added(file: Path, records: Mapping[str, dict[str, Any]]) -> tuple[dict[str, 
 def is_export(file: Path) -> bool:
     """Whether a file is to be read as an export: by its name."""
     return file.suffix.lower() in (".csv", ".json")
+
+
+def has_runs(file: Path) -> bool:
+    """Whether a file is there that is an export, by what is in it."""
+    try:
+        return file.is_file() and any("key" in record for _, record in _records(file))
+    except DataError:
+        return False
+
+
+def _checked(file: Path, root: Root) -> Iterator[tuple[str, dict[str, Any], Run | None]]:
+    """Every record with its place in the file and its run, once it is known to be of that run; None: it does not say of which it is."""
+    seen, digests = set[str](), dict[tuple[str, str], str]()
+    for where, record in _records(file):
+        run = None
+        try:
+            if "settings" in record:
+                run = _run(record, root, digests)
+                if run.key in seen:
+                    raise DataError(f"run {run.key[:12]} stands in the file twice: take the file as it was exported.")
+                seen.add(run.key)
+                _look_at(record)
+                json.dumps({**record, **run.describe()}, ensure_ascii=False).encode()  # half a character, which no page could show
+        except (DataError, UsageError, UnicodeEncodeError) as error:
+            raise DataError(f"{file}, {where}: {error}") from error
+        except RecursionError:
+            raise DataError(f"{file}, {where}: lists within lists without end: take the file as it was exported.") from None
+        yield where, record, run
 
 
 def _lost_its_map(record: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from everynode.data.files import Root
 from everynode.experiments.declare import Cell, Experiment, plan_all, versions_of
+from everynode.experiments.exported import Exports
 from everynode.experiments.outcome import SIGNIFICANT, CellOutcome, Outcome, conclude
 from everynode.experiments.run import Run
 from everynode.experiments.store import Store
@@ -26,11 +27,18 @@ PAPER = "https://arxiv.org/abs/2211.16631"
 
 
 def page_of_store(
-    store: Store, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None, named: Path | None = None
+    store: Store | Exports, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None, named: Path | None = None
 ) -> tuple[str, list[Outcome]]:
     """The page of all experiments that have a run in the store, and what they say; ``named``: as which its commands name the store."""
     records = store.records()
     return page(plan_all(preset, seeds, folds, root, versions_of(records.values())), preset, records, store.curve, named)
+
+
+def is_page(file: Path) -> bool:
+    """Whether a file is a page of everynode, by its title; one that is empty has nothing to lose."""
+    with file.open("rb") as opened:
+        head = opened.read(2000)
+    return not head or b"<title>everynode: " in head
 
 
 def page(

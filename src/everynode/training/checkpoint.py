@@ -9,7 +9,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from everynode import __version__
 from everynode.backbones import Network
 from everynode.errors import DataError, UsageError
-from everynode.locks import lock_file
+from everynode.locks import alone
 from everynode.settings import Settings
 from everynode.training.randomness import random_state, set_random_state
 
@@ -59,7 +59,7 @@ def write_atomically(path: Path, content: bytes) -> None:
                     raise UsageError(f"{path} is a database, perhaps a store of runs, and is not replaced: name another file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.part")  # always the same: what a kill leaves behind, the next write replaces
-        with _alone(temporary) as file:
+        with alone(temporary) as file:
             try:
                 file.truncate(0)
                 file.write(content)
@@ -73,18 +73,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError until Python 3.13
         why = getattr(error, "strerror", None) or error
         raise DataError(f"Cannot write {path}: {why}. What was there before is untouched; free some space or write elsewhere.") from error
-
-
-def _alone(path: Path) -> BinaryIO:
-    """A file to write to, once nobody else is writing to it: who was has given it another name by then, or removed it."""
-    while True:
-        file = path.open("ab")
-        with contextlib.suppress(OSError):  # not every network disk has locks
-            lock_file(file)
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        file.close()
 
 
 @dataclass

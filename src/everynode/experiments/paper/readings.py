@@ -50,4 +50,5 @@ EXPERIMENT = Experiment(
     view="table",
     cells=cells,
     of_the_paper=False,
+    presets=("paper",),  # others have some of these choices already
 )
