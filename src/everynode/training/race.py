@@ -34,7 +34,7 @@ class Standing:
     epochs: int
     #: ``won``, ``stopped`` after a round (``lost`` the final, up to 0.12.0), ``not begun``, or the error that ended it.
     outcome: str
-    #: What the settings select by, such as macro-F1; with select="loss" the loss. NaN up to 0.18.0.
+    #: What the settings select by, such as macro-F1; with select="loss" the loss. NaN up to 0.17.0.
     val_score: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
