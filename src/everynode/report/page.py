@@ -96,16 +96,12 @@ def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[
 
 def _said(outcomes: Sequence[Outcome]) -> list[str]:
     """What all tables together say, in two sentences; what stands in several of them counts once."""
-    judged = _judged(outcomes)
-    sentences = []
-    told = []
-    for whose, own in (("cross-entropy", False), ("the paper's terms", True)):
-        cells = [cell for cell in judged if _has_terms(cell) is own]
-        reached = sum(kind(cell.verdict) != "short" for cell in cells)
-        if cells:
-            told.append(f"{reached} of {len(cells)} with {whose}")
-    if told:
-        sentences.append(f"Of its accuracies that could be judged, we reach {' and '.join(told)}.")
+    reached: dict[str, list[bool]] = {"cross-entropy": [], "ENC": [], "some of its terms alone": []}
+    for cell in _judged(outcomes):
+        whose = {"ce": "cross-entropy", "enc": "ENC"}.get(cell.cell.objective, "some of its terms alone")
+        reached[whose].append(kind(cell.verdict) != "short")
+    told = [f"{sum(cells)} of {len(cells)} with {whose}" for whose, cells in reached.items() if cells]
+    sentences = [f"Of its accuracies that could be judged, we reach {', '.join(told)}."] if told else []
     if gains := _gains(outcomes):
         ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
         sentences.append(
