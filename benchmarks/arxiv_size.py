@@ -21,13 +21,17 @@ LIMIT = 20 * 1024**3
 
 def measure(side: str, objective: str) -> None:
     from everynode.benchmarks.sides import Ours, Stock, settings_for
-    from everynode.data import generate
+    from everynode.datasets import generate
     from everynode.training.memory import peak_mb, reused_memory
 
     torch.set_num_threads(1)
     graph = generate()
-    settings = settings_for("gcn", objective, channels=256, layers=3)
-    stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
+    settings = settings_for("gcn", objective, hidden_channels=256, num_layers=3)
+    stepper = (
+        Ours(graph, settings)
+        if side == "everynode"
+        else Stock(graph.to_pyg(), graph.num_classes, settings)
+    )
     times = []
     # As in everynode's own loop; a PyG loop has no such thing.
     with reused_memory(stepper.layer_bytes) if isinstance(stepper, Ours) else nullcontext():
@@ -49,12 +53,20 @@ def main() -> None:
         for side in ("everynode", "stock"):
             if only and only != [side, objective]:
                 continue
-            limits = (lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))) if side == "stock" else None
+            limits = (
+                (lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)))
+                if side == "stock"
+                else None
+            )
             words = [sys.executable, __file__, side, objective]
             try:
-                done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limits, timeout=600)
+                done = subprocess.run(
+                    words, capture_output=True, text=True, preexec_fn=limits, timeout=600
+                )
                 failed = {"failed": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
-                found[f"{side} {objective}"] = json.loads(done.stdout) if done.returncode == 0 else failed
+                found[f"{side} {objective}"] = (
+                    json.loads(done.stdout) if done.returncode == 0 else failed
+                )
             except subprocess.TimeoutExpired:
                 found[f"{side} {objective}"] = {"failed": "three steps took more than ten minutes"}
             print(side, objective, found[f"{side} {objective}"], flush=True)

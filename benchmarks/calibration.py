@@ -14,9 +14,9 @@ from torch import Tensor
 
 import everynode as en
 from common import ROOT, write
-from everynode.calibration import HIGHEST, LOWEST, temperature
-from everynode.data.parts import share_out
-from everynode.metrics import expected_calibration_error
+from everynode.evaluation.calibration import HIGHEST, LOWEST, temperature
+from everynode.evaluation.metrics import expected_calibration_error
+from everynode.io.assign_splits import share_out
 
 SEEDS = 4
 EXAMPLES = {
@@ -48,16 +48,26 @@ def main() -> None:
     rows = []
     for name, (nodes, edges, roles) in EXAMPLES.items():
         read = en.read(ROOT / "examples" / nodes, ROOT / "examples" / edges, **roles)
-        found: dict[str, dict[str, list[float]]] = {what: {way: [] for way in ("none", "platt", "now")} for what in ("temperature", "ece")}
+        found: dict[str, dict[str, list[float]]] = {
+            what: {way: [] for way in ("none", "platt", "now")} for what in ("temperature", "ece")
+        }
         for seed in range(SEEDS):
             graph, _ = share_out(read, test_share=0.2, val_share=0.2, seed=seed)  # held out once
             model = en.NodeClassifier(random_state=seed).fit(graph)
             val, test, y = graph.nodes("val"), graph.nodes("test"), graph.labels
             logits = torch.as_tensor(model.predict_proba(graph)).double().clamp_min(1e-30).log()
-            for way, t in {"none": 1.0, "platt": platt(logits[val], y[val]), "now": temperature(logits[val], y[val])}.items():
+            for way, t in {
+                "none": 1.0,
+                "platt": platt(logits[val], y[val]),
+                "now": temperature(logits[val], y[val]),
+            }.items():
                 found["temperature"][way].append(t)
-                found["ece"][way].append(expected_calibration_error(torch.softmax(logits[test] / t, 1), y[test]))
-        rows.append({"example": name, "validation_nodes": len(val), "test_nodes": len(test), **found})
+                found["ece"][way].append(
+                    expected_calibration_error(torch.softmax(logits[test] / t, 1), y[test])
+                )
+        rows.append(
+            {"example": name, "validation_nodes": len(val), "test_nodes": len(test), **found}
+        )
         print(rows[-1])
     write("calibration", {"rows": rows})
 

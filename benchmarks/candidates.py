@@ -19,11 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from common import ROOT, write
-from everynode.data import load
+from everynode.datasets import load
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 from everynode.objectives.consistency import Consistency
-from everynode.objectives.cross_validating import CrossValidatingGradients
+from everynode.objectives.cross_validating_gradients import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt, evaluate
 
@@ -34,7 +34,9 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell"
 class ClosingLayerCVG(CrossValidatingGradients):
     """The term over the parameters of the closing layer alone, which needs the gradient of no other layer."""
 
-    def forward(self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0) -> Tensor:
+    def forward(
+        self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0
+    ) -> Tensor:
         return super().forward(logits, list(model.closing.parameters()), factor)
 
 
@@ -43,7 +45,9 @@ class ClosingLayer(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.terms["cvg"] = ClosingLayerCVG(graph, fold=self.fold, halves=settings.halves, seed=self.seed)
+        self.work.objective.terms["cvg"] = ClosingLayerCVG(
+            graph, fold=self.fold, halves=settings.halves, seed=self.seed
+        )
 
 
 class Averaged(Training):
@@ -58,7 +62,9 @@ class Averaged(Training):
     def _end_epoch(self) -> dict[str, float]:
         own = {name: value.clone() for name, value in self.network.state_dict().items()}
         for name, value in own.items():
-            self.mean[name] = self.mean[name].lerp(value, 1 - self.decay) if name in self.mean else value
+            self.mean[name] = (
+                self.mean[name].lerp(value, 1 - self.decay) if name in self.mean else value
+            )
         self.network.load_state_dict(self.mean)
         row = super()._end_epoch()
         self.network.load_state_dict(own)
@@ -83,7 +89,10 @@ class OnePass(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.passes, self.work.objective.terms["con"] = 1, OfItself(temperature=settings.con_temperature)
+        self.work.objective.passes, self.work.objective.terms["consistency"] = (
+            1,
+            OfItself(temperature=settings.consistency_temperature),
+        )
 
 
 class FourPasses(Training):
@@ -114,14 +123,14 @@ VARIANTS = {
     "enc, every 4th step": Variant("enc", Training, "enc", {"cvg_every": 4}),
     "enc, weights averaged, 0.9": Variant("enc", Averaged, "enc"),
     "enc, weights averaged, 0.98": Variant("enc", AveragedLonger, "enc"),
-    "con 1": Variant("con", changes={"con": 1.0}),
-    "con 1, one pass": Variant("con", OnePass, "con 1", {"con": 1.0}),
-    "con 1, four passes": Variant("con", FourPasses, "con 1", {"con": 1.0}),
+    "con 1": Variant("consistency", changes={"consistency": 1.0}),
+    "con 1, one pass": Variant("consistency", OnePass, "con 1", {"consistency": 1.0}),
+    "con 1, four passes": Variant("consistency", FourPasses, "con 1", {"consistency": 1.0}),
 }
 
 
-def gcnii(layers: int, objective: str, base: str = "") -> Variant:
-    return Variant(objective, base=base, changes={"backbone": "gcnii", "layers": layers})
+def gcnii(num_layers: int, objective: str, base: str = "") -> Variant:
+    return Variant(objective, base=base, changes={"backbone": "gcnii", "num_layers": num_layers})
 
 
 VARIANTS |= {
@@ -161,12 +170,22 @@ def main() -> None:
             row = {"graph": name, "variant": variant, "base": base, **found}
             told = ""
             if base:
-                plain = next(row["test_accuracy"] for row in rows if (row["graph"], row["variant"]) == (name, base))
+                plain = next(
+                    row["test_accuracy"]
+                    for row in rows
+                    if (row["graph"], row["variant"]) == (name, base)
+                )
                 gain = compare_paired(found["test_accuracy"], plain, test_share=share)
                 row["gain"] = gain.to_dict()
                 told = f"{100 * gain.mean:+.2f} ({100 * gain.low:+.2f} to {100 * gain.high:+.2f})"
             rows.append(row)
-            print(name, variant, *(f"{statistics.mean(values):.4f}" for values in found.values()), told, flush=True)
+            print(
+                name,
+                variant,
+                *(f"{statistics.mean(values):.4f}" for values in found.values()),
+                told,
+                flush=True,
+            )
         write("candidates", {"rows": rows})
 
 

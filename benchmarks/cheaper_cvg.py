@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 from common import write
-from everynode.data import load
+from everynode.datasets import load
 from everynode.experiments.statistics import compare_paired, summarise
 from everynode.settings import Settings
-from everynode.training import evaluate, fit
-from everynode.training.many import run_many
+from everynode.training import evaluate, train
+from everynode.training.process_pool import run_many
 
 
 def work(job: tuple[Settings, int], graph: object) -> float:
     settings, seed = job
-    return evaluate(fit(graph, settings, seed=seed).network, graph) or 0.0  # type: ignore[arg-type]
+    return evaluate(train(graph, settings, seed=seed).network, graph) or 0.0  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -22,13 +22,24 @@ def main() -> None:
     for name in ("citeseer", "cora"):
         graph = load(name)
         for weight in (0.05, 0.5):
-            choices = {every: dataclasses.replace(Settings(), cvg=weight, cvg_every=every) for every in (1, 4)}
+            choices = {
+                every: dataclasses.replace(Settings(), cvg=weight, cvg_every=every)
+                for every in (1, 4)
+            }
             jobs = [(settings, seed) for seed in range(10) for settings in choices.values()]
-            found = {(job[0].cvg_every, job[1]): score for job, score in run_many(work, jobs, graph)}
+            found = {
+                (job[0].cvg_every, job[1]): score for job, score in run_many(work, jobs, graph)
+            }
             always, fourth = ([found[every, seed] for seed in range(10)] for every in (1, 4))
             gap = compare_paired(fourth, always)
             rows.append(
-                {"graph": name, "weight": weight, "every": summarise(always).mean, "fourth": summarise(fourth).mean, **gap.to_dict()}
+                {
+                    "graph": name,
+                    "weight": weight,
+                    "every": summarise(always).mean,
+                    "fourth": summarise(fourth).mean,
+                    **gap.to_dict(),
+                }
             )
             print(rows[-1], flush=True)
     write("cheaper-cvg", {"rows": rows})

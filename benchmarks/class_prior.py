@@ -19,17 +19,17 @@ import torch
 from torch import Tensor
 
 from common import write
-from everynode.data import load
-from everynode.data.entries import CATALOGUE
-from everynode.data.files import Root
-from everynode.experiments.run import Run
+from everynode.datasets import load
+from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.files import Root
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.statistics import compare_paired
 from everynode.experiments.store import Store
 from everynode.graph import Graph
 from everynode.objectives import estimated_shares
 from everynode.settings import Settings
-from everynode.training import fit
+from everynode.training import train
 
 SEEDS = 10
 PRESET = str(Path(__file__).parents[1] / "results" / "tuned-class-prior.toml")
@@ -37,7 +37,7 @@ PRESET = str(Path(__file__).parents[1] / "results" / "tuned-class-prior.toml")
 TERMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "cross-entropy": ("ce", "ce", {}),
     "prior 3": ("ce", "prior", {"prior": 3.0}),
-    "con 1": ("ce", "con", {"con": 1.0}),
+    "con 1": ("ce", "consistency", {"consistency": 1.0}),
     "con 1, prior 3": ("enc", "enc", {}),
 }
 
@@ -54,7 +54,7 @@ def put_right(y: Tensor, graph: Graph) -> Tensor:
 
 
 def afterwards(graph: Graph, settings: Settings, seed: int) -> dict[str, float]:
-    network = fit(graph, settings, seed=seed).network
+    network = train(graph, settings, seed=seed).network
     with torch.no_grad():
         y = put_right(torch.softmax(network(graph).double(), dim=1), graph)
     right = (y.argmax(1) == graph.labels).double()
@@ -64,25 +64,61 @@ def afterwards(graph: Graph, settings: Settings, seed: int) -> dict[str, float]:
 def main() -> None:
     torch.set_num_threads(1)
     path, name, backbones = [*sys.argv[1:], *["", "pubmed", "gcn"][len(sys.argv[1:]) :]]
-    graph, digest, rows = load(name, "public"), CATALOGUE[name].digest("public", Root.find(None)), []
+    graph, digest, rows = (
+        load(name, "public"),
+        CATALOGUE[name].digest("public", Root.find(None)),
+        [],
+    )
     for backbone in backbones.split(","):
-        tuned = {o: Settings.preset(PRESET, graph=name, split="public", backbone=backbone, objective=o) for o in ("ce", "enc")}
+        tuned = {
+            o: Settings.preset(PRESET, graph=name, split="public", backbone=backbone, objective=o)
+            for o in ("ce", "enc")
+        }
         plan = {
             way: [
-                Run(name, digest, "public", 0, seed, "tuned", objective, replace(tuned[whose], **changes).for_objective(objective))
+                Run(
+                    name,
+                    digest,
+                    "public",
+                    0,
+                    seed,
+                    "tuned",
+                    objective,
+                    replace(tuned[whose], **changes).for_objective(objective),
+                )
                 for seed in range(SEEDS)
             ]
             for way, (whose, objective, changes) in TERMS.items()
         }
-        done = iter(do_runs([run for runs in plan.values() for run in runs], Graphs(), Store(Path(path))))
+        done = iter(
+            do_runs([run for runs in plan.values() for run in runs], Graphs(), Store(Path(path)))
+        )
         found = {way: [next(done) for _ in runs] for way, runs in plan.items()}
-        found["cross-entropy, shares afterwards"] = [afterwards(graph, tuned["ce"].for_objective("ce"), seed) for seed in range(SEEDS)]
+        found["cross-entropy, shares afterwards"] = [
+            afterwards(graph, tuned["ce"].for_objective("ce"), seed) for seed in range(SEEDS)
+        ]
         plain = [record["test_accuracy"] for record in found["cross-entropy"]]
         for way, records in found.items():
-            scores = {metric: [record[metric] for record in records] for metric in ("val_accuracy", "test_accuracy")}
+            scores = {
+                metric: [record[metric] for record in records]
+                for metric in ("val_accuracy", "test_accuracy")
+            }
             gain = compare_paired(scores["test_accuracy"], plain)
-            rows.append({"graph": name, "backbone": backbone, "way": way, **scores, "gain": [gain.mean, gain.low, gain.high]})
-            print(backbone, way, *(f"{100 * statistics.mean(score):.2f}" for score in scores.values()), flush=True)
+            rows.append(
+                {
+                    "graph": name,
+                    "backbone": backbone,
+                    "way": way,
+                    **scores,
+                    "gain": [gain.mean, gain.low, gain.high],
+                }
+            )
+            print(
+                backbone,
+                way,
+                *(f"{100 * statistics.mean(score):.2f}" for score in scores.values()),
+                flush=True,
+            )
     write("class-prior", {"rows": rows})
 
 

@@ -15,7 +15,14 @@ ROOT = Path(__file__).parents[1]
 def write(name: str, content: dict[str, Any]) -> None:
     """Keep a study's result under results/, with its command, the load of the machine and the number of cores."""
     path = ROOT / "results" / f"{name}.json"
-    given = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # where a file lay is nobody's business
+    given = [
+        Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]
+    ]  # where a file lay is nobody's business
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *given])
-    path.write_text(json.dumps({"command": command, "load": os.getloadavg(), "cores": os.cpu_count(), **content}, indent=1))
+    path.write_text(
+        json.dumps(
+            {"command": command, "load": os.getloadavg(), "cores": os.cpu_count(), **content},
+            indent=1,
+        )
+    )
     print(f"written to {path.relative_to(ROOT)}")

@@ -21,7 +21,12 @@ from common import ROOT, write
 
 #: Nodes, edges, channels. Edges per node and channels vary apart from each other, or no model could tell them apart.
 GRID = [
-    *((nodes, per_node * nodes, channels) for nodes in (60_000, 200_000) for per_node in (3, 10) for channels in (16, 64, 256)),
+    *(
+        (nodes, per_node * nodes, hidden_channels)
+        for nodes in (60_000, 200_000)
+        for per_node in (3, 10)
+        for hidden_channels in (16, 64, 256)
+    ),
     (600_000, 1_800_000, 64),
     (600_000, 6_000_000, 16),
 ]
@@ -34,8 +39,12 @@ LEAST = 200_000
 #: What the models are linear in. Arcs are both ways along an edge, and the loops.
 TIME = {
     "arc x channel x layer": lambda n, arcs, c: arcs * c * LAYERS,
-    "node x channel x (feature + class + channel x layer)": lambda n, arcs, c: n * c * (FEATURES + CLASSES + c * LAYERS),
-    "node x (feature + class + channel x layer)": lambda n, arcs, c: n * (FEATURES + CLASSES + c * LAYERS),
+    "node x channel x (feature + class + channel x layer)": lambda n, arcs, c: (
+        n * c * (FEATURES + CLASSES + c * LAYERS)
+    ),
+    "node x (feature + class + channel x layer)": lambda n, arcs, c: (
+        n * (FEATURES + CLASSES + c * LAYERS)
+    ),
 }
 MEMORY = {
     "process": lambda n, arcs, c: 1.0,
@@ -45,16 +54,16 @@ MEMORY = {
 }
 
 
-def measure(nodes: int, edges: int, channels: int, objective: str) -> None:
+def measure(nodes: int, edges: int, hidden_channels: int, objective: str) -> None:
     """One point, in a process of its own."""
     from everynode.benchmarks.sides import Ours, settings_for
-    from everynode.data import generate
+    from everynode.datasets import generate
     from everynode.training.memory import forget_peak, peak_mb, reused_memory
 
     torch.set_num_threads(1)
     graph = generate(nodes, edges, FEATURES, CLASSES)
     forget_peak()  # of making the graph
-    side = Ours(graph, settings_for("gcn", objective, channels, LAYERS))
+    side = Ours(graph, settings_for("gcn", objective, hidden_channels, LAYERS))
     taken = []
     with reused_memory(side.layer_bytes):  # as in everynode's own loop
         while len(taken) < 3 or sum(taken) < SECONDS:
@@ -64,31 +73,56 @@ def measure(nodes: int, edges: int, channels: int, objective: str) -> None:
     print(json.dumps({"edges": graph.num_edges, "seconds": min(taken[1:]), "peak_mb": peak_mb()}))
 
 
-def fit(rows: list[dict[str, Any]], terms: dict[str, Any], key: str, least: int = 0) -> dict[str, Any]:
+def fit(
+    rows: list[dict[str, Any]], terms: dict[str, Any], key: str, least: int = 0
+) -> dict[str, Any]:
     """Coefficients that are not negative, by least squares of the relative errors, and what remains; of graphs with ``least`` nodes."""
     smaller = [row for row in rows if row["nodes"] < least]
     rows = [row for row in rows if row["nodes"] >= least]
     found = np.array([row[key] for row in rows])
-    design = np.array([[term(row["nodes"], 2 * row["edges"] + row["nodes"], row["channels"]) for term in terms.values()] for row in rows])
+    design = np.array(
+        [
+            [
+                term(row["nodes"], 2 * row["edges"] + row["nodes"], row["hidden_channels"])
+                for term in terms.values()
+            ]
+            for row in rows
+        ]
+    )
     scale = (design / found[:, None]).max(0)
-    coefficients = scipy.optimize.nnls(design / found[:, None] / scale, np.ones(len(rows)))[0] / scale
+    coefficients = (
+        scipy.optimize.nnls(design / found[:, None] / scale, np.ones(len(rows)))[0] / scale
+    )
     errors = design @ coefficients / found - 1.0
     model = {
         "coefficients": dict(zip(terms, coefficients.tolist(), strict=True)),
         "points": len(rows),
-        "relative_errors": {"median": float(np.median(np.abs(errors))), "worst": float(np.abs(errors).max())},
+        "relative_errors": {
+            "median": float(np.median(np.abs(errors))),
+            "worst": float(np.abs(errors).max()),
+        },
     }
-    over = [predict(model, terms, row["nodes"], row["edges"], row["channels"]) / row[key] for row in smaller]
+    over = [
+        predict(model, terms, row["nodes"], row["edges"], row["hidden_channels"]) / row[key]
+        for row in smaller
+    ]
     return model | ({"over_measured_on_smaller": float(np.median(over))} if over else {})
 
 
-def predict(model: dict[str, Any], terms: dict[str, Any], nodes: float, edges: float, channels: int) -> float:
+def predict(
+    model: dict[str, Any], terms: dict[str, Any], nodes: float, edges: float, hidden_channels: int
+) -> float:
     """A model's value at a size."""
     arcs = 2 * edges + nodes
-    return float(sum(model["coefficients"][name] * term(nodes, arcs, channels) for name, term in terms.items()))
+    return float(
+        sum(
+            model["coefficients"][name] * term(nodes, arcs, hidden_channels)
+            for name, term in terms.items()
+        )
+    )
 
 
-def prediction(model: dict[str, Any], edges: int, channels: int) -> dict[str, float]:
+def prediction(model: dict[str, Any], edges: int, hidden_channels: int) -> dict[str, float]:
     """A graph of so many edges, ten a node: a step on all of it, and an epoch of batches through a hundredth of its nodes.
 
     A seed with fan-out 10, 5 has 66 nodes and as many arcs (1 + 10, and 5 for each of these); it is taken for a graph of its own, and
@@ -99,11 +133,11 @@ def prediction(model: dict[str, Any], edges: int, channels: int) -> dict[str, fl
     return {
         "edges": edges,
         "nodes": nodes,
-        "channels": channels,
-        "step_seconds": predict(model["seconds"], TIME, nodes, edges, channels),
-        "peak_gb": predict(model["peak_mb"], MEMORY, nodes, edges, channels) / 1024,
+        "hidden_channels": hidden_channels,
+        "step_seconds": predict(model["seconds"], TIME, nodes, edges, hidden_channels),
+        "peak_gb": predict(model["peak_mb"], MEMORY, nodes, edges, hidden_channels) / 1024,
         "seeds": seeds,
-        "epoch_of_batches_seconds": seeds * predict(model["seconds"], TIME, 66, 0, channels),
+        "epoch_of_batches_seconds": seeds * predict(model["seconds"], TIME, 66, 0, hidden_channels),
     }
 
 
@@ -113,21 +147,46 @@ def main() -> None:
         return
     path = ROOT / "results/cost-model.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
-    rows = [row for row in known if (row["nodes"], row["asked_edges"], row["channels"]) in GRID]
-    for nodes, edges, channels in sorted(GRID, key=lambda point: point[1] * point[2]):
+    rows = [
+        row for row in known if (row["nodes"], row["asked_edges"], row["hidden_channels"]) in GRID
+    ]
+    for nodes, edges, hidden_channels in sorted(GRID, key=lambda point: point[1] * point[2]):
         for objective in OBJECTIVES:
-            point = {"nodes": nodes, "asked_edges": edges, "channels": channels, "objective": objective}
+            point = {
+                "nodes": nodes,
+                "asked_edges": edges,
+                "hidden_channels": hidden_channels,
+                "objective": objective,
+            }
             if "--fit" in sys.argv or any(point.items() <= row.items() for row in rows):
                 continue
-            words = [sys.executable, __file__, *map(str, (nodes, edges, channels)), objective]
-            rows.append(point | json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
+            words = [
+                sys.executable,
+                __file__,
+                *map(str, (nodes, edges, hidden_channels)),
+                objective,
+            ]
+            rows.append(
+                point
+                | json.loads(
+                    subprocess.run(words, capture_output=True, text=True, check=True).stdout
+                )
+            )
             print(rows[-1], flush=True)
             write("cost-model", {"rows": rows})  # a measurement that is interrupted goes on
     models = {}
     for objective in OBJECTIVES:
         chosen = [row for row in rows if row["objective"] == objective]
-        models[objective] = {"seconds": fit(chosen, TIME, "seconds", LEAST), "peak_mb": fit(chosen, MEMORY, "peak_mb")}
-    predictions = [prediction(models[o], e, c) | {"objective": o} for e in (10**7, 10**8, 10**9) for c in (64, 256) for o in OBJECTIVES]
+        models[objective] = {
+            "seconds": fit(chosen, TIME, "seconds", LEAST),
+            "peak_mb": fit(chosen, MEMORY, "peak_mb"),
+        }
+    predictions = [
+        prediction(models[o], e, c) | {"objective": o}
+        for e in (10**7, 10**8, 10**9)
+        for c in (64, 256)
+        for o in OBJECTIVES
+    ]
     write("cost-model", {"rows": rows, "models": models, "predictions": predictions})
     for objective, model in models.items():
         print(objective, json.dumps(model, indent=1))

@@ -23,45 +23,68 @@ SIZE, FAN_OUT = 1024, (10, 5)
 
 
 def make(folder: Path) -> None:
-    from everynode.data import generate
-    from everynode.disk import DiskGraph
+    from everynode.datasets import generate
+    from everynode.graph.disk_graph import DiskGraph
 
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     raw = folder / "raw.npy"
     graph = generate(NODES, EDGES, FEATURES, CLASSES, noise=4.0, features_file=raw)
     order = np.random.default_rng(0).permutation(NODES)
-    split = np.split(order[: NODES // 100 + NODES // 250], [NODES // 100, NODES // 100 + NODES // 500])
+    split = np.split(
+        order[: NODES // 100 + NODES // 250], [NODES // 100, NODES // 100 + NODES // 500]
+    )
     DiskGraph.write(
-        folder, graph.features.numpy(), graph.edge_index.numpy(), graph.labels.numpy(), split=split, classes=range(CLASSES), name=graph.name
+        folder,
+        graph.features.numpy(),
+        graph.edge_index.numpy(),
+        graph.labels.numpy(),
+        split=split,
+        classes=range(CLASSES),
+        name=graph.name,
     )
     raw.unlink()
     print(f"made in {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 
 def measure(folder: Path) -> None:
-    from everynode.disk import DiskGraph
+    from everynode.graph.disk_graph import DiskGraph
     from everynode.settings import Batches, Settings
-    from everynode.training.batches.ranks import Ranks
-    from everynode.training.batches.work import Batched
+    from everynode.training.distributed import Ranks
     from everynode.training.memory import peak_mb, reused_memory
+    from everynode.training.mini_batch.work import Batched
 
     torch.set_num_threads(1)
     start = time.perf_counter()
     graph = DiskGraph.open(folder)
-    work = Batched(graph, Settings(layers=2, channels=64), Batches(SIZE, FAN_OUT), fold=0, seed=0, ranks=Ranks())
+    work = Batched(
+        graph,
+        Settings(num_layers=2, hidden_channels=64),
+        Batches(SIZE, FAN_OUT),
+        fold=0,
+        seed=0,
+        ranks=Ranks(),
+    )
     opened, cpu_opened = time.perf_counter(), time.process_time()
     with reused_memory():
         while work.step < work.steps:
             work.advance(0)
             if work.step % 20 == 0:
-                print(f"{work.step}/{work.steps} {time.perf_counter() - opened:.0f} s, {peak_mb():.0f} MB", file=sys.stderr, flush=True)
-        trained, cpu_trained, training_gb = time.perf_counter(), time.process_time(), peak_mb() / 1024
+                print(
+                    f"{work.step}/{work.steps} {time.perf_counter() - opened:.0f} s, {peak_mb():.0f} MB",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        trained, cpu_trained, training_gb = (
+            time.perf_counter(),
+            time.process_time(),
+            peak_mb() / 1024,
+        )
         row = work.validate()
     found = {
         "nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features, "train": len(work.plan.train),
         "val": len(work.val), "steps": work.steps, "seeds": len(work.plan.train) + work.plan.used, "size": SIZE, "fan_out": FAN_OUT,
-        "layers": 2, "channels": 64, "opening_seconds": opened - start, "epoch_seconds": trained - opened,
+        "num_layers": 2, "hidden_channels": 64, "opening_seconds": opened - start, "epoch_seconds": trained - opened,
         "epoch_cpu_seconds": cpu_trained - cpu_opened, "validation_seconds": time.perf_counter() - trained,
         "validation_cpu_seconds": time.process_time() - cpu_trained, "peak_gb_training": training_gb, "peak_gb": peak_mb() / 1024, **row,
     }  # fmt: skip
@@ -76,7 +99,12 @@ def main() -> None:
         raise SystemExit(__doc__)
     if not (Path(sys.argv[1]) / "graph.json").exists():
         subprocess.run([sys.executable, __file__, "make", sys.argv[1]], check=True)
-    done = subprocess.run([sys.executable, __file__, "measure", sys.argv[1]], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "measure", sys.argv[1]],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     sys.argv[1] = "FOLDER"  # where it was is nobody's business
     write("disk", json.loads(done.stdout))
 

@@ -12,17 +12,22 @@ import sys
 
 import torch
 
-from everynode.data import load
+from everynode.datasets import load
 from everynode.settings import Settings
-from everynode.training import evaluate, fit
+from everynode.training import evaluate, train
 
 
 def main() -> None:
     torch.set_num_threads(1)
     graph = load("cora", "public")
-    settings = Settings.preset("default", graph="cora", split="public", backbone="gat").for_objective("ce")
+    settings = Settings.preset(
+        "default", graph="cora", split="public", backbone="gat"
+    ).for_objective("ce")
     first, last = map(int, sys.argv[1:])
-    found = {seed: evaluate(fit(graph, settings, seed=seed).network, graph, "test") for seed in range(first, last + 1)}
+    found = {
+        seed: evaluate(train(graph, settings, seed=seed).network, graph, "test")
+        for seed in range(first, last + 1)
+    }
     print(json.dumps(found))
 
 

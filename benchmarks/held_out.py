@@ -22,10 +22,10 @@ from torch import Tensor
 
 import everynode as en
 from common import write
-from everynode.data import random_split
+from everynode.datasets import random_split
+from everynode.evaluation.metrics import expected_calibration_error
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Split
-from everynode.metrics import expected_calibration_error
 from everynode.training.loop import Training
 from three_lines import draw
 
@@ -44,13 +44,23 @@ def cases() -> Iterator[tuple[str, list[Case]]]:
             drawn = [draw(seed, labels, features) for seed in range(DRAWS)]
             yield (
                 f"generated, {features} features, {labels} labels",
-                [Case(en.Graph.from_pyg(data), data.train_mask.nonzero()[:, 0], data.test_mask.nonzero()[:, 0]) for data in drawn],
+                [
+                    Case(
+                        en.Graph.from_pyg(data),
+                        data.train_mask.nonzero()[:, 0],
+                        data.test_mask.nonzero()[:, 0],
+                    )
+                    for data in drawn
+                ],
             )
     for name in ("citeseer", "cora"):
         graph = en.load(name, "public")
         for per_class in (3, 10):
             splits = [random_split(graph.labels, per_class, seed=seed) for seed in range(DRAWS)]
-            yield f"{name}, {per_class} labels a class", [Case(graph, split.train, split.test) for split in splits]
+            yield (
+                f"{name}, {per_class} labels a class",
+                [Case(graph, split.train, split.test) for split in splits],
+            )
 
 
 def measure(case: Case, seed: int) -> dict[str, dict[str, float]]:
@@ -64,20 +74,35 @@ def measure(case: Case, seed: int) -> dict[str, dict[str, float]]:
         ("cv=3", "auto", 3),
     ):
         start = time.perf_counter()
-        model = en.NodeClassifier(objective=objective, cv=cv, calibrate=True, random_state=seed).fit(graph)
+        model = en.NodeClassifier(
+            objective=objective, cv=cv, calibrate=True, random_state=seed
+        ).fit(graph)
         seconds = time.perf_counter() - start
         told = torch.as_tensor(model.predict_proba(graph))[case.test]
         right = (told.argmax(1) == truth).double().mean().item()
-        found[name] = {"test_accuracy": right, "ece": expected_calibration_error(told, truth), "seconds": seconds}
+        found[name] = {
+            "test_accuracy": right,
+            "ece": expected_calibration_error(told, truth),
+            "seconds": seconds,
+        }
         if name == "cv=1":
             epochs = max(100, round(1.25 * (model.best_epoch_ + 1)))
             settings = dataclasses.replace(model.fitted_.settings, epochs=epochs, patience=epochs)
             # A training must have validation nodes; nothing is chosen by these.
-            again = Training(case.graph.with_splits([Split(case.labelled, case.test, case.test[:0])]), settings, seed=seed)
+            again = Training(
+                case.graph.with_splits([Split(case.labelled, case.test, case.test[:0])]),
+                settings,
+                seed=seed,
+            )
             again.advance(threading.Event())
             again.network.eval()
             with torch.no_grad():
-                right = (again.network(again.graph).argmax(1)[case.test] == truth).double().mean().item()
+                right = (
+                    (again.network(again.graph).argmax(1)[case.test] == truth)
+                    .double()
+                    .mean()
+                    .item()
+                )
             found["cv=1, then all labels"] = {"test_accuracy": right}
     return found
 
@@ -87,11 +112,21 @@ def main() -> None:
     rows = []
     for name, drawn in cases():
         found = [measure(case, seed) for seed, case in enumerate(drawn)]
-        ways = {way: {what: [one[way][what] for one in found] for what in values} for way, values in found[0].items()}
+        ways = {
+            way: {what: [one[way][what] for one in found] for what in values}
+            for way, values in found[0].items()
+        }
         test = {way: values["test_accuracy"] for way, values in ways.items()}
-        gain = {f"over {other}": compare_paired(test["cv=3"], test[other]).to_dict() for other in ("cv=1", "cross-entropy, cv=1")}
+        gain = {
+            f"over {other}": compare_paired(test["cv=3"], test[other]).to_dict()
+            for other in ("cv=1", "cross-entropy, cv=1")
+        }
         rows.append({"case": name, "ways": ways, "gain_of_cv_3": gain})
-        print(name, {way: round(100 * sum(values) / DRAWS, 1) for way, values in test.items()}, flush=True)
+        print(
+            name,
+            {way: round(100 * sum(values) / DRAWS, 1) for way, values in test.items()},
+            flush=True,
+        )
     write("held-out", {"rows": rows})
 
 

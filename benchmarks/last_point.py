@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from common import write
-from everynode.data import load
+from everynode.datasets import load
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt
@@ -32,7 +32,10 @@ class WarmedUp(Training):
 
     def _warm_up(self) -> None:
         share = min(1.0, self.epoch / WARM_UP)
-        self.work.objective.weights |= {"mi": share * self.settings.mi, "cvg": share * self.settings.cvg}
+        self.work.objective.weights |= {
+            "mi": share * self.settings.mi,
+            "cvg": share * self.settings.cvg,
+        }
 
     def _end_epoch(self) -> dict[str, float]:
         row = super()._end_epoch()
@@ -66,7 +69,9 @@ def correct_and_smooth(graph: Graph, y: Tensor) -> Tensor:
     error = torch.zeros_like(y)
     error[train] = truth - y[train]
     found = {}
-    for first, second, scale in itertools.product((0.5, 0.9), (0.5, 0.8, 0.95), (0.0, 0.5, 1.0, 2.0)):
+    for first, second, scale in itertools.product(
+        (0.5, 0.9), (0.5, 0.8, 0.95), (0.0, 0.5, 1.0, 2.0)
+    ):
         corrected = y + scale * smooth(graph, error, first)
         corrected[train] = truth
         found[first, second, scale] = smooth(graph, corrected, second)
@@ -81,18 +86,35 @@ def main() -> None:
         for objective, kind in (("ce", Training), ("enc", Training), ("enc", WarmedUp)):
             settings = Settings().for_objective(objective)
             each = [probabilities(graph, settings, seed, kind) for seed in range(SEEDS)]
-            groups = [torch.stack(each[i : i + TOGETHER]).mean(0) for i in range(0, SEEDS, TOGETHER)]
+            groups = [
+                torch.stack(each[i : i + TOGETHER]).mean(0) for i in range(0, SEEDS, TOGETHER)
+            ]
             ways = {
                 "alone": each,
                 "correct and smooth": [correct_and_smooth(graph, y) for y in each],
                 f"ensembles of {TOGETHER}": groups,
-                f"ensembles of {TOGETHER}, correct and smooth": [correct_and_smooth(graph, y) for y in groups],
+                f"ensembles of {TOGETHER}, correct and smooth": [
+                    correct_and_smooth(graph, y) for y in groups
+                ],
             }
             for way, found in ways.items():
-                scores = {part: [accuracy(graph, y, part) for y in found] for part in ("val", "test")}
-                label = objective if kind is Training else f"{objective}, warm-up of {WARM_UP} epochs"
+                scores = {
+                    part: [accuracy(graph, y, part) for y in found] for part in ("val", "test")
+                }
+                label = (
+                    objective if kind is Training else f"{objective}, warm-up of {WARM_UP} epochs"
+                )
                 rows.append({"graph": name, "objective": label, "way": way, **scores})
-                print(name, label, way, *(f"{part} {100 * statistics.mean(values):.2f}" for part, values in scores.items()), flush=True)
+                print(
+                    name,
+                    label,
+                    way,
+                    *(
+                        f"{part} {100 * statistics.mean(values):.2f}"
+                        for part, values in scores.items()
+                    ),
+                    flush=True,
+                )
     write("last-point", {"rows": rows})
 
 

@@ -20,16 +20,24 @@ from common import ROOT, write
 NOISE = 2.0
 WHOLE_STEPS, BATCH_STEPS, EVERY = 60, 180, 12
 SIZE, FAN_OUT = 1024, (10, 5, 5)
-OPTIONS = {"layers": 3, "channels": 256, "cvg_every": 4, "dropout": 0.2, "layer_dropout": 0.2, "lr_oc": 0.01, "lr_gnn": 2e-3}
+OPTIONS = {
+    "num_layers": 3,
+    "hidden_channels": 256,
+    "cvg_every": 4,
+    "dropout": 0.2,
+    "layer_dropout": 0.2,
+    "lr": 0.01,
+    "lr_gnn": 2e-3,
+}
 
 
 def measure(side: str) -> None:
-    from everynode.data import generate
+    from everynode.datasets import generate
     from everynode.settings import Batches, Settings
-    from everynode.training.batches.ranks import Ranks
-    from everynode.training.batches.work import Batched
+    from everynode.training.distributed import Ranks
+    from everynode.training.full_batch import WholeGraph
     from everynode.training.memory import peak_mb, reused_memory
-    from everynode.training.whole import WholeGraph
+    from everynode.training.mini_batch.work import Batched
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -48,9 +56,24 @@ def measure(side: str) -> None:
             work.advance(epoch)
             seconds += time.process_time() - start
             if side == "whole" or step % EVERY == 0:
-                curve.append({"steps": step, "seconds": round(seconds, 2), "val_accuracy": work.validate()["val_accuracy"]})
+                curve.append(
+                    {
+                        "steps": step,
+                        "seconds": round(seconds, 2),
+                        "val_accuracy": work.validate()["val_accuracy"],
+                    }
+                )
                 print(curve[-1], file=sys.stderr, flush=True)
-    print(json.dumps({"curve": curve, "seconds_per_step": seconds / step, "steps_per_epoch": work.steps, "peak_gb": peak_mb() / 1024}))
+    print(
+        json.dumps(
+            {
+                "curve": curve,
+                "seconds_per_step": seconds / step,
+                "steps_per_epoch": work.steps,
+                "peak_gb": peak_mb() / 1024,
+            }
+        )
+    )
 
 
 def main() -> None:
@@ -60,13 +83,24 @@ def main() -> None:
     path = ROOT / "results/minibatch.json"
     found = json.loads(path.read_text())["sides"] if sys.argv[1:] and path.exists() else {}
     for side in sys.argv[1:] or ["whole", "batches"]:
-        done = subprocess.run([sys.executable, __file__, "measure", side], stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, __file__, "measure", side],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
         found[side] = json.loads(done.stdout)
     summary = {}
     if len(found) == 2:
         best = {side: max(row["val_accuracy"] for row in found[side]["curve"]) for side in found}
         goal = best["whole"] - 0.005
-        reached = {side: next((row["seconds"] for row in found[side]["curve"] if row["val_accuracy"] >= goal), None) for side in found}
+        reached = {
+            side: next(
+                (row["seconds"] for row in found[side]["curve"] if row["val_accuracy"] >= goal),
+                None,
+            )
+            for side in found
+        }
         summary = {"best_val_accuracy": best, "goal": goal, "seconds_to_goal": reached}
         print(summary)
     setting = {"noise": NOISE, "size": SIZE, "fan_out": FAN_OUT, **OPTIONS}

@@ -17,20 +17,30 @@ from typing import Any
 from optuna.trial import TrialState
 
 from common import write
-from everynode.experiments.journal import Trials, rank
 from everynode.experiments.statistics import compare_paired
 from everynode.experiments.store import Store
-from everynode.experiments.tuned import studies
+from everynode.selection.study_storage import Trials, rank
+from everynode.selection.tuned_presets import studies
 from everynode.settings import TERMS, Settings
 
 
 def tests(records: list[dict[str, Any]], study: Any, settings: Settings) -> dict[int, float]:
     """Test accuracy by fold of the runs with these settings; how often CVG would be taken does not matter where it has no weight."""
-    wanted = dataclasses.asdict(settings if settings.cvg else dataclasses.replace(settings, cvg_every=1))
+    wanted = dataclasses.asdict(
+        settings if settings.cvg else dataclasses.replace(settings, cvg_every=1)
+    )
     found = {}
     for record in records:
-        there = record["settings"] if record["settings"]["cvg"] else record["settings"] | {"cvg_every": 1}
-        same = (record["dataset"], record["split"], record["seed"]) == (study.dataset, study.split, 0)
+        there = (
+            record["settings"]
+            if record["settings"]["cvg"]
+            else record["settings"] | {"cvg_every": 1}
+        )
+        same = (record["dataset"], record["split"], record["seed"]) == (
+            study.dataset,
+            study.split,
+            0,
+        )
         if same and {name: wanted[name] for name in there} == there:
             found[record["fold"]] = record["test_accuracy"]
     return found
@@ -38,11 +48,18 @@ def tests(records: list[dict[str, Any]], study: Any, settings: Settings) -> dict
 
 def row(journal: Trials, cross_entropy: Trials, records: list[dict[str, Any]]) -> dict[str, Any]:
     study, chosen, ce = journal.study, journal.best(), cross_entropy.best()
-    highest = max((trial for trial in journal.ended() if trial.state == TrialState.COMPLETE), key=rank)
+    highest = max(
+        (trial for trial in journal.ended() if trial.state == TrialState.COMPLETE), key=rank
+    )
     assert chosen is not None
     assert ce is not None
     settings = study.settings(highest.params)
-    lead = [a - b for a, b in zip(highest.user_attrs["accuracies"], chosen.user_attrs["accuracies"], strict=True)]
+    lead = [
+        a - b
+        for a, b in zip(
+            highest.user_attrs["accuracies"], chosen.user_attrs["accuracies"], strict=True
+        )
+    ]
     made = {
         "graph": study.dataset,
         "backbone": study.backbone,
@@ -52,7 +69,10 @@ def row(journal: Trials, cross_entropy: Trials, records: list[dict[str, Any]]) -
         "lead_on_validation": statistics.mean(lead),
         "standard_error": statistics.stdev(lead) / len(lead) ** 0.5,
     }
-    ours, theirs = tests(records, study, settings), tests(records, study, cross_entropy.study.settings(ce.params))
+    ours, theirs = (
+        tests(records, study, settings),
+        tests(records, study, cross_entropy.study.settings(ce.params)),
+    )
     folds = sorted(ours.keys() & theirs.keys())
     if any(made["highest"].values()):
         made["settings_of_the_highest"] = dataclasses.asdict(settings)
@@ -62,9 +82,21 @@ def row(journal: Trials, cross_entropy: Trials, records: list[dict[str, Any]]) -
 
 
 def main() -> None:
-    every = {(j.study.dataset, j.study.backbone, j.study.objective): j for j in studies(sys.argv[1]) if j.study.over == "folds"}
-    records = [record for record in Store(Path(sys.argv[2]), must_exist=True).records().values() if "test_accuracy" in record]
-    rows = [row(j, every[graph, backbone, "ce"], records) for (graph, backbone, objective), j in every.items() if objective == "enc"]
+    every = {
+        (j.study.dataset, j.study.backbone, j.study.objective): j
+        for j in studies(sys.argv[1])
+        if j.study.over == "folds"
+    }
+    records = [
+        record
+        for record in Store(Path(sys.argv[2]), must_exist=True).records().values()
+        if "test_accuracy" in record
+    ]
+    rows = [
+        row(j, every[graph, backbone, "ce"], records)
+        for (graph, backbone, objective), j in every.items()
+        if objective == "enc"
+    ]
     for r in rows:
         print(r)
     write("one-standard-error", {"rows": rows})

@@ -37,7 +37,9 @@ def export(graph: Graph, folder: Path) -> tuple[Path, Path]:
     with nodes.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", *(f"word{i}" for i in range(graph.num_features)), "label", "split"])
-        for i, (row, label) in enumerate(zip(graph.dense_features.int().tolist(), graph.labels.tolist(), strict=True)):
+        for i, (row, label) in enumerate(
+            zip(graph.dense_features.int().tolist(), graph.labels.tolist(), strict=True)
+        ):
             writer.writerow([f"paper{i}", *row, f"topic{label}", part[i]])
     with edges.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -47,7 +49,11 @@ def export(graph: Graph, folder: Path) -> tuple[Path, Path]:
 
 
 def run(*words: object) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-m", "everynode", *map(str, words), "--json", "--quiet"], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "everynode", *map(str, words), "--json", "--quiet"],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 
@@ -61,20 +67,46 @@ def main() -> None:
         graph = load("cora", "public")
         nodes, edges = export(graph, folder)
         there = (graph.dense_features != 0).any(0).nonzero()[:, 0]
-        words = SparseMatrix.from_scipy(graph.features.to_scipy().tocsc()[:, there.numpy()].tocsr(), torch.float32)
+        words = SparseMatrix.from_scipy(
+            graph.features.to_scipy().tocsc()[:, there.numpy()].tocsr(), torch.float32
+        )
         without = replace(graph, features=words)
         for seed in range(seeds):
             trained = run("train", "cora", "--seed", seed, "--out", folder / f"train-{seed}")
-            fitted = run("fit", "--nodes", nodes, "--edges", edges, "--objective", "enc", "--seed", seed, "--out", folder / f"fit-{seed}")
+            fitted = run(
+                "fit",
+                "--nodes",
+                nodes,
+                "--edges",
+                edges,
+                "--objective",
+                "enc",
+                "--seed",
+                seed,
+                "--out",
+                folder / f"fit-{seed}",
+            )
             found["train"].append(trained["test_accuracy"])
             found["fit"].append(fitted["quality"]["test"]["accuracy"][0])
             same.append(
-                NodeClassifier(objective="enc", random_state=seed, verbose=False).fit(without).score(without) if seed < SAME else None
+                NodeClassifier(objective="enc", random_state=seed, verbose=False)
+                .fit(without)
+                .score(without)
+                if seed < SAME
+                else None
             )
             print(seed, same[-1], *(f"{values[-1]:.4f}" for values in found.values()), flush=True)
     difference = compare_paired(found["fit"], found["train"]).to_dict() if seeds > 1 else None
     summary = {name: summarise(values).to_dict() for name, values in found.items()}
-    write("own-cora", {"seeds": seeds, "test_accuracy": {**found, "same_columns": same}, "summary": summary, "fit_minus_train": difference})
+    write(
+        "own-cora",
+        {
+            "seeds": seeds,
+            "test_accuracy": {**found, "same_columns": same},
+            "summary": summary,
+            "fit_minus_train": difference,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import torch
 
 from common import write
 from everynode.benchmarks.sides import Ours, one_fold, settings_for
-from everynode.data import load
+from everynode.datasets import load
 from everynode.training.memory import reused_memory
 
 
@@ -23,10 +23,13 @@ def main() -> None:
     rows = []
     for split in ("public", "geom-gcn"):
         graph = one_fold(load("cora", split))
-        for backbone, layers in (("gcn", 2), ("gat", 2), ("gcnii", 2), ("gcnii", 8)):
-            settings = {name: settings_for(backbone, name, layers=layers) for name in ("ce", "mi+tv", "enc")}
+        for backbone, num_layers in (("gcn", 2), ("gat", 2), ("gcnii", 2), ("gcnii", 8)):
+            settings = {
+                name: settings_for(backbone, name, num_layers=num_layers)
+                for name in ("ce", "mi+tv", "enc")
+            }
             settings["enc, CVG every 4th step"] = dataclasses.replace(settings["enc"], cvg_every=4)
-            settings["consistency"] = dataclasses.replace(settings["ce"], con=1.0)
+            settings["consistency"] = dataclasses.replace(settings["ce"], consistency=1.0)
             sides = {name: Ours(graph, choice) for name, choice in settings.items()}
             times: dict[str, list[float]] = {name: [] for name in sides}
             with reused_memory():  # as in the training loop
@@ -39,9 +42,14 @@ def main() -> None:
                             times[name].append((time.perf_counter() - start) / 4)
             ms = {name: 1000 * statistics.median(values) for name, values in times.items()}
             # Within a turn both saw the same machine, which over minutes becomes faster and slower.
-            price = {name: statistics.median(a / b for a, b in zip(values, times["ce"], strict=True)) for name, values in times.items()}
-            row = {"split": split, "network": f"{backbone}-{layers}", "ms": ms, "price": price}
-            print(split, row["network"], *(f"{name}: {price[name]:.2f}x" for name in ms), flush=True)
+            price = {
+                name: statistics.median(a / b for a, b in zip(values, times["ce"], strict=True))
+                for name, values in times.items()
+            }
+            row = {"split": split, "network": f"{backbone}-{num_layers}", "ms": ms, "price": price}
+            print(
+                split, row["network"], *(f"{name}: {price[name]:.2f}x" for name in ms), flush=True
+            )
             rows.append(row)
     write("price", {"rows": rows})
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from common import write
-from everynode.data import load
+from everynode.datasets import load
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 from everynode.settings import Settings
@@ -38,7 +38,9 @@ class WithPrior(Training):
         def breakdown(logits: Tensor, model: object) -> dict[str, Tensor]:
             terms = plain(logits, model)
             if prior is not None:
-                terms["total"] = terms["total"] - weight * (torch.softmax(logits, 1).mean(0) * prior.log()).sum()
+                terms["total"] = (
+                    terms["total"] - weight * (torch.softmax(logits, 1).mean(0) * prior.log()).sum()
+                )
             return terms
 
         objective.breakdown = breakdown
@@ -83,13 +85,22 @@ def main() -> None:
             }
             for way, (settings, p) in ways.items():
                 y = train(graph, settings, seed, p)
-                found.setdefault(way, []).append((y[test].argmax(1) == graph.labels[test]).double().mean().item())
+                found.setdefault(way, []).append(
+                    (y[test].argmax(1) == graph.labels[test]).double().mean().item()
+                )
         for way, scores in found.items():
             gain = compare_paired(scores, found["lambda 0.3"])
-            row = {"graph": name, "way": way, "test_accuracy": scores, "gain": [gain.mean, gain.low, gain.high]}
+            row = {
+                "graph": name,
+                "way": way,
+                "test_accuracy": scores,
+                "gain": [gain.mean, gain.low, gain.high],
+            }
             rows.append(row | {"prior_error": statistics.mean(errors)})
             print(
-                name, way, f"{100 * statistics.mean(scores):.2f}, {100 * gain.mean:+.2f} ({100 * gain.low:+.2f} to {100 * gain.high:+.2f})"
+                name,
+                way,
+                f"{100 * statistics.mean(scores):.2f}, {100 * gain.mean:+.2f} ({100 * gain.low:+.2f} to {100 * gain.high:+.2f})",
             )
     write("prior", {"rows": rows})
 

@@ -22,16 +22,23 @@ SIZE, FAN_OUT, STEPS, WARM_UP, ROUNDS = 512, (5, 4, 3), 8, 2, 2
 
 
 def measure() -> None:
-    from everynode.data import generate
+    from everynode.datasets import generate
     from everynode.settings import Batches, Settings
-    from everynode.training.batches.ranks import joined
-    from everynode.training.batches.work import Batched
+    from everynode.training.distributed import joined
     from everynode.training.memory import reused_memory
+    from everynode.training.mini_batch.work import Batched
 
     torch.set_num_threads(1)
     graph = generate()
     with joined() as ranks, reused_memory():
-        work = Batched(graph, Settings(layers=3, channels=256), Batches(SIZE, FAN_OUT), fold=0, seed=0, ranks=ranks)
+        work = Batched(
+            graph,
+            Settings(num_layers=3, hidden_channels=256),
+            Batches(SIZE, FAN_OUT),
+            fold=0,
+            seed=0,
+            ranks=ranks,
+        )
         for _ in range(WARM_UP):
             work.advance(0)
         ranks.any(False)  # so that they start at the same moment
@@ -40,7 +47,14 @@ def measure() -> None:
             work.advance(0)
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
         if ranks.first:
-            print(json.dumps({"cpu_seconds_per_step": cpu_seconds / STEPS, "seeds_per_second": ranks.size * SIZE * STEPS / seconds}))
+            print(
+                json.dumps(
+                    {
+                        "cpu_seconds_per_step": cpu_seconds / STEPS,
+                        "seeds_per_second": ranks.size * SIZE * STEPS / seconds,
+                    }
+                )
+            )
 
 
 def main() -> None:
@@ -48,13 +62,25 @@ def main() -> None:
         measure()
         return
     own = [sys.executable, __file__, "measure"]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", __file__, "measure"]
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        __file__,
+        "measure",
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     found: dict[str, list[float]] = {"alone": [], "together": [], "apart": []}
     cpu: dict[str, list[float]] = {side: [] for side in found}
     for _ in range(int(sys.argv[1]) if sys.argv[1:] else ROUNDS):
         for side, commands in (("alone", [own]), ("together", [torchrun]), ("apart", [own, own])):
-            running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) for words in commands]
+            running = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
+                for words in commands
+            ]
             said = [process.communicate()[0] for process in running]
             if any(process.returncode for process in running):
                 raise SystemExit(f"{side} failed")
@@ -63,8 +89,20 @@ def main() -> None:
             cpu[side].append(max(result["cpu_seconds_per_step"] for result in results))
             print(side, found[side][-1], cpu[side][-1], flush=True)
     best = {side: max(rates) for side, rates in found.items()}
-    ratios = {"together_to_alone": best["together"] / best["alone"], "apart_to_alone": best["apart"] / best["alone"]}
-    write("processes", {"size": SIZE, "fan_out": FAN_OUT, "seeds_per_second": found, "cpu_seconds_per_step": cpu, **ratios})
+    ratios = {
+        "together_to_alone": best["together"] / best["alone"],
+        "apart_to_alone": best["apart"] / best["alone"],
+    }
+    write(
+        "processes",
+        {
+            "size": SIZE,
+            "fan_out": FAN_OUT,
+            "seeds_per_second": found,
+            "cpu_seconds_per_step": cpu,
+            **ratios,
+        },
+    )
     print(ratios)
 
 

@@ -88,7 +88,11 @@ def replay(curves: dict[str, Curve], design: Rounds) -> tuple[str, float, float]
         cost += sum(curves[name].cost(epochs) - curves[name].cost(until) for name in names)
         until = epochs
         # Of two that are alike the one named first is ahead, as in a race.
-        names = sorted((name for name in curves if name in names), key=lambda name: curves[name].best(epochs), reverse=True)[:places]
+        names = sorted(
+            (name for name in curves if name in names),
+            key=lambda name: curves[name].best(epochs),
+            reverse=True,
+        )[:places]
     cost += sum(curves[name].cost() - curves[name].cost(until) for name in names)
     winner = max((name for name in curves if name in names), key=lambda name: curves[name].best())
     return winner, curves[winner].best()[0], cost
@@ -99,8 +103,17 @@ def chosen(rows: list[dict[str, Any]]) -> str:
     by_design: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_design.setdefault(row["design"], []).append(row)
-    cheap = [name for name, of in by_design.items() if all(statistics.median(row["times_ce"]) < LIMIT for row in of)]
-    return max(cheap, key=lambda name: statistics.mean(statistics.mean(row["val_accuracy"]) for row in by_design[name]))
+    cheap = [
+        name
+        for name, of in by_design.items()
+        if all(statistics.median(row["times_ce"]) < LIMIT for row in of)
+    ]
+    return max(
+        cheap,
+        key=lambda name: statistics.mean(
+            statistics.mean(row["val_accuracy"]) for row in by_design[name]
+        ),
+    )
 
 
 def main() -> None:
@@ -109,7 +122,10 @@ def main() -> None:
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     for bed in (sys.argv[1] if len(sys.argv) > 1 else BEDS).split(";"):
         every = [
-            {name: curve(graph, settings, fold, seed) for name, settings in Settings.entrants().items()}
+            {
+                name: curve(graph, settings, fold, seed)
+                for name, settings in Settings.entrants().items()
+            }
             for graph, fold, seed in cases(bed, FIRST_SEED)
         ]
         rows = [r for r in rows if r["bed"] != bed]
@@ -121,11 +137,20 @@ def main() -> None:
                     "design": called(design),
                     "winners": [winner for winner, _, _ in found],
                     "val_accuracy": [round(val, 6) for _, val, _ in found],
-                    "times_ce": [round(cost / curves["ce"].cost(), 3) for (_, _, cost), curves in zip(found, every, strict=True)],
+                    "times_ce": [
+                        round(cost / curves["ce"].cost(), 3)
+                        for (_, _, cost), curves in zip(found, every, strict=True)
+                    ],
                 }
             )
-            mean, price = 100 * statistics.mean(rows[-1]["val_accuracy"]), statistics.median(rows[-1]["times_ce"])
-            print(f"{bed:20} {called(design):20} validation {mean:.2f}, {price:.2f} times cross-entropy", flush=True)
+            mean, price = (
+                100 * statistics.mean(rows[-1]["val_accuracy"]),
+                statistics.median(rows[-1]["times_ce"]),
+            )
+            print(
+                f"{bed:20} {called(design):20} validation {mean:.2f}, {price:.2f} times cross-entropy",
+                flush=True,
+            )
         write("race-designs", {"limit": LIMIT, "chosen": chosen(rows), "rows": rows})
 
 

@@ -43,7 +43,10 @@ def make(folder: Path, nodes: int = NODES, edges: int = EDGES) -> None:
         "team": pa.array(np.char.add("team ", team.astype(str)), mask=random.random(nodes) < 0.7),
     }
     ends = [ids.take(pa.array(random.integers(0, nodes, edges))) for _ in range(2)]
-    for name, table in (("nodes", pa.table(columns)), ("edges", pa.table({"source": ends[0], "target": ends[1]}))):
+    for name, table in (
+        ("nodes", pa.table(columns)),
+        ("edges", pa.table({"source": ends[0], "target": ends[1]})),
+    ):
         pa.csv.write_csv(table, folder / f"{name}.csv")
         pa.parquet.write_table(table, folder / f"{name}.parquet")
 
@@ -53,8 +56,8 @@ def measure(folder: Path, kind: str) -> None:
     import torch
 
     import everynode as en
-    from everynode.data import check
-    from everynode.data.structure import structural_features
+    from everynode.datasets import check
+    from everynode.io.structural_features import structural_features
     from everynode.training.memory import peak_mb
 
     torch.set_num_threads(1)
@@ -62,7 +65,13 @@ def measure(folder: Path, kind: str) -> None:
 
     def done(what: str, start: tuple[float, float]) -> tuple[float, float]:
         now = time.perf_counter(), time.process_time()
-        found.update({f"{what}_seconds": now[0] - start[0], f"{what}_cpu_seconds": now[1] - start[1], f"{what}_peak_gb": peak_mb() / 1024})
+        found.update(
+            {
+                f"{what}_seconds": now[0] - start[0],
+                f"{what}_cpu_seconds": now[1] - start[1],
+                f"{what}_peak_gb": peak_mb() / 1024,
+            }
+        )
         return now
 
     clock = time.perf_counter(), time.process_time()
@@ -74,7 +83,16 @@ def measure(folder: Path, kind: str) -> None:
     if kind == FORMATS[0]:  # from here on the format does not matter
         structural_features(graph.edge_index.numpy(), graph.num_nodes)
         done("structure", clock)
-    print(json.dumps({**found, "nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}))
+    print(
+        json.dumps(
+            {
+                **found,
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+                "features": graph.num_features,
+            }
+        )
+    )
 
 
 def main() -> None:
@@ -85,8 +103,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
         for kind in FORMATS:
-            done = subprocess.run([sys.executable, __file__, folder, kind], capture_output=True, text=True, check=True)
-            size = sum((Path(folder) / f"{name}.{kind}").stat().st_size for name in ("nodes", "edges"))
+            done = subprocess.run(
+                [sys.executable, __file__, folder, kind], capture_output=True, text=True, check=True
+            )
+            size = sum(
+                (Path(folder) / f"{name}.{kind}").stat().st_size for name in ("nodes", "edges")
+            )
             rows[kind] = {"file_mb": size / 1e6, **json.loads(done.stdout)}
             print(done.stderr, kind, rows[kind], flush=True)
     write("read-million", {"rows": rows})

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from common import ROOT, write
-from everynode.data import load
-from everynode.data.entries import CATALOGUE
-from everynode.data.files import Root
-from everynode.experiments.run import Run
+from everynode.datasets import load
+from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.files import Root
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.settings import Settings
@@ -28,7 +28,7 @@ MEDIAN = "median"
 #: By name: the objective, and what is changed in the default settings.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ce": ("ce", {}),
-    "ce, row-normalised input": ("ce", {"input": "row"}),
+    "ce, row-normalised input": ("ce", {"normalize_features": True}),
     "ce, no dropout inside": ("ce", {"layer_dropout": 0.0}),
     "tv 0.2": ("tv", {"tv": 0.2}),
     "tv 1": ("tv", {"tv": 1.0}),
@@ -48,15 +48,15 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, lambda 1": ("enc", {"mi_lambda": 1.0}),
     "enc, random halves": ("enc", {"halves": "random"}),
     "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
-    "enc, row-normalised input": ("enc", {"input": "row"}),
-    "con 0.5": ("con", {"con": 0.5}),
-    "con 1": ("con", {"con": 1.0}),
-    "con 1, temperature 0.3": ("con", {"con": 1.0, "con_temperature": 0.3}),
-    "con 1 + tv 1": ("tv+con", {"con": 1.0, "tv": 1.0}),
-    "enc and con 1": ("enc", {"con": 1.0}),
+    "enc, row-normalised input": ("enc", {"normalize_features": True}),
+    "con 0.5": ("consistency", {"consistency": 0.5}),
+    "con 1": ("consistency", {"consistency": 1.0}),
+    "con 1, temperature 0.3": ("consistency", {"consistency": 1.0, "consistency_temperature": 0.3}),
+    "con 1 + tv 1": ("tv+consistency", {"consistency": 1.0, "tv": 1.0}),
+    "enc and con 1": ("enc", {"consistency": 1.0}),
     "prior 3": ("prior", {"prior": 3.0}),
-    "con 1 + prior 3": ("con+prior", {"con": 1.0, "prior": 3.0}),
-    "con 1 + prior 1": ("con+prior", {"con": 1.0, "prior": 1.0}),
+    "con 1 + prior 3": ("consistency+prior", {"consistency": 1.0, "prior": 3.0}),
+    "con 1 + prior 1": ("consistency+prior", {"consistency": 1.0, "prior": 1.0}),
 }
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
@@ -69,7 +69,10 @@ def median_difference(graph: str) -> float:
 
 
 def main() -> None:
-    path, graphs, backbones, count, term = [*sys.argv[1:], *["", GRAPHS, "gcn", "5", ""][len(sys.argv[1:]) :]]
+    path, graphs, backbones, count, term = [
+        *sys.argv[1:],
+        *["", GRAPHS, "gcn", "5", ""][len(sys.argv[1:]) :],
+    ]
     plan: dict[tuple[str, str, str, str], list[Run]] = {}
     root = Root.find(None)
     sigma = {graph: median_difference(graph) for graph in graphs.split(",")}
@@ -79,24 +82,52 @@ def main() -> None:
         digest = CATALOGUE[graph].digest(split, root)
         for backbone in backbones.split(","):
             for name, (objective, changes) in VARIANTS.items():
-                changes = changes | ({"tv_sigma": sigma[graph]} if changes.get("tv_sigma") == MEDIAN else {})
-                settings = Settings.preset("default", graph=graph, split=split, backbone=backbone, **changes).for_objective(objective)
+                changes = changes | (
+                    {"tv_sigma": sigma[graph]} if changes.get("tv_sigma") == MEDIAN else {}
+                )
+                settings = Settings.preset(
+                    "default", graph=graph, split=split, backbone=backbone, **changes
+                ).for_objective(objective)
                 if term and not getattr(settings, term):
                     continue
                 plan[graph, split, backbone, name] = [
-                    Run(graph, digest, split, i if folds else 0, 0 if folds else i, "default", objective, settings)
+                    Run(
+                        graph,
+                        digest,
+                        split,
+                        i if folds else 0,
+                        0 if folds else i,
+                        "default",
+                        objective,
+                        settings,
+                    )
                     for i in range(int(count))
                 ]
     runs = [run for group in plan.values() for run in group]
     done = iter(do_runs(runs, Graphs(), Store(Path(path)), workers=1))
     asked = {(graph, backbone, name) for graph, _, backbone, name in plan}
     before = json.loads((ROOT / "results" / "recipe.json").read_text()) if term else {"rows": []}
-    rows = [row for row in before["rows"] if (row["graph"], row["backbone"], row["variant"]) not in asked]
+    rows = [
+        row
+        for row in before["rows"]
+        if (row["graph"], row["backbone"], row["variant"]) not in asked
+    ]
     for (graph, split, backbone, name), group in plan.items():
         records = [next(done) for _ in group]
-        scores = {metric: [record.get(metric) for record in records] for metric in ("val_accuracy", "test_accuracy")}
-        rows.append({"graph": graph, "split": split, "backbone": backbone, "variant": name, **scores})
-    write("recipe", {"before": [*before.get("before", []), *([before["command"]] if term else [])], "rows": rows})
+        scores = {
+            metric: [record.get(metric) for record in records]
+            for metric in ("val_accuracy", "test_accuracy")
+        }
+        rows.append(
+            {"graph": graph, "split": split, "backbone": backbone, "variant": name, **scores}
+        )
+    write(
+        "recipe",
+        {
+            "before": [*before.get("before", []), *([before["command"]] if term else [])],
+            "rows": rows,
+        },
+    )
 
 
 if __name__ == "__main__":

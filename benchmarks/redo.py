@@ -14,16 +14,21 @@ from typing import Any
 
 from common import ROOT, write
 from everynode import __version__
-from everynode.data.files import Root
-from everynode.experiments.declare import find
-from everynode.experiments.exported import Export
+from everynode.datasets.files import Root
+from everynode.experiments.experiment import find
+from everynode.experiments.exports import Export
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.statistics import compare_paired
 from everynode.experiments.store import Store
 from everynode.machine import cpu
 
 #: Experiment, graph, layers at most: cells whose runs take seconds.
-CELLS = (("semi-supervised", "cora", 2), ("homophilic", "cora", 2), ("heterophilic", "texas", 16), ("heterophilic", "chameleon", 2))
+CELLS = (
+    ("semi-supervised", "cora", 2),
+    ("homophilic", "cora", 2),
+    ("heterophilic", "texas", 16),
+    ("heterophilic", "chameleon", 2),
+)
 
 
 def main() -> None:
@@ -33,9 +38,14 @@ def main() -> None:
         kept.put_all(Export.read(ROOT / "results/runs-paper.csv", root).rows)
         before = kept.records()
         rows: list[dict[str, Any]] = []
-        for name, graph, layers in CELLS:
+        for name, graph, num_layers in CELLS:
             for cell, runs in find(name).plan("paper", None, root)[0].items():
-                if cell.dataset != graph or not runs or runs[0].settings.layers > layers or not all(run.key in before for run in runs):
+                if (
+                    cell.dataset != graph
+                    or not runs
+                    or runs[0].settings.num_layers > num_layers
+                    or not all(run.key in before for run in runs)
+                ):
                     continue
                 after = do_runs(runs, Graphs(), Store(Path(folder) / "again.db"), workers=1)
                 old = [100 * before[run.key]["test_accuracy"] for run in runs]

@@ -19,13 +19,17 @@ import torch
 
 from common import ROOT, write
 from everynode import NodeClassifier
-from everynode.data import generate, load
+from everynode.datasets import generate, load
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 
 COUNT = 10
 #: By name: homophily and the noise of the features; few labels for the first, half of all for the second.
-GENERATED = {"generated, alike": (0.8, 3.0), "generated, unlike": (0.1, 1.5), "generated, between": (0.5, 2.0)}
+GENERATED = {
+    "generated, alike": (0.8, 3.0),
+    "generated, unlike": (0.1, 1.5),
+    "generated, between": (0.5, 2.0),
+}
 FRESH = ("actor", "generated, between", "squirrel")
 GRAPHS = "texas;wisconsin;cornell;chameleon;actor;generated, alike;generated, unlike;generated, between;cora;citeseer;squirrel"
 
@@ -36,7 +40,11 @@ def cases(name: str, first_seed: int = 0) -> Iterator[tuple[Graph, int, int]]:
     for i in range(COUNT):
         if graph is None:
             homophily, noise = GENERATED[name]
-            yield generate(2000, 6000, 32, 5, homophily=homophily, noise=noise, seed=first_seed + i), 0, first_seed + i
+            yield (
+                generate(2000, 6000, 32, 5, homophily=homophily, noise=noise, seed=first_seed + i),
+                0,
+                first_seed + i,
+            )
         else:
             yield graph, i if len(graph.splits) > 1 else 0, first_seed + i
 
@@ -57,10 +65,25 @@ def main() -> None:
                 scores[way].append(model.score(graph, "test"))
             winners.append(model.objective_)
         better = max(("ce", "enc"), key=lambda way: statistics.mean(scores[way]))
-        share = len(graph.nodes("test")) / len(graph.nodes("train")) if len(graph.splits) > 1 else None
-        gap, over_ce = (compare_paired(scores["auto"], scores[way], test_share=share).to_dict() for way in (better, "ce"))
-        times = {f"times_{way}": [a / b for a, b in zip(seconds["auto"], seconds[way], strict=True)] for way in ("ce", "enc")}
-        found = {"test_accuracy": scores, "winners": winners, "better": better, "gap": gap, "over_ce": over_ce, **times}
+        share = (
+            len(graph.nodes("test")) / len(graph.nodes("train")) if len(graph.splits) > 1 else None
+        )
+        gap, over_ce = (
+            compare_paired(scores["auto"], scores[way], test_share=share).to_dict()
+            for way in (better, "ce")
+        )
+        times = {
+            f"times_{way}": [a / b for a, b in zip(seconds["auto"], seconds[way], strict=True)]
+            for way in ("ce", "enc")
+        }
+        found = {
+            "test_accuracy": scores,
+            "winners": winners,
+            "better": better,
+            "gap": gap,
+            "over_ce": over_ce,
+            **times,
+        }
         row = {"graph": name, "fresh": name in FRESH, **found}
         rows = [r for r in rows if r["graph"] != name] + [row]
         print(

@@ -18,12 +18,26 @@ from everynode.experiments.statistics import compare_paired, summarise
 
 def scores(command: str, graph: str, backbone: str) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
-        words = [command, "compare", graph, "--backbone", backbone, "--seeds", "20", "--out", folder, "--json", "--quiet"]
+        words = [
+            command,
+            "compare",
+            graph,
+            "--backbone",
+            backbone,
+            "--seeds",
+            "20",
+            "--out",
+            folder,
+            "--json",
+            "--quiet",
+        ]
         found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     by: dict[str, dict[int, float]] = {}
     for run in found["runs"]:
         by.setdefault(run["objective"], {})[run["seed"]] = run["test_accuracy"]
-    return {objective: [values[seed] for seed in sorted(values)] for objective, values in by.items()}
+    return {
+        objective: [values[seed] for seed in sorted(values)] for objective, values in by.items()
+    }
 
 
 def main() -> None:
@@ -34,7 +48,14 @@ def main() -> None:
         for objective in before:
             gap = compare_paired(after[objective], before[objective])
             means = summarise(before[objective]).mean, summarise(after[objective]).mean
-            row = {"graph": graph, "backbone": backbone, "objective": objective, "before": means[0], "after": means[1], **gap.to_dict()}
+            row = {
+                "graph": graph,
+                "backbone": backbone,
+                "objective": objective,
+                "before": means[0],
+                "after": means[1],
+                **gap.to_dict(),
+            }
             print(
                 f"{graph} {backbone} {objective}: {100 * means[0]:.2f} before, {100 * means[1]:.2f} after, p = {gap.p_value:.2f}",
                 flush=True,

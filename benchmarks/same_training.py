@@ -21,27 +21,36 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from common import write
-from everynode.data import load
+from everynode.datasets import load
 from everynode.settings import Settings
 
 try:
-    from everynode.training.whole import build
+    from everynode.training.full_batch import build
 except ModuleNotFoundError:  # the old version
     from everynode.training.loop import build  # type: ignore[attr-defined,no-redef]
 
 STEPS = 150
-CASES = [(backbone, objective) for backbone in ("gcn", "gat", "gcnii") for objective in ("ce", "enc")]
+CASES = [
+    (backbone, objective) for backbone in ("gcn", "gat", "gcnii") for objective in ("ce", "enc")
+]
 
 
-def train(backbone: str, objective: str, start: dict[str, torch.Tensor] | None) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def train(
+    backbone: str, objective: str, start: dict[str, torch.Tensor] | None
+) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """The weights at the start, as the old version stores them, and per step the training loss and the validation loss."""
     graph = load("cora", "public").to(torch.float64)
-    settings = Settings.preset("default", graph="cora", split="public", backbone=backbone).for_objective(objective)
+    settings = Settings.preset(
+        "default", graph="cora", split="public", backbone=backbone
+    ).for_objective(objective)
     network, terms, optimiser = build(graph, settings, fold=0, seed=0)
     if start is None:
         start = {name: value.clone() for name, value in network.state_dict().items()}
     else:
-        turned = {name: value.T if name in ("opening.weight", "closing.weight") else value for name, value in start.items()}
+        turned = {
+            name: value.T if name in ("opening.weight", "closing.weight") else value
+            for name, value in start.items()
+        }
         network.load_state_dict(turned)
     val = graph.nodes("val")
     torch.manual_seed(0)
@@ -81,9 +90,19 @@ def main() -> None:
             _, after = train(*case, start)
             difference = (after / before - 1).abs()
             # Rounding grows: wherever a ReLU or TV's sign turns a last digit into another gradient, the ways part.
-            largest = {str(steps): difference[:steps].max(0).values.tolist() for steps in (1, 50, STEPS)}
-            row = {"backbone": case[0], "objective": case[1], "largest_relative_difference": largest}
-            print(*case, {steps: [f"{x:.1e}" for x in both] for steps, both in largest.items()}, flush=True)
+            largest = {
+                str(steps): difference[:steps].max(0).values.tolist() for steps in (1, 50, STEPS)
+            }
+            row = {
+                "backbone": case[0],
+                "objective": case[1],
+                "largest_relative_difference": largest,
+            }
+            print(
+                *case,
+                {steps: [f"{x:.1e}" for x in both] for steps, both in largest.items()},
+                flush=True,
+            )
             rows.append(row)
     write("same-training", {"rows": rows})
 

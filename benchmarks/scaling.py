@@ -18,7 +18,7 @@ import torch
 from common import ROOT, write
 from everynode.benchmarks.measure import machine
 from everynode.benchmarks.sides import Ours, settings_for
-from everynode.data import generate
+from everynode.datasets import generate
 from everynode.graph import Graph
 from everynode.training.memory import KEPT, forget_peak, peak_mb, reused_memory
 
@@ -47,12 +47,20 @@ def without_recycling(side: Ours) -> dict[str, float]:
 
     with reused_memory():
         seconds = median(step, 3)
-    return {"seconds": seconds, "kernel_seconds": statistics.median(kernel[1:]), "peak_gb": peak_mb() / 1024}
+    return {
+        "seconds": seconds,
+        "kernel_seconds": statistics.median(kernel[1:]),
+        "peak_gb": peak_mb() / 1024,
+    }
 
 
 def propagation(graph: Graph) -> Callable[[], object]:
     """One, of arrays that stay where they are."""
-    csr, x, y = graph.gcn_operator.csr, torch.rand(graph.num_nodes, CHANNELS), torch.empty(graph.num_nodes, CHANNELS)
+    csr, x, y = (
+        graph.gcn_operator.csr,
+        torch.rand(graph.num_nodes, CHANNELS),
+        torch.empty(graph.num_nodes, CHANNELS),
+    )
     return lambda: y.addmm_(csr, x, beta=0.0)
 
 
@@ -89,7 +97,10 @@ def main() -> None:
         )
         print(rows[-1], flush=True)
         del graph, side
-    slopes = {"slope_from_1e5": slope(rows, "seconds"), "propagation_slope_from_1e5": slope(rows, "propagation_seconds")}
+    slopes = {
+        "slope_from_1e5": slope(rows, "seconds"),
+        "propagation_slope_from_1e5": slope(rows, "propagation_seconds"),
+    }
     write("scaling", {"rows": rows, **slopes, "machine": limit})
     print(slopes)
 
@@ -100,12 +111,20 @@ def main() -> None:
     from matplotlib import pyplot
 
     figure, axis = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
-    axis.loglog([row["edges"] for row in rows], [row["seconds"] for row in rows], "o-", color="#0f766e", label="measured")
+    axis.loglog(
+        [row["edges"] for row in rows],
+        [row["seconds"] for row in rows],
+        "o-",
+        color="#0f766e",
+        label="measured",
+    )
     base = rows[-1]
     line = [base["seconds"] * row["edges"] / base["edges"] for row in rows]
     axis.loglog([row["edges"] for row in rows], line, "--", color="#9aa4b2", label="linear")
     alone = [row["propagation_seconds"] for row in rows]
-    axis.loglog([row["edges"] for row in rows], alone, "s-", color="#b45309", label="one propagation alone")
+    axis.loglog(
+        [row["edges"] for row in rows], alone, "s-", color="#b45309", label="one propagation alone"
+    )
     axis.set_xlabel("edges (7 a node)")
     axis.set_ylabel("seconds a step")
     axis.set_title("ENC-GCN, 2 layers, 64 channels, one thread: step and evaluation", fontsize=9)

@@ -29,8 +29,8 @@ WAYS: dict[str, dict[str, float]] = {
     "cross-entropy": {},
     "mi 0.3, tv 0.5, cvg 0.05": {"mi": 0.3, "tv": 0.5, "cvg": 0.05},
     "mi 0.3, tv 5, cvg 0.05": {"mi": 0.3, "tv": 5.0, "cvg": 0.05},
-    "con 0.3": {"con": 0.3},
-    "con 1": {"con": 1.0},
+    "con 0.3": {"consistency": 0.3},
+    "con 1": {"consistency": 1.0},
 }
 SEEDS, EPOCHS = 5, 200
 
@@ -48,7 +48,9 @@ class Net(nn.Module):
         """The logits."""
         x = self.features
         values = dropout(x.values(), 0.5, self.training)
-        h = torch.sparse.mm(torch.sparse_coo_tensor(x.indices(), values, x.shape, is_coalesced=True), self.first)
+        h = torch.sparse.mm(
+            torch.sparse_coo_tensor(x.indices(), values, x.shape, is_coalesced=True), self.first
+        )
         h = self.convs[0](h, edge_index).relu()
         logits: Tensor = self.convs[1](dropout(h, 0.5, self.training), edge_index)
         return logits
@@ -59,7 +61,10 @@ def train(graph: Graph, weights: dict[str, float], seed: int) -> tuple[float, fl
     torch.manual_seed(seed)
     edges, nodes = graph.to_pyg().edge_index, (graph.nodes("val"), graph.nodes("test"))
     features = graph.dense_features.to_sparse().coalesce()
-    model, objective = Net(features, graph.num_classes), ENC(graph, **({"mi": 0.0, "tv": 0.0, "cvg": 0.0} | weights))
+    model, objective = (
+        Net(features, graph.num_classes),
+        ENC(graph, **({"mi": 0.0, "tv": 0.0, "cvg": 0.0} | weights)),
+    )
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     best = (0.0, 0.0)
     for _ in range(EPOCHS):
@@ -91,8 +96,20 @@ def main() -> None:
                 continue
             pairs = [train(Graph.from_pyg(data), weights, seed) for seed in range(SEEDS)]
             val, test = ([pair[i] for pair in pairs] for i in (0, 1))
-            there[name, features, way] = {"graph": name, "input": features, "way": way, "val_accuracy": val, "test_accuracy": test}
-            print(name, features, way, f"{100 * statistics.mean(val):.1f} / {100 * statistics.mean(test):.1f}", flush=True)
+            there[name, features, way] = {
+                "graph": name,
+                "input": features,
+                "way": way,
+                "val_accuracy": val,
+                "test_accuracy": test,
+            }
+            print(
+                name,
+                features,
+                way,
+                f"{100 * statistics.mean(val):.1f} / {100 * statistics.mean(test):.1f}",
+                flush=True,
+            )
     places = product(GRAPHS, ("raw", "row-normalised"), WAYS)
     write("stock-loop", {"epochs": EPOCHS, "rows": [there[place] for place in places]})
 

@@ -61,7 +61,9 @@ def accuracy(data: Data, kind: type, weights: dict[str, Any], seed: int) -> floa
 def default_accuracy(data: Data, seed: int) -> float:
     """What the defaults make of it: they hold out some of the labels for validation."""
     labels = torch.where(data.train_mask, data.y, -1)
-    model = en.NodeClassifier(random_state=seed).fit(data.x.numpy(), labels.numpy(), edge_index=data.edge_index.numpy())
+    model = en.NodeClassifier(random_state=seed).fit(
+        data.x.numpy(), labels.numpy(), edge_index=data.edge_index.numpy()
+    )
     predicted = torch.as_tensor(model.predict(data.x.numpy(), edge_index=data.edge_index.numpy()))
     return (predicted == data.y)[data.test_mask].double().mean().item()
 
@@ -72,11 +74,24 @@ def main() -> None:
     for model, kind in MODELS.items():
         for features, labels in product(("clear", "weak"), (15, 60)):
             drawn = [draw(seed, labels, features) for seed in range(DRAWS)]
-            found = {way: [accuracy(data, kind, weights, seed) for seed, data in enumerate(drawn)] for way, weights in WAYS.items()}
+            found = {
+                way: [accuracy(data, kind, weights, seed) for seed, data in enumerate(drawn)]
+                for way, weights in WAYS.items()
+            }
             if model == "GCN":
-                found["NodeClassifier()"] = [default_accuracy(data, seed) for seed, data in enumerate(drawn)]
+                found["NodeClassifier()"] = [
+                    default_accuracy(data, seed) for seed, data in enumerate(drawn)
+                ]
             alike = sum(homophily(data.edge_index, data.y) for data in drawn) / DRAWS
-            rows.append({"model": model, "features": features, "labels": labels, "homophily": alike, "test_accuracy": found})
+            rows.append(
+                {
+                    "model": model,
+                    "features": features,
+                    "labels": labels,
+                    "homophily": alike,
+                    "test_accuracy": found,
+                }
+            )
             print(rows[-1])
     write("three-lines", {"rows": rows})
 

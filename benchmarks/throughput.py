@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from common import write
-from everynode.data import load
-from everynode.experiments.run import Run
+from everynode.datasets import load
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.settings import Settings
@@ -17,7 +17,10 @@ from everynode.settings import Settings
 def main() -> None:
     graph = load("citeseer")
     settings = Settings(epochs=100, patience=100)
-    runs = [Run("citeseer", graph.digest, "public", 0, seed, "default", "enc", settings) for seed in range(16)]
+    runs = [
+        Run("citeseer", graph.digest, "public", 0, seed, "default", "enc", settings)
+        for seed in range(16)
+    ]
     graphs = Graphs()
     graphs.add(runs[0], graph)
     seconds: dict[int, list[float]] = {1: [], 2: []}

@@ -16,7 +16,21 @@ from pathlib import Path
 from common import write
 
 HOSTS = {"everynode-a": "10.77.0.1", "everynode-b": "10.77.0.2"}
-TRAIN = ["-m", "everynode", "train", "citeseer", "--batch-size", "64", "--fan-out", "5", "--epochs", "150", "--patience", "150", "--json"]
+TRAIN = [
+    "-m",
+    "everynode",
+    "train",
+    "citeseer",
+    "--batch-size",
+    "64",
+    "--fan-out",
+    "5",
+    "--epochs",
+    "150",
+    "--patience",
+    "150",
+    "--json",
+]
 
 
 def ip(*words: str) -> None:
@@ -26,11 +40,39 @@ def ip(*words: str) -> None:
 def start(out: Path, port: int) -> list[subprocess.Popen[str]]:
     processes = []
     for rank, host in enumerate(HOSTS):
-        torchrun = ["-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(rank), "--nproc-per-node", "1"]
+        torchrun = [
+            "-m",
+            "torch.distributed.run",
+            "--nnodes",
+            "2",
+            "--node-rank",
+            str(rank),
+            "--nproc-per-node",
+            "1",
+        ]
         where = ["--master-addr", HOSTS["everynode-a"], "--master-port", str(port)]
-        words = ["ip", "netns", "exec", host, sys.executable, *torchrun, *where, *TRAIN, "--out", str(out)]
-        environment = {**os.environ, "GLOO_SOCKET_IFNAME": f"eth-{host[-1]}", "OMP_NUM_THREADS": "1"}
-        processes.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment))
+        words = [
+            "ip",
+            "netns",
+            "exec",
+            host,
+            sys.executable,
+            *torchrun,
+            *where,
+            *TRAIN,
+            "--out",
+            str(out),
+        ]
+        environment = {
+            **os.environ,
+            "GLOO_SOCKET_IFNAME": f"eth-{host[-1]}",
+            "OMP_NUM_THREADS": "1",
+        }
+        processes.append(
+            subprocess.Popen(
+                words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            )
+        )
     return processes
 
 
@@ -44,9 +86,25 @@ def main() -> None:
     try:
         for host in HOSTS:
             ip("netns", "add", host)
-        ip("link", "add", "eth-a", "netns", "everynode-a", "type", "veth", "peer", "name", "eth-b", "netns", "everynode-b")
+        ip(
+            "link",
+            "add",
+            "eth-a",
+            "netns",
+            "everynode-a",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth-b",
+            "netns",
+            "everynode-b",
+        )
         for host, address in HOSTS.items():
-            for words in (["addr", "add", f"{address}/24", "dev", f"eth-{host[-1]}"], ["link", "set", f"eth-{host[-1]}", "up"]):
+            for words in (
+                ["addr", "add", f"{address}/24", "dev", f"eth-{host[-1]}"],
+                ["link", "set", f"eth-{host[-1]}", "up"],
+            ):
                 ip("-n", host, *words)
             ip("-n", host, "link", "set", "lo", "up")
         with tempfile.TemporaryDirectory() as folder:

@@ -38,7 +38,13 @@ def planted(rng: np.random.Generator, labels: np.ndarray, edges: int, within: fl
     return np.array(sorted(found))[rng.permutation(edges)]
 
 
-def write(name: str, heads: list[str], rows: list[list[object]], delimiter: str = ",", encoding: str = "utf-8") -> None:
+def write(
+    name: str,
+    heads: list[str],
+    rows: list[list[object]],
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+) -> None:
     """A table as delimited text."""
     with (HERE / name).open("w", newline="", encoding=encoding) as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
@@ -60,16 +66,36 @@ def people() -> None:
         "design": "colour layout type icons sketch brand", "engineering": "kernel build test cache merge deploy",
         "sales": "quota lead client contract price region", "support": "ticket refund reply manual queue reset",
     }  # fmt: skip
-    common = ["team", "week", "plan", "meeting", "note", "office", "review", "budget", "coffee", "train"]
+    common = [
+        "team",
+        "week",
+        "plan",
+        "meeting",
+        "note",
+        "office",
+        "review",
+        "budget",
+        "coffee",
+        "train",
+    ]
     rows: list[list[object]] = []
     for i, label in enumerate(labels):
         own = topics[teams[label]].split()
-        words = [str(rng.choice(own if rng.random() < 0.25 else common)) for _ in range(rng.integers(5, 12))]
+        words = [
+            str(rng.choice(own if rng.random() < 0.25 else common))
+            for _ in range(rng.integers(5, 12))
+        ]
         age = int(np.clip(rng.normal(38 + 3 * label, 8), 20, 65))
         years = max(0.0, round(float(rng.normal(6 - label, 3)), 1))
         city = cities[label] if rng.random() < 0.4 else str(rng.choice(cities))
         remote = "yes" if rng.random() < (0.7 if label == 1 else 0.3) else "no"
-        cells: list[object] = [names[i], age if rng.random() > 0.03 else "", years, city if rng.random() > 0.02 else "", remote]
+        cells: list[object] = [
+            names[i],
+            age if rng.random() > 0.03 else "",
+            years,
+            city if rng.random() > 0.02 else "",
+            remote,
+        ]
         rows.append([*cells, " ".join(words), teams[label] if rng.random() < 0.3 else ""])
     write("people.csv", ["id", "age", "years", "city", "remote", "about", "team"], rows)
     pairs = planted(rng, labels, 1400, 0.75)
@@ -80,10 +106,24 @@ def people() -> None:
         label = int(rng.integers(4))
         own = topics[teams[label]].split()
         words = [str(rng.choice(own if rng.random() < 0.25 else common)) for _ in range(8)]
-        rows.append([f"newcomer{k}", int(rng.integers(20, 40)), 0.0, cities[label], "no", " ".join(words), ""])
+        rows.append(
+            [
+                f"newcomer{k}",
+                int(rng.integers(20, 40)),
+                0.0,
+                cities[label],
+                "no",
+                " ".join(words),
+                "",
+            ]
+        )
         for friend in rng.choice(np.flatnonzero(labels == label), 3, replace=False):
             links.append([f"newcomer{k}", names[friend], int(rng.geometric(0.15))])
-    write("newcomers.csv", ["id", "age", "years", "city", "remote", "about"], [row[:-1] for row in rows])
+    write(
+        "newcomers.csv",
+        ["id", "age", "years", "city", "remote", "about"],
+        [row[:-1] for row in rows],
+    )
     write("newcomers-links.csv", ["source", "target", "messages"], links)
 
 
@@ -94,16 +134,36 @@ def accounts() -> None:
     rows: list[list[object]] = []
     for i, label in enumerate(fraud):
         amount = float(rng.lognormal(3.5 + 0.9 * label, 0.8))
-        country = str(rng.choice(["AT", "DE", "FR", "IT"], p=[0.4, 0.3, 0.2, 0.1] if not label else [0.1, 0.2, 0.2, 0.5]))
+        country = str(
+            rng.choice(
+                ["AT", "DE", "FR", "IT"],
+                p=[0.4, 0.3, 0.2, 0.1] if not label else [0.1, 0.2, 0.2, 0.5],
+            )
+        )
         known = rng.random() < 0.5
-        day = np.datetime64("2023-01-01") + np.timedelta64(int(rng.integers(0, 700) + 100 * label), "D")
-        rows.append([f"A{i:04d}", f"{amount:.2f}".replace(".", ","), country, day, ("fraud" if label else "ok") if known else ""])
-    write("accounts.csv", ["account", "amount", "country", "opened", "status"], rows, ";", "utf-8-sig")
+        day = np.datetime64("2023-01-01") + np.timedelta64(
+            int(rng.integers(0, 700) + 100 * label), "D"
+        )
+        rows.append(
+            [
+                f"A{i:04d}",
+                f"{amount:.2f}".replace(".", ","),
+                country,
+                day,
+                ("fraud" if label else "ok") if known else "",
+            ]
+        )
+    write(
+        "accounts.csv", ["account", "amount", "country", "opened", "status"], rows, ";", "utf-8-sig"
+    )
     pairs = planted(rng, fraud, 1500, 0.6)
     write(
         "transfers.csv",
         ["from", "to", "total"],
-        [[f"A{a:04d}", f"A{b:04d}", f"{rng.lognormal(4, 1):.2f}".replace(".", ",")] for a, b in pairs],
+        [
+            [f"A{a:04d}", f"A{b:04d}", f"{rng.lognormal(4, 1):.2f}".replace(".", ",")]
+            for a, b in pairs
+        ],
         ";",
     )
 
@@ -114,12 +174,17 @@ def genes() -> None:
     labels = np.repeat([0, 1, 2], 80)
     names = [f"G{rng.integers(10**5, 10**6)}x{i}" for i in range(240)]
     pairs = planted(rng, labels, 900, 0.8)
-    (HERE / "interactions.txt").write_text("# who interacts with whom\n" + "".join(f"{names[a]} {names[b]}\n" for a, b in pairs))
+    (HERE / "interactions.txt").write_text(
+        "# who interacts with whom\n" + "".join(f"{names[a]} {names[b]}\n" for a, b in pairs)
+    )
     known = set(rng.permutation(240)[:90].tolist())
     write(
         "functions.csv",
         ["gene", "function"],
-        [[names[i], ["repair", "signal", "transport"][labels[i]] if i in known else ""] for i in range(240)],
+        [
+            [names[i], ["repair", "signal", "transport"][labels[i]] if i in known else ""]
+            for i in range(240)
+        ],
     )
 
 
@@ -139,15 +204,22 @@ def papers() -> None:
     part = np.array(["train"] * 60 + ["val"] * 60 + ["test"] * 120 + [""] * 60)[np.argsort(order)]
     titles = []
     for label in labels:
-        own, common = list(fields.values())[label].split(), ["fast", "deep", "model", "learning", "method", "study", "data", "new"]
-        titles.append(" ".join(str(rng.choice(own if rng.random() < 0.3 else common)) for _ in range(7)))
+        own, common = (
+            list(fields.values())[label].split(),
+            ["fast", "deep", "model", "learning", "method", "study", "data", "new"],
+        )
+        titles.append(
+            " ".join(str(rng.choice(own if rng.random() < 0.3 else common)) for _ in range(7))
+        )
     table = {
         "paper": [int(10_000 + 7 * i) for i in range(300)], "year": [int(y) for y in rng.integers(2005, 2024, 300)], "title": titles,
         "field": [list(fields)[label] if part[i] else None for i, label in enumerate(labels)], "split": [p or None for p in part.tolist()],
     }  # fmt: skip
     pyarrow.parquet.write_table(pa.table(table), HERE / "papers.parquet")
     pairs = planted(rng, labels, 900, 0.8)
-    lines = (json.dumps({"citing": table["paper"][a], "cited": table["paper"][b]}) for a, b in pairs)
+    lines = (
+        json.dumps({"citing": table["paper"][a], "cited": table["paper"][b]}) for a, b in pairs
+    )
     (HERE / "citations.jsonl").write_text("\n".join(lines) + "\n")
 
 
@@ -161,7 +233,10 @@ def club() -> None:
     for i, label in enumerate(labels):
         known = {"side": ["north", "south"][label]} if i % 2 == 0 else {}
         graph.add_node(
-            f"member {i}", joined=int(rng.integers(1990, 2020)) + 5 * int(label), plays=bool(rng.random() < 0.3 + 0.4 * label), **known
+            f"member {i}",
+            joined=int(rng.integers(1990, 2020)) + 5 * int(label),
+            plays=bool(rng.random() < 0.3 + 0.4 * label),
+            **known,
         )
     for a, b in planted(rng, labels, 150, 0.85):
         graph.add_edge(f"member {a}", f"member {b}", weight=float(rng.integers(1, 6)))

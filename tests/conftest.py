@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in the background; many tests press Ctrl-C
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # so a shell starts what runs in the background; many tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -45,7 +47,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """``everynode ...`` in this process, which saves the imports; anything but an exit code (so: a traceback) fails the test."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -57,6 +61,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         with pytest.raises(SystemExit) as caught:
             main()
         captured = capsys.readouterr()
-        return subprocess.CompletedProcess(words, int(caught.value.code or 0), captured.out, captured.err)
+        return subprocess.CompletedProcess(
+            words, int(caught.value.code or 0), captured.out, captured.err
+        )
 
     return run

@@ -18,7 +18,10 @@ import everynode as en
 from everynode.errors import DataError, EverynodeError
 
 EVERYNODE = str(Path(sys.executable).parent / "everynode")
-pytestmark = [pytest.mark.usefixtures("elsewhere"), pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")]
+pytestmark = [
+    pytest.mark.usefixtures("elsewhere"),
+    pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
+]
 USAGE, DATA = 2, 3
 
 
@@ -48,7 +51,11 @@ WORDS = {
     "data check nothing": ("'nothing'", "Choose from: cora, citeseer"),
     "compare nothing": ("'nothing'", "Choose from: cora, citeseer"),
     "fit club.graphml": ("'club.graphml'", "--nodes", "'everynode fit --help'"),
-    f"{TRAIN} more words": ("'more words'", "write its option before it", "'everynode train --help'"),
+    f"{TRAIN} more words": (
+        "'more words'",
+        "write its option before it",
+        "'everynode train --help'",
+    ),
     f"{TRAIN} --split geomgcn": ("'geomgcn'", "public, geom-gcn, random"),
     "data check citeseer --split official": ("'official'", "public, geom-gcn, random"),
     f"{TRAIN} --fold 1": ("fold 1", "0 to 0"),
@@ -60,7 +67,7 @@ WORDS = {
     f"{TRAIN} --objective tv --tv 0": ("tv", "--tv 1"),
     f"{TRAIN} --preset papers": ("papers", "paper"),
     f"{TRAIN} --preset paper --split random --backbone gcnn": ("gcnn", "gcnii"),
-    f"{TRAIN} --select best": ("best", "accuracy"),
+    f"{TRAIN} --monitor best": ("best", "accuracy"),
     f"{TRAIN} --halves thirds": ("thirds", "stratified"),
     f"{TRAIN} --input cooked": ("cooked", "row"),
     f"{TRAIN} --tv-gate open": ("open", "raw"),
@@ -73,11 +80,11 @@ WORDS = {
     f"{TRAIN} --cvg -2": ("'cvg'", "-2", ">= 0"),
     f"{TRAIN} --preg -2": ("'preg'", "-2", ">= 0"),
     f"{TRAIN} --tv nan": ("'tv'", "nan"),
-    f"{TRAIN} --lr-oc 0": ("'lr_oc'", "> 0"),
+    f"{TRAIN} --lr 0": ("'lr'", "> 0"),
     f"{TRAIN} --lr-gnn -1": ("'lr_gnn'", "> 0"),
-    f"{TRAIN} --wd-oc -1": ("'wd_oc'", ">= 0"),
-    f"{TRAIN} --layers 0": ("'layers'", ">= 1"),
-    f"{TRAIN} --channels 0": ("'channels'", ">= 1"),
+    f"{TRAIN} --weight-decay -1": ("'weight_decay'", ">= 0"),
+    f"{TRAIN} --num-layers 0": ("'layers'", ">= 1"),
+    f"{TRAIN} --hidden-channels 0": ("'channels'", ">= 1"),
     f"{TRAIN} --dropout 1": ("'dropout'", "[0, 1)"),
     f"{TRAIN} --layer-dropout -0.1": ("'layer_dropout'", "[0, 1)"),
     f"{TRAIN} --tv-sigma 0": ("sigma", "> 0"),
@@ -98,7 +105,7 @@ WORDS = {
     f"{COMPARE} --folds 1": ("neither --seeds nor --fold",),
     f"{COMPARE} --folds 0": ("--folds", "at least 1"),
     f"{COMPARE} --fold 3": ("fold 3", "0 to 0"),
-    f"{COMPARE} --layers 0": ("'layers'", ">= 1"),
+    f"{COMPARE} --num-layers 0": ("'layers'", ">= 1"),
     f"{COMPARE} --seed -1": ("seed", "-1"),
     "compare citeseer --epochs 1 --seeds 0": ("--seeds", "at least 1"),
 }
@@ -138,7 +145,9 @@ def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("name", ["out1_node_feature_label.txt", "out1_graph_edges.txt", "texas_split_0.6_0.2_3.npz"])
+@pytest.mark.parametrize(
+    "name", ["out1_node_feature_label.txt", "out1_graph_edges.txt", "texas_split_0.6_0.2_3.npz"]
+)
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -161,7 +170,14 @@ def test_undamaged_the_same_copy_is_fine(call, texas):
 
 
 @pytest.mark.parametrize(
-    "command", ["train texas", "compare texas", "data check cora", "train ogbn-arxiv", "train citeseer --split geom-gcn"]
+    "command",
+    [
+        "train texas",
+        "compare texas",
+        "data check cora",
+        "train ogbn-arxiv",
+        "train citeseer --split geom-gcn",
+    ],
 )
 def test_an_empty_data_folder(call, tmp_path, command):
     (tmp_path / "empty").mkdir()
@@ -172,7 +188,9 @@ def test_an_empty_data_folder(call, tmp_path, command):
 
 def test_a_data_folder_in_the_environment_is_named_too(call, tmp_path, monkeypatch):
     monkeypatch.setenv("EVERYNODE_DATA", str(tmp_path / "nowhere"))
-    assert_one_sentence(call("train", "texas"), DATA, str(tmp_path / "nowhere"), "is missing", "EVERYNODE_DATA")
+    assert_one_sentence(
+        call("train", "texas"), DATA, str(tmp_path / "nowhere"), "is missing", "EVERYNODE_DATA"
+    )
     assert content() == {}
 
 
@@ -192,10 +210,12 @@ def half_done(model: Path, state: bytes = b"not a state") -> None:
 
 
 def state_of_another_model(model: Path) -> None:
-    from everynode.training import fit
+    from everynode.training import train
 
     graph = en.load("citeseer")
-    fit(graph, en.Settings(channels=4, epochs=1), checkpoint=model / "training.safetensors")
+    train(
+        graph, en.Settings(hidden_channels=4, epochs=1), checkpoint=model / "training.safetensors"
+    )
 
 
 def somebodys_weights(model: Path) -> None:
@@ -204,14 +224,42 @@ def somebodys_weights(model: Path) -> None:
 
 
 OUT = {
-    "a run of another command": (lambda m: (m / "run.json").write_text(json.dumps({"key": "0"})), USAGE, ("another run", "--no-resume")),
-    "a model of another origin": (lambda m: (m / "run.json").unlink(), USAGE, ("model.json", "not this run's", "--no-resume")),
-    "run.json is garbage": (lambda m: (m / "run.json").write_bytes(b"\xff{{"), DATA, ("run.json", "--no-resume")),
-    "model.json is garbage": (lambda m: (m / "model.json").write_text("{"), DATA, ("model.json", "--no-resume")),
-    "model.json is empty of the run": (lambda m: (m / "model.json").write_text("{}"), DATA, ("model.json", "--no-resume")),
+    "a run of another command": (
+        lambda m: (m / "run.json").write_text(json.dumps({"key": "0"})),
+        USAGE,
+        ("another run", "--no-resume"),
+    ),
+    "a model of another origin": (
+        lambda m: (m / "run.json").unlink(),
+        USAGE,
+        ("model.json", "not this run's", "--no-resume"),
+    ),
+    "run.json is garbage": (
+        lambda m: (m / "run.json").write_bytes(b"\xff{{"),
+        DATA,
+        ("run.json", "--no-resume"),
+    ),
+    "model.json is garbage": (
+        lambda m: (m / "model.json").write_text("{"),
+        DATA,
+        ("model.json", "--no-resume"),
+    ),
+    "model.json is empty of the run": (
+        lambda m: (m / "model.json").write_text("{}"),
+        DATA,
+        ("model.json", "--no-resume"),
+    ),
     "the state is garbage": (half_done, DATA, ("training.safetensors", "--no-resume")),
-    "somebody's weights": (somebodys_weights, USAGE, ("(model.safetensors)", "not this run's", "--no-resume")),
-    "the state is another model's": (state_of_another_model, DATA, ("training.safetensors", "--no-resume")),
+    "somebody's weights": (
+        somebodys_weights,
+        USAGE,
+        ("(model.safetensors)", "not this run's", "--no-resume"),
+    ),
+    "the state is another model's": (
+        state_of_another_model,
+        DATA,
+        ("training.safetensors", "--no-resume"),
+    ),
 }
 
 
@@ -225,7 +273,9 @@ def test_an_out_folder_that_is_not_this_runs(call, model, kind):
     after["model/run.json"] = before.get("model/run.json")  # this run's own note may be renewed
     before.setdefault("model/run.json", None)
     assert after == before
-    assert call(*TRAIN.split(), "--out", "model", "--no-resume").returncode == 0, "the way out that was named does not work"
+    assert call(*TRAIN.split(), "--out", "model", "--no-resume").returncode == 0, (
+        "the way out that was named does not work"
+    )
 
 
 def test_somebodys_file_with_the_name_of_a_state_is_not_removed(call):
@@ -234,11 +284,15 @@ def test_somebodys_file_with_the_name_of_a_state_is_not_removed(call):
     before = content()
     for again in ((), ("--no-resume",)):
         done = call(*TRAIN.split(), "--out", "model", *again)
-        assert_one_sentence(done, USAGE, "model/training.safetensors is no state of a training of everynode: give another --out")
+        assert_one_sentence(
+            done,
+            USAGE,
+            "model/training.safetensors is no state of a training of everynode: give another --out",
+        )
         assert content() == before
 
 
-@pytest.mark.parametrize("bad", ["--layers 0", "--dropout 2", "--tv-sigma 0", "--mi -1"])
+@pytest.mark.parametrize("bad", ["--num-layers 0", "--dropout 2", "--tv-sigma 0", "--mi -1"])
 def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(call, model, bad):
     before = content()
     assert call(*TRAIN.split(), "--out", "model", "--no-resume", *bad.split()).returncode == USAGE
@@ -247,13 +301,20 @@ def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(cal
 
 def test_out_is_a_file(call):
     Path("file").write_text("precious")
-    assert_one_sentence(call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder")
-    assert_one_sentence(call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "write elsewhere")
+    assert_one_sentence(
+        call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder"
+    )
+    assert_one_sentence(
+        call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "write elsewhere"
+    )
     assert_one_sentence(call(*COMPARE.split(), "--out", "file"), DATA, "file", "another file")
     assert content() == {"file": b"precious"}
 
 
-@pytest.mark.parametrize("garbage", [b"these are my notes, and not a database" * 40, b"SQLite format 3\x00" + b"\x07" * 4000])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"these are my notes, and not a database" * 40, b"SQLite format 3\x00" + b"\x07" * 4000],
+)
 def test_a_store_that_is_garbage(call, garbage):
     Path("runs").mkdir()
     Path("runs/runs.db").write_bytes(garbage)
@@ -270,14 +331,18 @@ def test_a_store_of_something_else(call):
     connection.commit()
     connection.close()
     before = content()
-    assert_one_sentence(call(*COMPARE.split()), DATA, "runs/runs.db", "something else", "another file")
+    assert_one_sentence(
+        call(*COMPARE.split()), DATA, "runs/runs.db", "something else", "another file"
+    )
     assert content() == before
 
 
 # ---------------------------------------------------------------------- a full disk
 
 
-def spawn_with_limit(limit: int, *arguments: str, of: str = "RLIMIT_FSIZE") -> subprocess.CompletedProcess[str]:
+def spawn_with_limit(
+    limit: int, *arguments: str, of: str = "RLIMIT_FSIZE"
+) -> subprocess.CompletedProcess[str]:
     """In a process with a limit of so many bytes: to its files, as on a full disk, or to another of ``resource``'s things."""
     import resource
 
@@ -292,13 +357,17 @@ def spawn_with_limit(limit: int, *arguments: str, of: str = "RLIMIT_FSIZE") -> s
     return done
 
 
-unix = pytest.mark.skipif(sys.platform == "win32", reason="plays a full disk with setrlimit, which Windows does not have")
+unix = pytest.mark.skipif(
+    sys.platform == "win32", reason="plays a full disk with setrlimit, which Windows does not have"
+)
 
 
 @unix
 def test_a_disk_that_is_full_at_once_leaves_nothing(tmp_path):
     done = spawn_with_limit(10, *TRAIN.split(), "--out", "model", "--quiet")
-    assert_one_sentence(done, DATA, "Cannot write model/run.json", "free some space or write elsewhere")
+    assert_one_sentence(
+        done, DATA, "Cannot write model/run.json", "free some space or write elsewhere"
+    )
     assert [p for p in Path().rglob("*") if p.is_file()] == []
 
 
@@ -307,7 +376,9 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
     done = spawn_with_limit(100_000, *TRAIN.split(), "--out", "model", "--quiet")
     assert_one_sentence(done, DATA, "Cannot write model/", "free some space or write elsewhere")
     assert [p.name for p in Path("model").iterdir()] == ["run.json"]
-    assert call(*TRAIN.split(), "--out", "model").returncode == 0, "with space again, the same command goes on"
+    assert call(*TRAIN.split(), "--out", "model").returncode == 0, (
+        "with space again, the same command goes on"
+    )
 
 
 @unix
@@ -319,7 +390,9 @@ def test_a_disk_that_is_full_for_the_store():
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_under_stdout():
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([EVERYNODE, "data", "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [EVERYNODE, "data", "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
     assert done.returncode not in (0, None)
     assert "Traceback" not in done.stderr
     assert done.stderr.count("\n") == 1
@@ -327,7 +400,13 @@ def test_a_full_disk_under_stdout():
 
 @unix
 def test_a_reader_that_closes_the_pipe_is_no_error():
-    done = subprocess.run(f"'{EVERYNODE}' data list | head -n 1", shell=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        f"'{EVERYNODE}' data list | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.stdout.startswith("cora")
     assert done.stderr == ""
 
@@ -361,7 +440,14 @@ def pyg_with_overlap():
 
     mask = torch.tensor([True, True, False, False, False, False])
     edges = torch.tensor([[0, 1], [1, 2]])
-    return Data(x=torch.ones(6, 2), y=torch.tensor([0, 1] * 3), edge_index=edges, train_mask=mask, val_mask=~mask, test_mask=mask)
+    return Data(
+        x=torch.ones(6, 2),
+        y=torch.tensor([0, 1] * 3),
+        edge_index=edges,
+        train_mask=mask,
+        val_mask=~mask,
+        test_mask=mask,
+    )
 
 
 GRAPHS = {
@@ -400,7 +486,14 @@ def test_a_bad_graph_is_refused_in_one_sentence(kind):
 
 
 def test_bad_parameters_are_refused_in_one_sentence():
-    for bad in ({"backbone": "gnc"}, {"epochs": 0}, {"tv": -1.0}, {"select": "best"}, {"objective": "fun"}, {"preset": "mine"}):
+    for bad in (
+        {"backbone": "gnc"},
+        {"epochs": 0},
+        {"tv": -1.0},
+        {"monitor": "best"},
+        {"objective": "fun"},
+        {"preset": "mine"},
+    ):
         with pytest.raises(EverynodeError) as caught:
             en.NodeClassifier(**{"epochs": 1, **bad}).fit(make())
         assert caught.value.exit_code == USAGE
@@ -421,13 +514,29 @@ def test_a_benchmark_of_nothing(arguments, words):
     import subprocess
     import sys
 
-    done = subprocess.run([sys.executable, "-m", "everynode", "bench", *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "everynode", "bench", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to the memory that RLIMIT_AS grants")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux keeps a process to the memory that RLIMIT_AS grants"
+)
 def test_too_little_memory_is_said_with_the_way_out():
-    done = spawn_with_limit(4 * 2**30, *TRAIN.split(), "--channels", "30000", "--out", "model", "--quiet", of="RLIMIT_AS")
-    assert_one_sentence(done, DATA, "Not enough memory", "--batch-size", "--channels")
+    done = spawn_with_limit(
+        4 * 2**30,
+        *TRAIN.split(),
+        "--hidden-channels",
+        "30000",
+        "--out",
+        "model",
+        "--quiet",
+        of="RLIMIT_AS",
+    )
+    assert_one_sentence(done, DATA, "Not enough memory", "--batch-size", "--hidden-channels")

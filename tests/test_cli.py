@@ -36,11 +36,15 @@ pytestmark = [
 
 def spawn(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     """``everynode ...`` in a process of its own."""
-    return subprocess.run([EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+    )
 
 
 def start(*arguments: object) -> subprocess.Popen:
-    return subprocess.Popen([EVERYNODE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [EVERYNODE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def until(condition, seconds: float = 60.0) -> None:
@@ -51,7 +55,11 @@ def until(condition, seconds: float = 60.0) -> None:
 
 
 def timeless(record: dict) -> dict:
-    return {name: value for name, value in record.items() if name not in ("seconds", "seconds_per_epoch", "peak_mb")}
+    return {
+        name: value
+        for name, value in record.items()
+        if name not in ("seconds", "seconds_per_epoch", "peak_mb")
+    }
 
 
 # ---------------------------------------------------------------------- the first impression
@@ -64,7 +72,15 @@ def test_help_names_the_commands():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["compare", "--help"], ["tune", "--help"], ["--version"], ["data", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["train", "--help"],
+        ["compare", "--help"],
+        ["tune", "--help"],
+        ["--version"],
+        ["data", "--help"],
+    ],
 )
 def test_help_imports_nothing_that_computes(arguments):
     code = f"""
@@ -79,7 +95,17 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     modules = done.stderr.split()
     assert "everynode.cli" in modules
-    assert not {"torch", "numpy", "scipy", "sklearn", "torch_geometric", "safetensors", "networkx", "numba", "optuna"} & set(modules)
+    assert not {
+        "torch",
+        "numpy",
+        "scipy",
+        "sklearn",
+        "torch_geometric",
+        "safetensors",
+        "networkx",
+        "numba",
+        "optuna",
+    } & set(modules)
     assert done.stdout.strip()
 
 
@@ -88,7 +114,13 @@ def test_flags_are_listed_by_what_they_are_for(call, command):
     text = call(command, "--help").stdout
     heads = re.findall(r"^╭─ (.*?) ─", text, re.MULTILINE)
     assert "Parameters" not in heads, "every flag has a place"
-    shared = ["What is learned, and how it is judged", "Network", "Terms of the loss", "Optimiser", "Output"]
+    shared = [
+        "What is learned, and how it is judged",
+        "Network",
+        "Terms of the loss",
+        "Optimiser",
+        "Output",
+    ]
     assert [head for head in heads if head in shared] == shared
     boxes = dict(re.findall(r"^╭─ (.*?) ─+╮$(.*?)^╰", text, re.MULTILINE | re.DOTALL))
     assert all(box.count("│ --") <= 15 for box in boxes.values())
@@ -99,12 +131,16 @@ def test_flags_are_listed_by_what_they_are_for(call, command):
 def test_every_promised_flag_is_in_the_help(call):
     text = call("train", "--help").stdout
     flags = (
-        "--backbone --layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
-        "--patience --select --metric --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
+        "--backbone --num-layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
+        "--patience --monitor --metric --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
     )
     assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
     text = call("compare", "--help").stdout
-    assert [flag for flag in ("--seeds", "--workers", "--folds", "--json", "--out") if not re.search(rf"{flag}\b", text)] == []
+    assert [
+        flag
+        for flag in ("--seeds", "--workers", "--folds", "--json", "--out")
+        if not re.search(rf"{flag}\b", text)
+    ] == []
 
 
 def test_version(call):
@@ -121,9 +157,21 @@ def test_train_json_is_one_object_and_nothing_else():
     record = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
     assert record.keys() >= PROMISED
-    assert not set("{\x1b\r") & set(done.stderr), "JSON, or a terminal's control characters where there is no terminal"
-    assert (record["dataset"], record["backbone"], record["objective"], record["preset"]) == ("citeseer", "gcn", "enc", "default")
-    assert (record["split"], record["fold"], record["seed"], record["epochs"]) == ("public", 0, 0, 5)
+    assert not set("{\x1b\r") & set(done.stderr), (
+        "JSON, or a terminal's control characters where there is no terminal"
+    )
+    assert (record["dataset"], record["backbone"], record["objective"], record["preset"]) == (
+        "citeseer",
+        "gcn",
+        "enc",
+        "default",
+    )
+    assert (record["split"], record["fold"], record["seed"], record["epochs"]) == (
+        "public",
+        0,
+        0,
+        5,
+    )
     assert 0 <= record["best_epoch"] < 5
     assert 0.3 < record["val_accuracy"] < 1
     assert 0.3 < record["test_accuracy"] < 1
@@ -143,16 +191,33 @@ def test_train_says_what_it_got_and_where_it_is(call):
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_every_backbone_trains(call, backbone):
-    record = json.loads(call("train", "citeseer", "--backbone", backbone, "--epochs", 2, "--layers", 2, "--json").stdout)
-    assert (record["backbone"], record["settings"]["backbone"], record["settings"]["layers"]) == (backbone, backbone, 2)
+    record = json.loads(
+        call(
+            "train", "citeseer", "--backbone", backbone, "--epochs", 2, "--num-layers", 2, "--json"
+        ).stdout
+    )
+    assert (
+        record["backbone"],
+        record["settings"]["backbone"],
+        record["settings"]["num_layers"],
+    ) == (backbone, backbone, 2)
 
 
 @pytest.mark.parametrize(
     ("objective", "on"),
-    [("enc", {"mi", "tv", "cvg"}), ("ce", set()), ("mi", {"mi"}), ("tv", {"tv"}), ("cvg", {"cvg"}), ("tv+mi", {"mi", "tv"})],
+    [
+        ("enc", {"mi", "tv", "cvg"}),
+        ("ce", set()),
+        ("mi", {"mi"}),
+        ("tv", {"tv"}),
+        ("cvg", {"cvg"}),
+        ("tv+mi", {"mi", "tv"}),
+    ],
 )
 def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, on):
-    record = json.loads(call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").stdout)
+    record = json.loads(
+        call("train", "citeseer", "--objective", objective, "--epochs", 1, "--json").stdout
+    )
     assert record["objective"] == objective_name(objective)
     assert {term for term in ("mi", "tv", "cvg", "preg") if record["settings"][term]} == on
     card = json.loads(next(Path("runs").glob("*/model.json")).read_text())
@@ -160,14 +225,16 @@ def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, 
 
 
 FLAGS = {
-    "layers": 3, "channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
-    "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-    "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "macro-f1", "class_weight": "balanced",
+    "num_layers": 3, "hidden_channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "normalize_features": True, "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
+    "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr": 0.004, "weight_decay_gnn": 0.001,
+    "weight_decay": 0.02, "epochs": 2, "patience": 9, "monitor": "macro-f1", "class_weight": "balanced",
 }  # fmt: skip
 
 
 def test_flags_change_the_settings_in_the_record(call):
-    flags = [part for name, value in FLAGS.items() for part in (f"--{name.replace('_', '-')}", value)]
+    flags = [
+        part for name, value in FLAGS.items() for part in (f"--{name.replace('_', '-')}", value)
+    ]
     record = json.loads(call("train", "citeseer", *flags, "--seed", 7, "--json").stdout)
     assert {name: record["settings"][name] for name in FLAGS} == FLAGS
     assert record["seed"] == 7
@@ -177,36 +244,68 @@ def test_flags_change_the_settings_in_the_record(call):
 def test_the_paper_is_a_preset(call):
     from everynode.settings import Settings
 
-    record = json.loads(call("train", "citeseer", "--preset", "paper", "--epochs", 1, "--json").stdout)
+    record = json.loads(
+        call("train", "citeseer", "--preset", "paper", "--epochs", 1, "--json").stdout
+    )
     expected = Settings.preset("paper", graph="citeseer", split="public", backbone="gcn", epochs=1)
     assert record["preset"] == "paper"
     assert record["settings"] == expected.__dict__
     assert record["settings"]["mi_lambda"] == 2.0
-    assert record["settings"]["input"] == "row"
+    assert record["settings"]["normalize_features"] is True
 
 
 def test_a_random_split_has_so_many_training_nodes_per_class(call):
-    one = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--epochs", 1, "--json").stdout)
-    two = json.loads(call("train", "citeseer", "--split", "random", "--per-class", 5, "--split-seed", 1, "--epochs", 1, "--json").stdout)
+    one = json.loads(
+        call(
+            "train", "citeseer", "--split", "random", "--per-class", 5, "--epochs", 1, "--json"
+        ).stdout
+    )
+    two = json.loads(
+        call(
+            "train",
+            "citeseer",
+            "--split",
+            "random",
+            "--per-class",
+            5,
+            "--split-seed",
+            1,
+            "--epochs",
+            1,
+            "--json",
+        ).stdout
+    )
     assert one["split"] == two["split"] == "random"
     assert one["key"] != two["key"]
 
 
 def test_a_fold_of_ten(call, data_root):
-    record = json.loads(call("train", "texas", "--data-dir", data_root, "--fold", 7, "--epochs", 2, "--json").stdout)
+    record = json.loads(
+        call("train", "texas", "--data-dir", data_root, "--fold", 7, "--epochs", 2, "--json").stdout
+    )
     assert (record["split"], record["fold"]) == ("geom-gcn", 7)
-    assert call("train", "texas", "--data-dir", data_root, "--fold", 10, "--epochs", 2).returncode == 2
+    assert (
+        call("train", "texas", "--data-dir", data_root, "--fold", 10, "--epochs", 2).returncode == 2
+    )
 
 
 def test_out_holds_the_model_and_the_command(call):
-    record = json.loads(call("train", "citeseer", "--epochs", 3, "--out", "deep/model", "--json").stdout)
-    assert sorted(p.name for p in Path("deep/model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
+    record = json.loads(
+        call("train", "citeseer", "--epochs", 3, "--out", "deep/model", "--json").stdout
+    )
+    assert sorted(p.name for p in Path("deep/model").iterdir()) == [
+        "model.json",
+        "model.safetensors",
+        "run.json",
+    ]
     network, card = load_model("deep/model")
     assert card["run"] == record
     assert card["epochs"] == 3
-    assert json.loads(Path("deep/model/run.json").read_text())["command"].startswith("everynode train citeseer ")
+    assert json.loads(Path("deep/model/run.json").read_text())["command"].startswith(
+        "everynode train citeseer "
+    )
 
-    from everynode.data import load
+    from everynode.datasets import load
     from everynode.training import evaluate
 
     assert evaluate(network, load("citeseer"), "test") == record["test_accuracy"]
@@ -238,7 +337,9 @@ def test_no_resume_trains_again_and_replaces(call):
     again = call("train", "citeseer", "--epochs", 3, "--out", "model", "--json", "--no-resume")
     assert "finished" not in again.stderr
     assert timeless(json.loads(again.stdout)) == timeless(first)
-    other = json.loads(call("train", "citeseer", "--epochs", 4, "--out", "model", "--json", "--no-resume").stdout)
+    other = json.loads(
+        call("train", "citeseer", "--epochs", 4, "--out", "model", "--json", "--no-resume").stdout
+    )
     assert other["epochs"] == 4
     assert load_model("model")[1]["run"] == other
 
@@ -255,8 +356,8 @@ LONG = ("train", "citeseer", "--epochs", 25, "--seed", 3, "--out", "model", "--j
 EAGER = """
 import everynode.experiments.tasks as tasks
 from everynode.cli import main
-assert "checkpoint_every" in tasks.train.__kwdefaults__
-tasks.train.__kwdefaults__["checkpoint_every"] = 0.0
+assert "checkpoint_every" in tasks.train_run.__kwdefaults__
+tasks.train_run.__kwdefaults__["checkpoint_every"] = 0.0
 main()
 """
 
@@ -292,7 +393,9 @@ def test_kill_9_loses_nothing_that_counts(undisturbed):
     state = Path("model/training.safetensors")
     random = int.from_bytes(os.urandom(2)) / 2**16
     for moment in ("starting", "checkpoint", "any"):
-        process = start_eagerly(*LONG, before=PRESSED.replace("SIGINT", "SIGKILL") if moment == "checkpoint" else "")
+        process = start_eagerly(
+            *LONG, before=PRESSED.replace("SIGINT", "SIGKILL") if moment == "checkpoint" else ""
+        )
         try:
             if moment == "checkpoint":
                 assert process.wait(60) == -signal.SIGKILL
@@ -316,7 +419,9 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert re.search(r"Interrupted after \d+ epochs: the best so far is kept, and the same command goes on", err)
+    assert re.search(
+        r"Interrupted after \d+ epochs: the best so far is kept, and the same command goes on", err
+    )
     record = json.loads(out)
     assert record["interrupted"]
     assert record["epochs"] == 1
@@ -325,7 +430,11 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     assert done.returncode == 0
     assert "Going on from" in done.stderr
     assert timeless(json.loads(done.stdout)) == undisturbed
-    assert sorted(p.name for p in Path("model").iterdir()) == ["model.json", "model.safetensors", "run.json"]
+    assert sorted(p.name for p in Path("model").iterdir()) == [
+        "model.json",
+        "model.safetensors",
+        "run.json",
+    ]
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.3, 0.5, 0.7, 0.9])
@@ -359,7 +468,9 @@ sys.argv = ["everynode", "swallow"]
 main()
 """
     )
-    done = subprocess.run([sys.executable, tmp_path / "swallow.py"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "swallow.py"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 130
     assert "went on" not in done.stdout
 
@@ -372,17 +483,34 @@ def test_compare_json_has_the_runs_and_the_summary(call):
     assert done.returncode == 0
     assert done.stdout.count("\n") == 1
     found = json.loads(done.stdout)
-    assert [(r["seed"], r["objective"]) for r in found["runs"]] == [(0, "ce"), (0, "enc"), (1, "ce"), (1, "enc")]
+    assert [(r["seed"], r["objective"]) for r in found["runs"]] == [
+        (0, "ce"),
+        (0, "enc"),
+        (1, "ce"),
+        (1, "enc"),
+    ]
     assert all(run.keys() >= PROMISED for run in found["runs"])
-    scores = {o: [r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("ce", "enc")}
+    scores = {
+        o: [r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("ce", "enc")
+    }
     summary = found["summary"]
     for objective, values in scores.items():
         assert summary["test_accuracy"][objective]["mean"] == pytest.approx(sum(values) / 2)
-        assert summary["test_accuracy"][objective]["low"] < sum(values) / 2 < summary["test_accuracy"][objective]["high"]
+        assert (
+            summary["test_accuracy"][objective]["low"]
+            < sum(values) / 2
+            < summary["test_accuracy"][objective]["high"]
+        )
     assert summary["gain"]["mean"] == pytest.approx((sum(scores["enc"]) - sum(scores["ce"])) / 2)
     assert 0 < summary["gain"]["p_value"] <= 1
-    same = {name: value for name, value in found["runs"][0]["settings"].items() if name not in ("mi", "tv", "cvg")}
-    assert all(same.items() <= run["settings"].items() for run in found["runs"]), "something but the objective differs"
+    same = {
+        name: value
+        for name, value in found["runs"][0]["settings"].items()
+        if name not in ("mi", "tv", "cvg")
+    }
+    assert all(same.items() <= run["settings"].items() for run in found["runs"]), (
+        "something but the objective differs"
+    )
 
 
 def test_compare_goes_on_when_a_training_diverges(call, monkeypatch):
@@ -399,7 +527,9 @@ def test_compare_goes_on_when_a_training_diverges(call, monkeypatch):
     for _ in range(2):  # the second time all is known
         done = call(*command, "--seeds", 3)
         assert done.returncode == 0
-        assert "Left out 1 seed: a training diverged. What is said is of the other 2." in done.stderr
+        assert (
+            "Left out 1 seed: a training diverged. What is said is of the other 2." in done.stderr
+        )
         assert "2 of 3 seeds" in done.stdout
         assert "p =" not in done.stdout
     none = call(*command, "--seeds", 1, "--seed", 1)
@@ -411,7 +541,9 @@ def test_compare_forgets_nothing_of_a_damaged_store(call):
     command = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1)
     assert call(*command).returncode == 0
     with closing(sqlite3.connect("runs/runs.db")) as connection, connection:
-        connection.execute("UPDATE runs SET record = replace(record, 'interrupted', 'interrupteD') WHERE rowid = 1")
+        connection.execute(
+            "UPDATE runs SET record = replace(record, 'interrupted', 'interrupteD') WHERE rowid = 1"
+        )
     before = Path("runs/runs.db").read_bytes()
     done = call(*command, "--no-resume")
     assert (done.returncode, done.stdout) == (3, "")
@@ -419,7 +551,7 @@ def test_compare_forgets_nothing_of_a_damaged_store(call):
     assert Path("runs/runs.db").read_bytes() == before
 
 
-COMPARED = ("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--channels", 4, "--quiet")
+COMPARED = ("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--hidden-channels", 4, "--quiet")
 
 
 def test_compare_shows_runs_of_an_export_that_does_not_say_what_they_took(call):
@@ -427,7 +559,9 @@ def test_compare_shows_runs_of_an_export_that_does_not_say_what_they_took(call):
     assert call("results", "export", "runs.json").returncode == 0
     runs = json.loads(Path("runs.json").read_text())
     del runs[0]["seconds"], runs[1]["seconds"]
-    Path("runs.json").write_text(json.dumps([*runs[:2], *(run | {"seconds": None} for run in runs[2:])]))
+    Path("runs.json").write_text(
+        json.dumps([*runs[:2], *(run | {"seconds": None} for run in runs[2:])])
+    )
     assert call("results", "merge", "runs.json", "--into", "theirs/runs.db").returncode == 0
     done = call(*COMPARED, "--out", "theirs")
     assert done.returncode == 0, done.stderr
@@ -461,63 +595,148 @@ def test_no_resume_replaces_each_record_when_its_run_has_ended(call):
     done = call(*words, "--no-resume", "--json")
     found = {run["key"]: run for run in json.loads(done.stdout)["runs"]}
     assert found == Store(store).records()
-    assert all(found[key] != there[key] and timeless(found[key]) == timeless(there[key]) for key in there), "something was not done again"
+    assert all(
+        found[key] != there[key] and timeless(found[key]) == timeless(there[key]) for key in there
+    ), "something was not done again"
 
 
 def test_an_objective_is_the_same_however_it_is_written(call):
-    words = ("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--workers", 1, "--json", "--objective")
-    keys = [{run["key"] for run in json.loads(call(*words, name).stdout)["runs"]} for name in ("mi+tv", "TV+mi")]
+    words = (
+        "compare",
+        "citeseer",
+        "--seeds",
+        1,
+        "--epochs",
+        3,
+        "--workers",
+        1,
+        "--json",
+        "--objective",
+    )
+    keys = [
+        {run["key"] for run in json.loads(call(*words, name).stdout)["runs"]}
+        for name in ("mi+tv", "TV+mi")
+    ]
     assert keys[0] == keys[1]
     for name in ("tv+cvg", "CVG+tv"):
         assert call("train", "citeseer", "--epochs", 2, "--objective", name).returncode == 0
-    assert [path.name.rpartition("-")[0] for path in Path("runs").glob("citeseer-*")] == ["citeseer-gcn-tv+cvg"]
+    assert [path.name.rpartition("-")[0] for path in Path("runs").glob("citeseer-*")] == [
+        "citeseer-gcn-tv+cvg"
+    ]
     refused = call(*words, "CE")
     assert refused.returncode == 2
     assert "cannot be compared with itself" in refused.stderr
 
 
 def test_compare_agrees_with_train(call):
-    runs = json.loads(call("compare", "citeseer", "--seeds", 1, "--seed", 4, "--epochs", 3, "--workers", 1, "--json").stdout)["runs"]
+    runs = json.loads(
+        call(
+            "compare",
+            "citeseer",
+            "--seeds",
+            1,
+            "--seed",
+            4,
+            "--epochs",
+            3,
+            "--workers",
+            1,
+            "--json",
+        ).stdout
+    )["runs"]
     for run in runs:
-        single = json.loads(call("train", "citeseer", "--seed", 4, "--epochs", 3, "--objective", run["objective"], "--json").stdout)
+        single = json.loads(
+            call(
+                "train",
+                "citeseer",
+                "--seed",
+                4,
+                "--epochs",
+                3,
+                "--objective",
+                run["objective"],
+                "--json",
+            ).stdout
+        )
         assert timeless(single) == timeless(run)
 
 
 def test_compare_prints_a_table_with_intervals_and_the_paired_gain(call):
-    done = call("compare", "citeseer", "--seeds", 2, "--epochs", 3, "--objective", "tv", "--workers", 1)
+    done = call(
+        "compare", "citeseer", "--seeds", 2, "--epochs", 3, "--objective", "tv", "--workers", 1
+    )
     assert done.returncode == 0
     assert "95% interval" in done.stdout
     for objective in ("cross-entropy", "tv"):
-        assert re.search(rf"│ {objective} +│ +\d+\.\d │ +\d+\.\d │ +-?\d+\.\d to +\d+\.\d │", done.stdout)
-    assert re.search(r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)", done.stdout)
-    one = call("compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1)
+        assert re.search(
+            rf"│ {objective} +│ +\d+\.\d │ +\d+\.\d │ +-?\d+\.\d to +\d+\.\d │", done.stdout
+        )
+    assert re.search(
+        r"tv minus cross-entropy, paired: [+-]\d+\.\d\d points, 95% interval [+-]\S+ to [+-]\S+ \(p = \S+\)",
+        done.stdout,
+    )
+    one = call(
+        "compare", "citeseer", "--seeds", 1, "--epochs", 3, "--objective", "tv", "--workers", 1
+    )
     assert "nan" not in one.stdout
     assert "- to" not in one.stdout
     assert re.search(r"points; one seed tells nothing of chance: give more\n", one.stdout)
     assert "2 of 2 runs were in" in one.stderr
 
 
-@pytest.mark.parametrize(("layers", "said"), [((), [", 32 layers", ", 64 layers"]), (("--layers", 2), ["", ""])])
-def test_compare_names_depths_that_differ(call, layers, said):
+@pytest.mark.parametrize(
+    ("num_layers", "said"), [((), [", 32 layers", ", 64 layers"]), (("--num-layers", 2), ["", ""])]
+)
+def test_compare_names_depths_that_differ(call, num_layers, said):
     """The paper's GCNII on Citeseer has 32 layers, its ENC-GCNII 64."""
-    short = ("--seeds", 1, "--epochs", 1, "--channels", 4, "--workers", 1)
-    done = call("compare", "citeseer", "--preset", "paper", "--backbone", "gcnii", *layers, *short)
+    short = ("--seeds", 1, "--epochs", 1, "--hidden-channels", 4, "--workers", 1)
+    done = call(
+        "compare", "citeseer", "--preset", "paper", "--backbone", "gcnii", *num_layers, *short
+    )
     assert done.returncode == 0, done.stderr
-    first = [line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")]
+    first = [
+        line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")
+    ]
     assert " ".join(first) == f"cross-entropy{said[0]} enc{said[1]}"
 
 
 def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_root):
-    from everynode.data import load
+    from everynode.datasets import load
     from everynode.experiments.statistics import compare_paired
 
-    flags = ("--data-dir", data_root, "--folds", 3, "--epochs", 12, "--mi", 2, "--objective", "mi", "--workers", 1)
+    flags = (
+        "--data-dir",
+        data_root,
+        "--folds",
+        3,
+        "--epochs",
+        12,
+        "--mi",
+        2,
+        "--objective",
+        "mi",
+        "--workers",
+        1,
+    )
     found = json.loads(call("compare", "texas", *flags, "--json").stdout)
-    assert [(r["fold"], r["seed"]) for r in found["runs"]] == [(0, 0), (0, 0), (1, 0), (1, 0), (2, 0), (2, 0)]
-    a, b = ([r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("mi", "ce"))
-    assert len({x - y for x, y in zip(a, b, strict=True)}) > 1, "no spread: this test would see nothing"
+    assert [(r["fold"], r["seed"]) for r in found["runs"]] == [
+        (0, 0),
+        (0, 0),
+        (1, 0),
+        (1, 0),
+        (2, 0),
+        (2, 0),
+    ]
+    a, b = (
+        [r["test_accuracy"] for r in found["runs"] if r["objective"] == o] for o in ("mi", "ce")
+    )
+    assert len({x - y for x, y in zip(a, b, strict=True)}) > 1, (
+        "no spread: this test would see nothing"
+    )
     graph = load("texas", data_dir=data_root)
-    test, train = (sum(len(graph.nodes(part, fold)) for fold in range(3)) for part in ("test", "train"))
+    test, train = (
+        sum(len(graph.nodes(part, fold)) for fold in range(3)) for part in ("test", "train")
+    )
     share = test / train
     assert found["summary"]["gain"] == compare_paired(a, b, test_share=share).to_dict()
 
@@ -526,7 +745,10 @@ def test_folds_are_compared_with_the_correction_for_their_overlap(call, data_roo
 def test_folds_leave_no_choice_of_seeds_or_of_a_fold(call, flags):
     done = call("compare", "citeseer", "--folds", 1, *flags)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "everynode: --folds goes over the first folds with one seed each: give neither --seeds nor --fold.\n"
+    assert (
+        done.stderr
+        == "everynode: --folds goes over the first folds with one seed each: give neither --seeds nor --fold.\n"
+    )
     assert not Path("runs").exists()
 
 
@@ -555,14 +777,18 @@ def test_a_killed_comparison_does_not_repeat_what_was_done(call):
     assert f"{done_before} of 4 runs were in runs/runs.db already" in again.stderr
     found = {run["key"]: run for run in json.loads(again.stdout)["runs"]}
     assert len(found) == 4
-    assert all(found[key] == record for key, record in before.items()), "seconds included: these were not run again"
+    assert all(found[key] == record for key, record in before.items()), (
+        "seconds included: these were not run again"
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
     store = Path("runs/runs.db")
     process = start("compare", "citeseer", "--seeds", 500, "--epochs", 15, "--workers", workers)
-    until(lambda: process.poll() is not None or records_in(store) >= 1)  # in the middle of the second run
+    until(
+        lambda: process.poll() is not None or records_in(store) >= 1
+    )  # in the middle of the second run
     process.send_signal(signal.SIGINT)
     try:
         out, err = process.communicate(timeout=30)
@@ -575,9 +801,13 @@ def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
     assert "Traceback" not in err
     assert "the same command goes on" in err
     with closing(sqlite3.connect(store)) as connection:
-        records = [json.loads(record) for (record,) in connection.execute("SELECT record FROM runs")]
+        records = [
+            json.loads(record) for (record,) in connection.execute("SELECT record FROM runs")
+        ]
     assert records
-    assert not any(record["interrupted"] for record in records), "a run that was cut off passes for a finished one"
+    assert not any(record["interrupted"] for record in records), (
+        "a run that was cut off passes for a finished one"
+    )
 
 
 # ---------------------------------------------------------------------- data
@@ -597,8 +827,12 @@ def test_data_list(call, tmp_path):
 def test_a_generated_graph_is_called_a_stand_in_wherever_it_is_used(call):
     name = "generated-200x600x8x4"
     said = "A generated stand-in, not real data"
-    flags = ("--epochs", 3, "--channels", 8)
-    for command in (("train", name, *flags), ("compare", name, "--seeds", 2, "--workers", 1, *flags), ("data", "check", name)):
+    flags = ("--epochs", 3, "--hidden-channels", 8)
+    for command in (
+        ("train", name, *flags),
+        ("compare", name, "--seeds", 2, "--workers", 1, *flags),
+        ("data", "check", name),
+    ):
         text, told = call(*command), call(*command, "--json")
         assert (text.returncode, told.returncode) == (0, 0), text.stderr
         assert said in text.stdout
@@ -632,7 +866,9 @@ def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(cal
     found, measured = (part.splitlines() for part in done.stdout.split("\n\n"))
     assert found[0].startswith("! 49.7 % of the test nodes have a twin in train")
     assert all(line.startswith("- ") for line in found[1:])
-    assert len({re.search(r"  +(?=\S)", line).end() for line in measured}) == 1, "one column of names, one of values"
+    assert len({re.search(r"  +(?=\S)", line).end() for line in measured}) == 1, (
+        "one column of names, one of values"
+    )
     assert max(map(len, measured)) < 120
     values = dict(re.split(r"  +", line) for line in measured)
     assert values["edge homophily"] == "0.2299"
@@ -650,16 +886,25 @@ def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(cal
 @pytest.mark.parametrize(
     ("columns", "bar", "elapsed", "note"),
     [
-        ("200", 24, r"\d:\d\d:\d\d ", r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}"),
+        (
+            "200",
+            24,
+            r"\d:\d\d:\d\d ",
+            r"val \d+\.\d% \| ce -?\d+\.\d{3} mi -?\d+\.\d{3} tv -?\d+\.\d{3} cvg -?\d+\.\d{3}",
+        ),
         ("80", 12, "", r"val \d+\.\d% \|"),
     ],
 )
-def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(columns, bar, elapsed, note):
+def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(
+    columns, bar, elapsed, note
+):
     """stderr is a terminal, stdout a pipe, as in ``everynode train ... --json | jq``."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": columns, "LINES": "40"}
     command = [EVERYNODE, "train", "citeseer", "--epochs", "30", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, stdin=theirs, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, stdin=theirs, env=environment
+    )
     os.close(theirs)
     shown = b""
     try:

@@ -15,7 +15,9 @@ from everynode import load
 from everynode.objectives.total_variation import _squared_feature_gradient
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL, OWN = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "own-graphs.md"))
+TUTORIAL, OWN = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "own-graphs.md")
+)
 #: As much of Lightning as the shown class needs: a module that logs, and a Trainer's way to call it.
 LIGHTNING = """
 import sys, types
@@ -28,7 +30,7 @@ lightning.LightningModule = type("LightningModule", (torch.nn.Module,), {"log": 
 logged = []
 """
 TRAIN = """
-from everynode.data import generate
+from everynode.datasets import generate
 
 graph = generate(200, 600, 8, 4)
 data = graph.to_pyg()
@@ -48,7 +50,9 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def python(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -67,7 +71,9 @@ def test_the_tutorial_from_top_to_bottom(files):
 
 def test_the_commands_of_the_tutorial_are_those_of_the_examples():
     """Which run in test_examples."""
-    known = "".join(blocks((ROOT / "examples" / "README.md").read_text(encoding="utf-8"), "sh")).splitlines()
+    known = "".join(
+        blocks((ROOT / "examples" / "README.md").read_text(encoding="utf-8"), "sh")
+    ).splitlines()
     assert set("".join(blocks(TUTORIAL, "sh")).splitlines()) <= set(known)
 
 
@@ -83,7 +89,11 @@ def test_the_change_for_lightning(tmp_path):
 
 
 def test_the_loop_with_batches_learns(tmp_path):
-    (loop,) = [block for block in blocks((ROOT / "docs" / "scale.md").read_text(encoding="utf-8"), "python") if "NeighborLoader" in block]
+    (loop,) = [
+        block
+        for block in blocks((ROOT / "docs" / "scale.md").read_text(encoding="utf-8"), "python")
+        if "NeighborLoader" in block
+    ]
     judge = """
 data, val = graph.to_pyg(), graph.nodes("val")
 with torch.no_grad():
@@ -101,15 +111,36 @@ def test_links_lead_somewhere(name):
 
 
 def test_every_flag_of_own_graphs_exists():
-    shown = subprocess.run([sys.executable, "-m", "everynode", "fit", "--help"], capture_output=True, text=True, timeout=60).stdout
+    shown = subprocess.run(
+        [sys.executable, "-m", "everynode", "fit", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
     section = OWN[OWN.index("## One command") : OWN.index("## New nodes")]
     flags = set(re.findall(r"`(--[a-z-]+)|(?<= )(--[a-z-]+)", section))
     for flag in {one or two for one, two in flags}:
         assert flag in shown, flag
 
 
-@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor", "cornell", "texas", "wisconsin"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cora",
+        "citeseer",
+        "pubmed",
+        "chameleon",
+        "squirrel",
+        "actor",
+        "cornell",
+        "texas",
+        "wisconsin",
+    ],
+)
 def test_with_row_normalised_features_the_gate_is_as_open_as_paper_md_says(name, data_root):
-    said = re.search(r"the gate is above ([\d.]+) for half of all edges on every graph", (ROOT / "docs/paper.md").read_text())
+    said = re.search(
+        r"the gate is above ([\d.]+) for half of all edges on every graph",
+        (ROOT / "docs/paper.md").read_text(),
+    )
     gate = np.exp(-_squared_feature_gradient(load(name, data_dir=data_root), "row") / 10.0)
     assert float(np.median(gate)) > float(said[1])

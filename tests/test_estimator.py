@@ -22,12 +22,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import everynode as en
 from everynode import Graph, NodeClassifier, Split
-from everynode.calibration import temperature
-from everynode.data import generate
+from everynode.datasets import generate
 from everynode.errors import DataError, UsageError
-from everynode.training import fit
+from everynode.evaluation.calibration import temperature
+from everynode.training import train
 
-QUICK = {"epochs": 15, "channels": 8, "verbose": False}
+QUICK = {"epochs": 15, "hidden_channels": 8, "verbose": False}
 
 
 @parametrize_with_checks(
@@ -48,13 +48,20 @@ def arrays(n: int = 90, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
     labels = np.arange(n) % 3
     features = np.eye(3)[labels] @ (2 * rng.normal(size=(3, 6))) + 0.3 * rng.normal(size=(n, 6))
     source = rng.integers(0, n, 3 * n)
-    target = np.where(rng.random(3 * n) < 0.8, (source + 3 * rng.integers(1, n // 3, 3 * n)) % n, rng.integers(0, n, 3 * n))
+    target = np.where(
+        rng.random(3 * n) < 0.8,
+        (source + 3 * rng.integers(1, n // 3, 3 * n)) % n,
+        rng.integers(0, n, 3 * n),
+    )
     return features.astype(np.float32), labels, np.stack([source, target])
 
 
 def folds(n: int, count: int, seed: int = 0) -> list[Split]:
     rng = np.random.default_rng(seed)
-    parts = [torch.from_numpy(rng.permutation(n)).split([n // 3, n // 3, n - 2 * (n // 3)]) for _ in range(count)]
+    parts = [
+        torch.from_numpy(rng.permutation(n)).split([n // 3, n // 3, n - 2 * (n // 3)])
+        for _ in range(count)
+    ]
     return [Split(*(p.sort().values for p in part)) for part in parts]
 
 
@@ -73,7 +80,7 @@ def model(graph) -> NodeClassifier:
 
 
 def test_fit_on_a_graph_is_the_same_training(graph, model):
-    settings = en.Settings.entrants(epochs=15, channels=8)[model.objective_]
+    settings = en.Settings.entrants(epochs=15, hidden_channels=8)[model.objective_]
     assert settings.cvg > 0
     fitted = en.fit(graph, settings, seed=0)
     for name, value in fitted.network.state_dict().items():
@@ -87,7 +94,10 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
     """Each is the network of its seed; saved, loaded and exported it predicts the same."""
     quick = QUICK | {"objective": "enc"}
     together = NodeClassifier(**quick | {"n_estimators": 3, "random_state": 5}).fit(graph)
-    alone = [NodeClassifier(**quick | {"random_state": seed}).fit(graph).predict_proba(graph) for seed in (5, 6, 7)]
+    alone = [
+        NodeClassifier(**quick | {"random_state": seed}).fit(graph).predict_proba(graph)
+        for seed in (5, 6, 7)
+    ]
     assert np.abs(alone[0] - alone[1]).max() > 1e-3, "no difference: this test would see nothing"
     probabilities = together.predict_proba(graph)
     assert probabilities == pytest.approx(np.mean(alone, axis=0), abs=1e-12)
@@ -98,7 +108,9 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
     together.export(tmp_path / "net.pt2")
     arcs, _ = graph.arcs
     program = torch.export.load(tmp_path / "net.pt2").module()
-    assert program(graph.dense_features, arcs, torch.ones(arcs.shape[1])).detach().numpy() == pytest.approx(probabilities, abs=2e-6)
+    assert program(
+        graph.dense_features, arcs, torch.ones(arcs.shape[1])
+    ).detach().numpy() == pytest.approx(probabilities, abs=2e-6)
     (tmp_path / "model" / "3" / "model.json").unlink()
     with pytest.raises(DataError, match=r"model\.json is missing"):
         NodeClassifier.load(tmp_path / "model")
@@ -107,7 +119,9 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
 def test_an_ensemble_goes_on_from_its_checkpoints(graph, tmp_path):
     whole = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(graph)
     first = NodeClassifier(**QUICK | {"objective": "auto"}).fit(graph, checkpoint=tmp_path)
-    again = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(graph, checkpoint=tmp_path)
+    again = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(
+        graph, checkpoint=tmp_path
+    )
     assert np.array_equal(again.predict_proba(graph), whole.predict_proba(graph))
     assert again.objective_ == first.objective_
     assert {path.name for path in tmp_path.iterdir()} >= {"network-2.safetensors"}
@@ -120,7 +134,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("everynode.training.ensemble.fit", interrupted)
+    monkeypatch.setattr("everynode.selection.ensemble.fit", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         model = NodeClassifier(**QUICK | {"n_estimators": 3}).fit(graph)
     assert len(model.networks_) == 1
@@ -130,7 +144,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 @pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
 def test_every_backbone_and_objective(graph, backbone, objective):
-    model = NodeClassifier(backbone, objective, layers=2, **QUICK).fit(graph)
+    model = NodeClassifier(backbone, objective, num_layers=2, **QUICK).fit(graph)
     assert (
         set(model.history_) - {"ce", "total", "val_loss", "val_accuracy"}
         == {"enc": {"mi", "tv", "cvg"}, "ce": set(), "mi+tv": {"mi", "tv"}}[objective]
@@ -161,25 +175,36 @@ def test_score_is_the_share_that_is_right(graph, model):
 
 def test_it_learns_from_arrays_with_edges():
     X, y, edges = arrays()
-    model = NodeClassifier(objective="ce", epochs=60, dropout=0.0, layer_dropout=0.0, verbose=False).fit(X, y, edge_index=edges)
+    model = NodeClassifier(
+        objective="ce", epochs=60, dropout=0.0, layer_dropout=0.0, verbose=False
+    ).fit(X, y, edge_index=edges)
     assert model.score(X, y, edge_index=edges) > 0.85
     without = model.predict_proba(X)
-    assert not np.allclose(without, model.predict_proba(X, edge_index=edges)), "the edges make no difference"
+    assert not np.allclose(without, model.predict_proba(X, edge_index=edges)), (
+        "the edges make no difference"
+    )
 
 
 def test_edge_weights_matter():
     X, y, edges = arrays()
     weight = np.random.default_rng(0).uniform(0.1, 3.0, edges.shape[1])
     model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges, edge_weight=weight)
-    assert not np.allclose(model.predict_proba(X, edge_index=edges), model.predict_proba(X, edge_index=edges, edge_weight=weight))
+    assert not np.allclose(
+        model.predict_proba(X, edge_index=edges),
+        model.predict_proba(X, edge_index=edges, edge_weight=weight),
+    )
 
 
 def test_sparse_features_give_what_dense_ones_give():
     X, y, edges = arrays()
     X[X < 1] = 0
-    dense, sparse = (NodeClassifier(**QUICK).fit(m, y, edge_index=edges) for m in (X, scipy.sparse.csr_array(X)))
+    dense, sparse = (
+        NodeClassifier(**QUICK).fit(m, y, edge_index=edges) for m in (X, scipy.sparse.csr_array(X))
+    )
     assert np.allclose(
-        dense.predict_proba(X, edge_index=edges), sparse.predict_proba(scipy.sparse.csr_array(X), edge_index=edges), atol=1e-4
+        dense.predict_proba(X, edge_index=edges),
+        sparse.predict_proba(scipy.sparse.csr_array(X), edge_index=edges),
+        atol=1e-4,
     )
 
 
@@ -190,10 +215,18 @@ LABELS = {
     "-1": lambda y, gone: np.where(gone, -1, y),
     "-1 as float": lambda y, gone: np.where(gone, -1.0, y),
     "NaN": lambda y, gone: np.where(gone, np.nan, y),
-    "None among strings": lambda y, gone: np.array([None if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object),
-    "None among numbers": lambda y, gone: np.array([None if g else int(v) for v, g in zip(y, gone, strict=True)], dtype=object),
-    "NaN among strings": lambda y, gone: np.array([np.nan if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object),
-    "a list with None": lambda y, gone: [None if g else "abc"[v] for v, g in zip(y, gone, strict=True)],
+    "None among strings": lambda y, gone: np.array(
+        [None if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object
+    ),
+    "None among numbers": lambda y, gone: np.array(
+        [None if g else int(v) for v, g in zip(y, gone, strict=True)], dtype=object
+    ),
+    "NaN among strings": lambda y, gone: np.array(
+        [np.nan if g else "abc"[v] for v, g in zip(y, gone, strict=True)], dtype=object
+    ),
+    "a list with None": lambda y, gone: [
+        None if g else "abc"[v] for v, g in zip(y, gone, strict=True)
+    ],
 }
 
 
@@ -209,7 +242,9 @@ def test_unlabelled_nodes_by_any_name(half_labelled, kind):
     expected = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
     model = NodeClassifier(**QUICK).fit(X, LABELS[kind](y, gone), edge_index=edges)
     assert model.classes_.tolist() in ([0, 1, 2], ["a", "b", "c"])
-    assert (model.predict_proba(X, edge_index=edges) == expected.predict_proba(X, edge_index=edges)).all()
+    assert (
+        model.predict_proba(X, edge_index=edges) == expected.predict_proba(X, edge_index=edges)
+    ).all()
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -219,7 +254,9 @@ def test_unlabelled_nodes_do_not_count_in_a_score(half_labelled, kind):
     model = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
     if "strings" in kind or "list" in kind:
         model.classes_ = np.array(["a", "b", "c"])
-    expected = np.mean((model.predict(X, edge_index=edges) == np.array(labels, dtype=object))[~gone])
+    expected = np.mean(
+        (model.predict(X, edge_index=edges) == np.array(labels, dtype=object))[~gone]
+    )
     assert model.score(X, labels, edge_index=edges) == pytest.approx(expected)
 
 
@@ -230,7 +267,9 @@ def test_unlabelled_nodes_take_part_all_the_same(half_labelled):
     other = X.copy()
     other[gone] += 1
     b = NodeClassifier(**QUICK).fit(other, labels, edge_index=edges)
-    assert not np.allclose(a.predict_proba(X, edge_index=edges), b.predict_proba(X, edge_index=edges))
+    assert not np.allclose(
+        a.predict_proba(X, edge_index=edges), b.predict_proba(X, edge_index=edges)
+    )
 
 
 def test_classes_may_be_strings():
@@ -239,7 +278,9 @@ def test_classes_may_be_strings():
     model = NodeClassifier(**QUICK).fit(X, names, edge_index=edges)
     assert model.classes_.tolist() == ["ant", "moth", "zebra"]
     assert set(model.predict(X, edge_index=edges)) <= {"ant", "moth", "zebra"}
-    assert model.score(X, names, edge_index=edges) == np.mean(model.predict(X, edge_index=edges) == names)
+    assert model.score(X, names, edge_index=edges) == np.mean(
+        model.predict(X, edge_index=edges) == names
+    )
 
 
 def test_classes_may_be_any_integers():
@@ -263,7 +304,10 @@ def test_held_out_nodes_are_a_stratified_part_of_the_training_nodes(graph):
     assert torch.equal(split.test, own.test)
     assert not set(split.val.tolist()) & set(split.train.tolist())
     assert len(split.val) == 15
-    whole, held = (torch.bincount(graph.labels[nodes], minlength=3) for nodes in (bare.splits[0].train, split.val))
+    whole, held = (
+        torch.bincount(graph.labels[nodes], minlength=3)
+        for nodes in (bare.splits[0].train, split.val)
+    )
     assert ((held - 0.25 * whole).abs() <= 1).all()
 
 
@@ -279,7 +323,9 @@ def test_test_nodes_stay_out_of_training_when_validation_is_held_out(graph):
 
 
 @pytest.mark.parametrize("cv", ["auto", 2, 5])
-def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label_by_one_that_did_not_learn_it(graph, cv):
+def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label_by_one_that_did_not_learn_it(
+    graph, cv
+):
     bare, seen = graph.with_splits([]), set(range(90))
     model = NodeClassifier(**QUICK, objective="tv", cv=cv, random_state=4).fit(bare)
     count = 3 if cv == "auto" else cv
@@ -291,17 +337,22 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
         split = folded.splits[fold]
         assert set(split.train.tolist()) | set(split.val.tolist()) == seen
         assert not set(split.train.tolist()) & set(split.val.tolist())
-        network = fit(folded, model.fitted_.settings, fold=fold, seed=4 + number).network
+        network = train(folded, model.fitted_.settings, fold=fold, seed=4 + number).network
         with torch.no_grad():
             alone.append(torch.softmax(network(graph).double(), dim=1))
         told |= {node: alone[-1][node] for node in split.val.tolist()}
     assert np.allclose(model.predict_proba(graph), torch.stack(alone).mean(0).numpy(), atol=1e-6)
     found = model.held_out_.log_probabilities.exp()
-    assert all(torch.allclose(row, told[node], atol=1e-6) for node, row in zip(model.held_out_.nodes.tolist(), found, strict=True))
+    assert all(
+        torch.allclose(row, told[node], atol=1e-6)
+        for node, row in zip(model.held_out_.nodes.tolist(), found, strict=True)
+    )
 
 
 def test_an_ensemble_of_folds_has_so_many_networks_of_each_and_is_saved(graph, tmp_path):
-    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2, calibrate=True).fit(graph.with_splits([]))
+    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2, calibrate=True).fit(
+        graph.with_splits([])
+    )
     assert [fitted.fold for fitted in (model.fitted_, *model._more)] == [0, 1, 0, 1]
     assert len({fitted.seed for fitted in (model.fitted_, *model._more)}) == 4
     truth = graph.labels[model.held_out_.nodes]
@@ -336,17 +387,32 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     graph = en.load("citeseer")
     own = graph.splits[0]
     few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
-    once, folded = (NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4, cv=cv).fit(few).fitted_.settings for cv in (1, 3))
-    assert once == folded == NodeClassifier(preset=preset, objective="enc", epochs=1, channels=4)._entrants(few)["enc"]
+    once, folded = (
+        NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4, cv=cv)
+        .fit(few)
+        .fitted_.settings
+        for cv in (1, 3)
+    )
+    assert (
+        once
+        == folded
+        == NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4)._entrants(
+            few
+        )["enc"]
+    )
 
 
 def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_how_long(graph):
     few = graph.with_splits([])
     assert int((few.labels >= 0).sum()) == 90
-    quick = {"epochs": 90, "channels": 4, "random_state": 3}
+    quick = {"epochs": 90, "hidden_channels": 4, "random_state": 3}
 
     def stopped(model):
-        return sorted(standing.epochs for standing in model.standings_.values() if standing.outcome == "stopped")
+        return sorted(
+            standing.epochs
+            for standing in model.standings_.values()
+            if standing.outcome == "stopped"
+        )
 
     for folds, patience, epochs in ((3, 33, 20), (2, 50, 30), (6, 20, 10)):
         model = NodeClassifier(**quick, cv=folds).fit(few)
@@ -365,13 +431,15 @@ def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_h
 def test_a_column_of_labels_is_taken_with_a_warning_that_names_the_caller():
     X, y, edges = arrays()
     with pytest.warns(DataConversionWarning, match="column-vector") as caught:
-        NodeClassifier(epochs=1, channels=4, objective="ce").fit(X, y[:, None], edge_index=edges)
+        NodeClassifier(epochs=1, hidden_channels=4, objective="ce").fit(
+            X, y[:, None], edge_index=edges
+        )
     assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
 
 
 def test_who_predicts_without_the_edges_is_warned():
     X, y, edges = arrays()
-    quick = {"epochs": 1, "channels": 4, "objective": "ce"}
+    quick = {"epochs": 1, "hidden_channels": 4, "objective": "ce"}
     model = NodeClassifier(**quick).fit(X, y, edge_index=edges)
     with pytest.warns(UserWarning, match="these nodes have none: give edge_index"):
         model.predict(X)
@@ -383,7 +451,7 @@ def test_who_predicts_without_the_edges_is_warned():
 
 def test_with_many_labels_every_fold_has_a_whole_race():
     many = generate(150, 400, 6, 3, seed=1).with_splits([])
-    model = NodeClassifier(epochs=3, channels=4, cv=2).fit(many)
+    model = NodeClassifier(epochs=3, hidden_channels=4, cv=2).fit(many)
     assert model.fitted_.settings.patience == 100
 
 
@@ -392,7 +460,11 @@ def test_a_loaded_model_scores_on_the_fold_that_it_was_fitted_on(graph, tmp_path
     two = graph.with_splits([split._replace(val=none) for split in folds(90, 2, seed=3)])
     model = NodeClassifier(**QUICK, objective="ce").fit(two, fold=1)
     model.save(tmp_path / "model")
-    assert NodeClassifier.load(tmp_path / "model").score(two) == model.score(two) == model.score(two, fold=1)
+    assert (
+        NodeClassifier.load(tmp_path / "model").score(two)
+        == model.score(two)
+        == model.score(two, fold=1)
+    )
 
 
 def test_auc_needs_two_classes_in_every_fold(graph):
@@ -400,12 +472,14 @@ def test_auc_needs_two_classes_in_every_fold(graph):
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
     few = Graph.from_arrays(graph.features, graph.edge_index, labels, classes=graph.classes)
     with pytest.raises(DataError, match=r"of a single class, of which there is no AUC: give cv=1"):
-        NodeClassifier(**QUICK, select="auc").fit(few)
+        NodeClassifier(**QUICK, monitor="auc").fit(few)
 
 
 @pytest.mark.parametrize("cv", [0, 1.5, "three", None, True])
 def test_a_wrong_number_of_folds_is_refused(graph, cv):
-    with pytest.raises(UsageError, match="'cv' of NodeClassifier must be 'auto' or a whole number >= 1"):
+    with pytest.raises(
+        UsageError, match="'cv' of NodeClassifier must be 'auto' or a whole number >= 1"
+    ):
         NodeClassifier(**QUICK, cv=cv).fit(graph)
 
 
@@ -428,7 +502,9 @@ def test_several_folds():
         p = model.predict_proba(graph)
         assert (seen.setdefault(fold, p) == p).all(), "refitting is not fitting anew"
     assert not np.allclose(seen[3], seen[7])
-    assert model.score(graph, "test", fold=7) == np.mean((model.predict(graph) == y)[graph.splits[7].test.numpy()])
+    assert model.score(graph, "test", fold=7) == np.mean(
+        (model.predict(graph) == y)[graph.splits[7].test.numpy()]
+    )
     with pytest.raises(UsageError, match="folds 0 to 9"):
         model.fit(graph, fold=10)
 
@@ -436,7 +512,9 @@ def test_several_folds():
 def test_a_fold_without_validation_nodes_keeps_its_number():
     X, y, edges = arrays()
     none = torch.zeros(0, dtype=torch.int64)
-    graph = Graph.from_arrays(X, edges, y, splits=[s._replace(val=none) for s in folds(len(y), 4)], name="toy")
+    graph = Graph.from_arrays(
+        X, edges, y, splits=[s._replace(val=none) for s in folds(len(y), 4)], name="toy"
+    )
     model = NodeClassifier(**QUICK).fit(graph, fold=3)
     nodes = graph.splits[3].test.numpy()
     assert model.score(graph, "test") == np.mean(model.predict(graph)[nodes] == y[nodes])
@@ -447,15 +525,22 @@ def test_a_fold_without_validation_nodes_keeps_its_number():
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_save_and_load_give_the_same_probabilities(graph, tmp_path, backbone):
-    model = NodeClassifier(backbone, "mi+tv", layers=2, random_state=4, **QUICK).fit(graph)
+    model = NodeClassifier(backbone, "mi+tv", num_layers=2, random_state=4, **QUICK).fit(graph)
     model.save(tmp_path / "model")
     loaded = NodeClassifier.load(tmp_path / "model")
     assert (loaded.predict_proba(graph) == model.predict_proba(graph)).all()
     assert loaded.get_params() == model.get_params()
     assert loaded.score(graph, "test") == model.score(graph, "test")
     assert loaded.history_ == model.history_
-    assert (loaded.best_epoch_, loaded.n_iter_, loaded.n_features_in_) == (model.best_epoch_, model.n_iter_, model.n_features_in_)
-    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
+    assert (loaded.best_epoch_, loaded.n_iter_, loaded.n_features_in_) == (
+        model.best_epoch_,
+        model.n_iter_,
+        model.n_features_in_,
+    )
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
+        "model.json",
+        "model.safetensors",
+    ]
 
 
 def test_classes_survive_saving(tmp_path):
@@ -470,19 +555,25 @@ def test_classes_survive_saving(tmp_path):
 
 def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
     """As a grid over np.arange and np.linspace gives them."""
-    model = NodeClassifier(epochs=np.int64(3), tv=np.float64(0.5), random_state=np.int64(1), verbose=np.bool_(False)).fit(graph)
+    model = NodeClassifier(
+        epochs=np.int64(3), tv=np.float64(0.5), random_state=np.int64(1), verbose=np.bool_(False)
+    ).fit(graph)
     model.save(tmp_path / "model")
-    assert (NodeClassifier.load(tmp_path / "model").predict_proba(graph) == model.predict_proba(graph)).all()
+    assert (
+        NodeClassifier.load(tmp_path / "model").predict_proba(graph) == model.predict_proba(graph)
+    ).all()
 
 
 def test_a_model_saved_by_the_function_can_be_loaded(graph, tmp_path):
     from everynode.training import save_model
 
-    fitted = en.fit(graph, en.Settings(channels=8, epochs=3))
+    fitted = en.fit(graph, en.Settings(hidden_channels=8, epochs=3))
     save_model(tmp_path / "model", fitted)
     with torch.no_grad():
         expected = torch.softmax(fitted.network(graph).double(), 1).numpy()
-    assert NodeClassifier.load(tmp_path / "model").predict_proba(graph) == pytest.approx(expected, abs=1e-14)
+    assert NodeClassifier.load(tmp_path / "model").predict_proba(graph) == pytest.approx(
+        expected, abs=1e-14
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
@@ -522,29 +613,42 @@ def test_clone_and_parameters():
 
 def test_every_parameter_reaches_the_settings(graph):
     given = {
-        "layers": 3, "channels": 5, "dropout": 0.25, "layer_dropout": 0.1, "input": "row", "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
-        "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr_oc": 0.004, "wd_gnn": 0.001,
-        "wd_oc": 0.02, "epochs": 2, "patience": 9, "select": "auc", "class_weight": "balanced",
+        "num_layers": 3, "hidden_channels": 5, "dropout": 0.25, "layer_dropout": 0.1, "normalize_features": True, "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
+        "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr": 0.004, "weight_decay_gnn": 0.001,
+        "weight_decay": 0.02, "epochs": 2, "patience": 9, "monitor": "auc", "class_weight": "balanced",
     }  # fmt: skip
     settings = NodeClassifier(objective="enc", **given).fit(graph).fitted_.settings
     assert {name: getattr(settings, name) for name in given} == given
 
 
 def test_random_state_decides(graph):
-    a, b, c = (NodeClassifier(random_state=s, **QUICK).fit(graph).predict_proba(graph) for s in (1, 1, 2))
+    a, b, c = (
+        NodeClassifier(random_state=s, **QUICK).fit(graph).predict_proba(graph) for s in (1, 1, 2)
+    )
     assert (a == b).all()
     assert not (a == c).all()
-    d, e = (NodeClassifier(random_state=np.random.RandomState(9), **QUICK).fit(graph).predict_proba(graph) for _ in range(2))
+    d, e = (
+        NodeClassifier(random_state=np.random.RandomState(9), **QUICK)
+        .fit(graph)
+        .predict_proba(graph)
+        for _ in range(2)
+    )
     assert (d == e).all()
 
 
 def test_grid_search_and_pipeline():
     """Without edges it is an ordinary classifier."""
     X, y, _ = arrays(60)
-    search = GridSearchCV(NodeClassifier(objective="ce", **QUICK), {"lr_oc": [1e-6, 0.1], "channels": [4, 8]}, cv=3).fit(X, y)
-    assert search.best_params_["lr_oc"] == 0.1
+    search = GridSearchCV(
+        NodeClassifier(objective="ce", **QUICK),
+        {"lr": [1e-6, 0.1], "hidden_channels": [4, 8]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["lr"] == 0.1
     assert search.best_score_ > 0.5
-    assert make_pipeline(StandardScaler(), NodeClassifier(objective="ce", **QUICK)).fit(X, y).predict(X).shape == (60,)
+    assert make_pipeline(StandardScaler(), NodeClassifier(objective="ce", **QUICK)).fit(
+        X, y
+    ).predict(X).shape == (60,)
 
 
 def test_outside_a_terminal_nothing_is_shown_unless_asked_for(graph, capsys):
@@ -595,7 +699,10 @@ def test_scoring_another_graph_goes_by_the_names_of_the_classes():
     model = NodeClassifier(**QUICK).fit(X, names, edge_index=edges)
     some = np.flatnonzero(names != "a")  # here b is class 0, and c class 1
     other = Graph.from_arrays(
-        X[some], np.zeros((2, 0), dtype=int), names[some].tolist(), splits=[(np.arange(3), [], np.arange(3, len(some)))]
+        X[some],
+        np.zeros((2, 0), dtype=int),
+        names[some].tolist(),
+        splits=[(np.arange(3), [], np.arange(3, len(some)))],
     )
     assert other.classes == ("b", "c")
     expected = np.mean(model.predict(X[some])[3:] == names[some][3:])
@@ -608,7 +715,9 @@ def test_edge_weights_are_used_in_scoring_and_refused_beside_a_graph(graph):
     weight = np.linspace(0.1, 9.0, edges.shape[1])
     model = NodeClassifier(**QUICK).fit(X, y, edge_index=edges, edge_weight=weight)
     predicted = model.predict(X, edge_index=edges, edge_weight=weight)
-    assert model.score(X, y, edge_index=edges, edge_weight=weight) == pytest.approx(np.mean(predicted == y))
+    assert model.score(X, y, edge_index=edges, edge_weight=weight) == pytest.approx(
+        np.mean(predicted == y)
+    )
     with pytest.raises(UsageError, match="edge_weight"):
         NodeClassifier(**QUICK).fit(graph, edge_weight=weight)
 
@@ -638,7 +747,9 @@ def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
     with pytest.raises(DataError, match="cannot be saved"):
         model.save(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    seeded = NodeClassifier(random_state=np.random.RandomState(3), **QUICK).fit(X, y, edge_index=edges)
+    seeded = NodeClassifier(random_state=np.random.RandomState(3), **QUICK).fit(
+        X, y, edge_index=edges
+    )
     seeded.save(tmp_path)
     assert isinstance(NodeClassifier.load(tmp_path).random_state, int)
 
@@ -657,7 +768,9 @@ def test_a_temperature_changes_probabilities_and_no_prediction(graph, model):
     assert np.allclose(scaled, powered / powered.sum(1, keepdims=True), atol=1e-9)
     val = graph.nodes("val")
     with torch.no_grad():
-        assert warm.temperature_ == pytest.approx(temperature(warm.network_(graph)[val], graph.labels[val]), rel=1e-6)
+        assert warm.temperature_ == pytest.approx(
+            temperature(warm.network_(graph)[val], graph.labels[val]), rel=1e-6
+        )
 
 
 def test_a_temperature_is_kept_with_the_model(graph, tmp_path):
@@ -669,7 +782,11 @@ def test_a_temperature_is_kept_with_the_model(graph, tmp_path):
 
 
 def test_a_recipe_is_kept_with_the_model(tmp_path):
-    people = {"name": [f"p{i}" for i in range(40)], "x": [float(i % 2) + i / 100 for i in range(40)], "team": ["a", "b"] * 20}
+    people = {
+        "name": [f"p{i}" for i in range(40)],
+        "x": [float(i % 2) + i / 100 for i in range(40)],
+        "team": ["a", "b"] * 20,
+    }
     links = {"from": [f"p{i}" for i in range(38)], "to": [f"p{i + 2}" for i in range(38)]}
     graph = en.read(people, links, label="team", directed=True)
     model = NodeClassifier(**QUICK).fit(graph)
@@ -677,7 +794,9 @@ def test_a_recipe_is_kept_with_the_model(tmp_path):
     again = NodeClassifier.load(tmp_path / "own")
     assert again.recipe_ == graph.recipe
     assert again.directed_
-    same = en.read({"x": people["x"], "name": people["name"]}, links, recipe=again.recipe_, directed=True)
+    same = en.read(
+        {"x": people["x"], "name": people["name"]}, links, recipe=again.recipe_, directed=True
+    )
     assert (again.predict_proba(same) == model.predict_proba(graph)).all()
 
 
@@ -693,17 +812,26 @@ def test_files_give_the_numbers_of_the_graph_they_were_written_from(tmp_path):
     """Features of zeros and ones, classes and edges come back as they were: the same seed, the same probabilities."""
     rng = np.random.default_rng(0)
     labels = np.arange(80) % 3
-    features = (rng.random((80, 12)) < 0.15 + 0.5 * (np.arange(12) % 3 == labels[:, None])).astype(np.float32)
+    features = (rng.random((80, 12)) < 0.15 + 0.5 * (np.arange(12) % 3 == labels[:, None])).astype(
+        np.float32
+    )
     source = rng.integers(0, 80, 200)
-    graph = Graph.from_arrays(features, np.stack([source, (source + 3) % 80]), labels, splits=folds(80, 1))
+    graph = Graph.from_arrays(
+        features, np.stack([source, (source + 3) % 80]), labels, splits=folds(80, 1)
+    )
     part = np.full(80, "", dtype=object)
     for name, nodes in graph.splits[0]._asdict().items():
         part[nodes.numpy()] = name
     heads = ["id", *(f"w{j}" for j in range(12)), "label", "split"]
     lines = [",".join(heads)]
-    lines += [",".join([f"n{i}", *map(str, features[i].astype(int)), f"c{labels[i]}", part[i]]) for i in range(80)]
+    lines += [
+        ",".join([f"n{i}", *map(str, features[i].astype(int)), f"c{labels[i]}", part[i]])
+        for i in range(80)
+    ]
     (tmp_path / "nodes.csv").write_text("\n".join(lines) + "\n")
-    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"n{a},n{b}\n" for a, b in graph.edge_index.T.tolist()))
+    (tmp_path / "edges.csv").write_text(
+        "source,target\n" + "".join(f"n{a},n{b}\n" for a, b in graph.edge_index.T.tolist())
+    )
     own = en.read(tmp_path / "nodes.csv", tmp_path / "edges.csv")
     one, two = (NodeClassifier(**QUICK, objective="enc").fit(g) for g in (graph, own))
     assert (one.predict_proba(graph) == two.predict_proba(own)).all()
@@ -719,7 +847,9 @@ def test_arrays_have_the_direction_that_the_model_was_fitted_with(tmp_path):
     model = NodeClassifier(**QUICK).fit(graph)
     model.save(tmp_path)
     for one in (model, NodeClassifier.load(tmp_path)):
-        np.testing.assert_allclose(one.predict_proba(X, edge_index=edges), model.predict_proba(graph), atol=1e-6)
+        np.testing.assert_allclose(
+            one.predict_proba(X, edge_index=edges), model.predict_proba(graph), atol=1e-6
+        )
 
 
 def test_double_precision_stays_double(graph, tmp_path):
@@ -759,11 +889,19 @@ def test_a_fit_that_failed_is_no_fit():
 def test_labels_of_pandas(kind):
     X, y, edges = arrays()
     made = {
-        "string": lambda: pandas.Series([None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="string"),
-        "Int64": lambda: pandas.Series([None if i % 4 else int(c) for i, c in enumerate(y)], dtype="Int64"),
-        "object": lambda: pandas.Series([pandas.NA if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype=object),
+        "string": lambda: pandas.Series(
+            [None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="string"
+        ),
+        "Int64": lambda: pandas.Series(
+            [None if i % 4 else int(c) for i, c in enumerate(y)], dtype="Int64"
+        ),
+        "object": lambda: pandas.Series(
+            [pandas.NA if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype=object
+        ),
         "empty text": lambda: np.array(["" if i % 4 else f"c{c}" for i, c in enumerate(y)]),
-        "category": lambda: pandas.Series([None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="category"),
+        "category": lambda: pandas.Series(
+            [None if i % 4 else f"c{c}" for i, c in enumerate(y)], dtype="category"
+        ),
     }[kind]()
     model = NodeClassifier(**QUICK, objective="ce").fit(X, made, edge_index=edges)
     assert model.classes_.tolist() == ([0, 1, 2] if kind == "Int64" else ["c0", "c1", "c2"])
@@ -786,8 +924,15 @@ def test_classes_stay_what_they_are(classes, tmp_path):
 
 def test_arrays_that_run_backwards_are_arrays():
     X, y, edges = arrays()
-    ours = Graph.from_arrays(X[:, ::-1], edges[::-1], y, edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1])
-    theirs = Graph.from_arrays(X[:, ::-1].copy(), edges[::-1].copy(), y, edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1].copy())
+    ours = Graph.from_arrays(
+        X[:, ::-1], edges[::-1], y, edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1]
+    )
+    theirs = Graph.from_arrays(
+        X[:, ::-1].copy(),
+        edges[::-1].copy(),
+        y,
+        edge_weight=np.arange(1.0, 1.0 + edges.shape[1])[::-1].copy(),
+    )
     assert ours.digest == theirs.digest
 
 
@@ -808,7 +953,12 @@ def test_scores_are_of_labels(graph, model):
 def test_progress_says_the_objective_once(monkeypatch, capsys):
     monkeypatch.setattr("everynode.progress.PLAIN_EVERY", 0.0)
     for objective, names in (("ce", {"ce"}), ("auto", {"ce", "enc", "light-ce", "light-enc"})):
-        NodeClassifier(objective=objective, epochs=3, channels=8, verbose=True).fit(generate(60, 150, 4, 3, seed=0))
+        NodeClassifier(objective=objective, epochs=3, hidden_channels=8, verbose=True).fit(
+            generate(60, 150, 4, 3, seed=0)
+        )
         lines = capsys.readouterr().err.splitlines()
-        found = [re.fullmatch(r"gcn: \d/3 epochs(?:, .* more)?, (\S+) val \d+\.\d% \| ce .*", line) for line in lines]
+        found = [
+            re.fullmatch(r"gcn: \d/3 epochs(?:, .* more)?, (\S+) val \d+\.\d% \| ce .*", line)
+            for line in lines
+        ]
         assert {match[1] for match in found} == names

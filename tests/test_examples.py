@@ -14,9 +14,17 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-COMMANDS = re.findall(r"```sh\n(.*?)\n```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+COMMANDS = re.findall(
+    r"```sh\n(.*?)\n```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL
+)
 #: By the nodes' file: nodes, and the least share of the judged nodes that must be right.
-PROMISED = {"people": (400, 0.8), "accounts": (600, 0.85), "functions": (240, 0.8), "papers": (300, 0.9), "club": (50, 0.6)}
+PROMISED = {
+    "people": (400, 0.8),
+    "accounts": (600, 0.85),
+    "functions": (240, 0.8),
+    "papers": (300, 0.9),
+    "club": (50, 0.6),
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +36,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(command: str, folder: Path) -> str:
     words = shlex.split(command)
     assert words[0] == "everynode"
-    done = subprocess.run([sys.executable, "-m", "everynode", *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "everynode", *words[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_there_is_a_command_for_every_file():
-    named = {word for command in COMMANDS for word in shlex.split(command) if (EXAMPLES / word).is_file()}
-    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} - named == {"README.md", "make.py"}
+    named = {
+        word for command in COMMANDS for word in shlex.split(command) if (EXAMPLES / word).is_file()
+    }
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} - named == {
+        "README.md",
+        "make.py",
+    }
     assert len(COMMANDS) == len(PROMISED) + 1
 
 
@@ -68,7 +87,9 @@ def test_newcomers_get_a_team(folder):
     assert [row["id"] for row in rows[400:]] == [f"newcomer{k}" for k in range(10)]
     with (folder / "runs" / "fit-people" / "predictions.csv").open(newline="") as file:
         before = list(csv.DictReader(file))
-    same = sum(one["predicted"] == two["predicted"] for one, two in zip(before, rows[:400], strict=True))
+    same = sum(
+        one["predicted"] == two["predicted"] for one, two in zip(before, rows[:400], strict=True)
+    )
     assert same >= 380  # ten newcomers do not turn everything over
 
 

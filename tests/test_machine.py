@@ -26,7 +26,9 @@ def _spin(seconds: float) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what else is running")
 def test_others_that_run_are_seen():
-    busy = [multiprocessing.get_context("fork").Process(target=_spin, args=(20.0,)) for _ in range(3)]
+    busy = [
+        multiprocessing.get_context("fork").Process(target=_spin, args=(20.0,)) for _ in range(3)
+    ]
     for process in busy:
         process.start()
     try:

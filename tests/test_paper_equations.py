@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from everynode.backbones import GATLayer, GCNIILayer, GCNLayer
-from everynode.backbones.field import Hop
 from everynode.graph import Graph, Split
+from everynode.models import GATLayer, GCNIILayer, GCNLayer
+from everynode.models.receptive_field import Hop
 from everynode.objectives import (
     ENC,
     CrossEntropy,
@@ -59,13 +59,26 @@ class Case:
 
     def neighbours(self, i: int) -> dict[int, float]:
         """Whom node i hears, itself included: the row of A + I."""
-        return {**{source: weight for (source, target), weight in self.arcs.items() if target == i}, i: 1.0}
+        return {
+            **{source: weight for (source, target), weight in self.arcs.items() if target == i},
+            i: 1.0,
+        }
 
 
-def make_case(seed: int, *, isolated: int = 0, weighted: bool = False, directed: bool = False, sparse: bool = False, k: int = 3) -> Case:
+def make_case(
+    seed: int,
+    *,
+    isolated: int = 0,
+    weighted: bool = False,
+    directed: bool = False,
+    sparse: bool = False,
+    k: int = 3,
+) -> Case:
     rng = np.random.default_rng(seed)
     n, connected = 10, 10 - isolated
-    pairs = [tuple(map(int, rng.integers(0, connected, 2))) for _ in range(18)]  # may repeat, may be loops
+    pairs = [
+        tuple(map(int, rng.integers(0, connected, 2))) for _ in range(18)
+    ]  # may repeat, may be loops
     raw = [1.0] * len(pairs)
     if weighted:
         raw = [float(rng.integers(1, 12)) / 4 for _ in pairs]
@@ -111,7 +124,9 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=[(kind, seed) for kind in KINDS for seed in range(2)], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(
+    params=[(kind, seed) for kind in KINDS for seed in range(2)], ids=lambda p: f"{p[0]}-{p[1]}"
+)
 def case(request: pytest.FixtureRequest) -> Case:
     kind, seed = request.param
     return make_case(seed, **KINDS[kind])
@@ -131,7 +146,9 @@ def predictions(logits: Tensor) -> Matrix:
 
 
 def same(actual: Tensor, expected: object) -> None:
-    torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float64), rtol=TOLERANCE, atol=TOLERANCE)
+    torch.testing.assert_close(
+        actual, torch.tensor(expected, dtype=torch.float64), rtol=TOLERANCE, atol=TOLERANCE
+    )
 
 
 # ---------------------------------------------------------------- cross-entropy
@@ -180,7 +197,10 @@ def test_mutual_information(lam: float, n: int, k: int) -> None:
 
 
 def loop_gradient(f: Matrix, case: Case) -> dict[tuple[int, int], list[float]]:
-    return {(i, j): [case.w(i) * a - case.w(j) * b for a, b in zip(f[i], f[j], strict=True)] for i, j in case.edges}
+    return {
+        (i, j): [case.w(i) * a - case.w(j) * b for a, b in zip(f[i], f[j], strict=True)]
+        for i, j in case.edges
+    }
 
 
 def test_graph_gradient(case: Case) -> None:
@@ -200,7 +220,11 @@ def test_dirichlet_energy_is_half_the_sum_over_both_directions(case: Case) -> No
             if i == j or not weight:
                 continue
             for a, b in zip(rows[i], rows[j], strict=True):
-                energy += 0.5 * weight * (a / math.sqrt(1 + case.degree(i)) - b / math.sqrt(1 + case.degree(j))) ** 2
+                energy += (
+                    0.5
+                    * weight
+                    * (a / math.sqrt(1 + case.degree(i)) - b / math.sqrt(1 + case.degree(j))) ** 2
+                )
     same(dirichlet_energy(f, case.graph), energy)
     if not case.weighted:
         same(graph_gradient(f, case.graph).norm() ** 2, energy)
@@ -212,7 +236,9 @@ def loop_gate_features(case: Case, gate: str) -> Matrix:
         return x
     if gate == "row":
         sums = [sum(abs(v) for v in row) for row in x]
-        return [[v / total if total else 0.0 for v in row] for row, total in zip(x, sums, strict=True)]
+        return [
+            [v / total if total else 0.0 for v in row] for row, total in zip(x, sums, strict=True)
+        ]
     columns = []
     for c in range(len(x[0])):
         column = [row[c] for row in x]
@@ -258,7 +284,9 @@ def loop_p_reg(y: Matrix, case: Case) -> float:
     for i in range(case.n):
         neighbours = case.neighbours(i)
         for s in range(len(y[0])):
-            mean = sum(weight * y[j][s] for j, weight in neighbours.items()) / sum(neighbours.values())
+            mean = sum(weight * y[j][s] for j, weight in neighbours.items()) / sum(
+                neighbours.values()
+            )
             total += (y[i][s] - mean) ** 2
     return total
 
@@ -271,7 +299,9 @@ def test_p_reg(case: Case) -> None:
 # ---------------------------------------------------------------- cross-validating gradients
 
 
-def loop_linear_gradient(weight: Matrix, bias: list[float], x: Matrix, labels: list[int], nodes: list[int]) -> list[float]:
+def loop_linear_gradient(
+    weight: Matrix, bias: list[float], x: Matrix, labels: list[int], nodes: list[int]
+) -> list[float]:
     """d CE / d (W, b) of the linear softmax model W x + b, in closed form, flat."""
     k, c = len(weight), len(x[0])
     grad_weight = [[0.0] * c for _ in range(k)]
@@ -288,7 +318,9 @@ def loop_linear_gradient(weight: Matrix, bias: list[float], x: Matrix, labels: l
 
 def loop_cvg(model: torch.nn.Linear, case: Case, p_1: list[int], p_2: list[int]) -> float:
     weight, bias = model.weight.tolist(), model.bias.tolist()
-    g_1, g_2 = (loop_linear_gradient(weight, bias, case.x, case.labels, half) for half in (p_1, p_2))
+    g_1, g_2 = (
+        loop_linear_gradient(weight, bias, case.x, case.labels, half) for half in (p_1, p_2)
+    )
     dot = sum(a * b for a, b in zip(g_1, g_2, strict=True))
     return -dot / (math.sqrt(sum(a * a for a in g_1)) * math.sqrt(sum(b * b for b in g_2)))
 
@@ -319,7 +351,13 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
     model = linear_model(case)
     logits = model(case.graph.dense_features)
     y = predictions(logits)
-    options = {"mi_lambda": 1.3, "tv_sigma": 3.0, "tv_gate": "standardised", "halves": "random", "seed": 3}
+    options = {
+        "mi_lambda": 1.3,
+        "tv_sigma": 3.0,
+        "tv_gate": "standardised",
+        "halves": "random",
+        "seed": 3,
+    }
     objective = ENC(case.graph, mi=0.7, tv=1.9, cvg=0.4, preg=0.2, **options)
     p_1, p_2 = (half.tolist() for half in objective.terms["cvg"].partition())
     ce = loop_cross_entropy(y, case.labels, case.train)
@@ -327,7 +365,14 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
     tv = loop_total_variation(y, case, 3.0, "standardised")
     cvg = loop_cvg(model, case, p_1, p_2)
     preg = loop_p_reg(y, case)
-    expected = {"ce": ce, "mi": mi, "tv": tv, "cvg": cvg, "preg": preg, "total": ce + 0.7 * mi + 1.9 * tv + 0.4 * cvg + 0.2 * preg}
+    expected = {
+        "ce": ce,
+        "mi": mi,
+        "tv": tv,
+        "cvg": cvg,
+        "preg": preg,
+        "total": ce + 0.7 * mi + 1.9 * tv + 0.4 * cvg + 0.2 * preg,
+    }
     breakdown = objective.breakdown(logits, model)
     assert list(breakdown) == list(expected)
     for name, value in expected.items():
@@ -341,7 +386,10 @@ def test_a_term_of_weight_zero_is_not_there() -> None:
     logits = random(case.n, 3)
     assert list(ENC(case.graph, mi=0, tv=0, cvg=0).breakdown(logits)) == ["ce", "total"]
     assert list(ENC(case.graph, mi=0, tv=1, cvg=0).breakdown(logits)) == ["ce", "tv", "total"]
-    same(ENC(case.graph, mi=0, tv=0, cvg=0)(logits), loop_cross_entropy(predictions(logits), case.labels, case.train))
+    same(
+        ENC(case.graph, mi=0, tv=0, cvg=0)(logits),
+        loop_cross_entropy(predictions(logits), case.labels, case.train),
+    )
 
 
 # ---------------------------------------------------------------- the layers, node by node
@@ -380,21 +428,32 @@ def test_gcn_layer(case: Case) -> None:
     same(layer(f, f, Hop(case.graph)).detach(), expected)
 
 
-@pytest.mark.parametrize(("position", "alpha", "lam"), [(1, 0.1, 0.5), (2, 0.5, 1.0), (8, 0.2, 1.5)])
+@pytest.mark.parametrize(
+    ("position", "alpha", "lam"), [(1, 0.1, 0.5), (2, 0.5, 1.0), (8, 0.2, 1.5)]
+)
 def test_gcnii_layer(case: Case, position: int, alpha: float, lam: float) -> None:
     layer = with_random_parameters(GCNIILayer(4, position=position, alpha=alpha, lam=lam))
     f, f_0, weight = random(case.n, 4), random(case.n, 4, seed=1), layer.weight.tolist()
     beta = math.log(lam / position + 1)
     expected = []
     for i in range(case.n):
-        s = [(1 - alpha) * p + alpha * o for p, o in zip(propagate(f.tolist(), case, i), f_0[i].tolist(), strict=True)]
-        expected.append(relu([beta * a + (1 - beta) * b for a, b in zip(times(s, weight), s, strict=True)]))
+        s = [
+            (1 - alpha) * p + alpha * o
+            for p, o in zip(propagate(f.tolist(), case, i), f_0[i].tolist(), strict=True)
+        ]
+        expected.append(
+            relu([beta * a + (1 - beta) * b for a, b in zip(times(s, weight), s, strict=True)])
+        )
     same(layer(f, f_0, Hop(case.graph)).detach(), expected)
 
 
 def test_gat_layer(case: Case) -> None:
     layer, f = with_random_parameters(GATLayer(4)), random(case.n, 4)
-    weight, attention, a = layer.weight.tolist(), layer.attention_weight.tolist(), layer.a.reshape(-1).tolist()
+    weight, attention, a = (
+        layer.weight.tolist(),
+        layer.attention_weight.tolist(),
+        layer.a.reshape(-1).tolist(),
+    )
     rows = f.tolist()
     projected = [times(row, attention) for row in rows]
     values = [times(row, weight) for row in rows]
@@ -405,5 +464,7 @@ def test_gat_layer(case: Case) -> None:
             score = sum(p * q for p, q in zip(a, projected[i] + projected[j], strict=True))
             exponentials[j] = edge_weight * math.exp(score if score > 0 else 0.2 * score)
         total = sum(exponentials.values())
-        expected.append(relu([sum(e / total * values[j][c] for j, e in exponentials.items()) for c in range(4)]))
+        expected.append(
+            relu([sum(e / total * values[j][c] for j, e in exponentials.items()) for c in range(4)])
+        )
     same(layer(f, f, Hop(case.graph)).detach(), expected)

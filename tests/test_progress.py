@@ -30,7 +30,9 @@ def test_steps_of_many_minutes_have_a_time_left_from_the_first_on(clock):
         assert bar.left() == pytest.approx(2100), "it goes down while a step takes its time"
         clock(900)
         bar.advance(seconds=600.0)
-        assert bar.left() == pytest.approx((1200 + 600) / (600 + 600) * 1800), "a step took twice as long; one more counts as foretold"
+        assert bar.left() == pytest.approx((1200 + 600) / (600 + 600) * 1800), (
+            "a step took twice as long; one more counts as foretold"
+        )
         for _ in range(3):
             clock(1200)
             bar.advance(seconds=600.0)
@@ -97,7 +99,9 @@ def test_the_first_step_compiles_and_tells_nothing_of_the_others(clock, capsys):
             bar.advance("val 80.0%", to=epoch)
     first, later = capsys.readouterr().err.splitlines()
     assert first == "fit: 1/1500 epochs, val 50.0%"
-    assert re.fullmatch(r"fit: 5\d\d/1500 epochs, this training at most \d+ s more, val 80.0%", later)
+    assert re.fullmatch(
+        r"fit: 5\d\d/1500 epochs, this training at most \d+ s more, val 80.0%", later
+    )
 
 
 def test_nothing_to_do_is_no_time(clock):
@@ -113,4 +117,7 @@ def test_outside_a_terminal_a_line_tells_what_is_left(clock, capsys):
         bar.advance("pubmed gcnii-64 enc: test 86.1", seconds=600.0)
         clock(1)
         bar.advance("too soon", seconds=600.0)
-    assert capsys.readouterr().err == "homophilic: 1/10 runs, 1.5 h left, pubmed gcnii-64 enc: test 86.1\n"
+    assert (
+        capsys.readouterr().err
+        == "homophilic: 1/10 runs, 1.5 h left, pubmed gcnii-64 enc: test 86.1\n"
+    )

@@ -10,18 +10,37 @@ from typing import Any
 import numpy as np
 import pytest
 
-from everynode.backbones import BACKBONES, Network
 from everynode.errors import UsageError
+from everynode.models import BACKBONES, Network
 from everynode.objectives import ENC
-from everynode.settings import LATER, PRESETS, TERMS, Settings, named_terms, objective_name, parse_objective, read_preset
+from everynode.settings import (
+    LATER,
+    PRESETS,
+    TERMS,
+    Settings,
+    named_terms,
+    objective_name,
+    parse_objective,
+    read_preset,
+)
 
 NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg", "class_weight"}
 PAPER = read_preset("paper")
-ROWS = [(s, g, b) for s, graphs in PAPER.items() if s not in ("base", "backbone") for g, table in graphs.items() for b in table]
+ROWS = [
+    (s, g, b)
+    for s, graphs in PAPER.items()
+    if s not in ("base", "backbone")
+    for g, table in graphs.items()
+    for b in table
+]
 
 
 def keywords(function: Any) -> dict[str, Any]:
-    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
+    return {
+        name: p.default
+        for name, p in inspect.signature(function).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    }
 
 
 # ---------------------------------------------------------------- the defaults are one thing, said in three places
@@ -36,7 +55,11 @@ def test_the_default_preset_is_the_field_defaults() -> None:
 
 
 def test_the_defaults_of_enc_are_those_of_settings() -> None:
-    assert keywords(ENC) == Settings().objective_options() | {"fold": 0, "seed": 0, "class_prior": None}
+    assert keywords(ENC) == Settings().objective_options() | {
+        "fold": 0,
+        "seed": 0,
+        "class_prior": None,
+    }
 
 
 def test_what_network_and_enc_take_is_in_settings() -> None:
@@ -45,16 +68,26 @@ def test_what_network_and_enc_take_is_in_settings() -> None:
         assert value == getattr(Settings(), name)
     used = {*Settings().network_options(), *Settings().objective_options()}
     rest = {f.name for f in dataclasses.fields(Settings)} - used
-    assert rest == {"lr_gnn", "lr_oc", "wd_gnn", "wd_oc", "epochs", "patience", "select"}
+    assert rest == {
+        "lr_gnn",
+        "lr",
+        "weight_decay_gnn",
+        "weight_decay",
+        "epochs",
+        "patience",
+        "monitor",
+    }
 
 
 def test_the_default_preset_does_not_ask_which_graph() -> None:
     for backbone in BACKBONES:
         here = Settings.preset("default", graph="cora", split="public", backbone=backbone)
-        assert here == Settings.preset("default", graph="somebody's own", split="none", backbone=backbone)
+        assert here == Settings.preset(
+            "default", graph="somebody's own", split="none", backbone=backbone
+        )
         assert here.backbone == backbone
-    assert Settings.preset(backbone="gcnii").layers == 8
-    assert Settings.preset(backbone="gcnii").channels == Settings().channels
+    assert Settings.preset(backbone="gcnii").num_layers == 8
+    assert Settings.preset(backbone="gcnii").hidden_channels == Settings().hidden_channels
 
 
 # ---------------------------------------------------------------- the paper
@@ -63,35 +96,52 @@ CELLS = [
     # split, graph, backbone, and what tables 12 and 13 print
     (
         "public", "cora", "gcn",
-        {"lr_gnn": 1e-3, "lr_oc": 0.01, "wd_gnn": 1e-5, "wd_oc": 1e-5, "channels": 64, "dropout": 0.6, "mi": 1.0, "tv": 2.0, "cvg": 1.0},
+        {"lr_gnn": 1e-3, "lr": 0.01, "weight_decay_gnn": 1e-5, "weight_decay": 1e-5, "hidden_channels": 64, "dropout": 0.6, "mi": 1.0, "tv": 2.0, "cvg": 1.0},
     ),
-    ("public", "citeseer", "gcn", {"lr_gnn": 1e-4, "lr_oc": 5e-3, "channels": 256, "dropout": 0.7, "mi": 0.8, "tv": 2.0, "cvg": 1.0}),
-    ("public", "citeseer", "gat", {"wd_gnn": 1e-3, "channels": 256, "mi": 1.0, "tv": 2.0, "cvg": 2.0}),
-    ("public", "pubmed", "gcn", {"lr_gnn": 0.01, "lr_oc": 5e-4, "mi": 0.6}),
+    ("public", "citeseer", "gcn", {"lr_gnn": 1e-4, "lr": 5e-3, "hidden_channels": 256, "dropout": 0.7, "mi": 0.8, "tv": 2.0, "cvg": 1.0}),
+    ("public", "citeseer", "gat", {"weight_decay_gnn": 1e-3, "hidden_channels": 256, "mi": 1.0, "tv": 2.0, "cvg": 2.0}),
+    ("public", "pubmed", "gcn", {"lr_gnn": 0.01, "lr": 5e-4, "mi": 0.6}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("split", "graph", "backbone", "printed"), CELLS)
-def test_the_paper_preset_has_the_printed_values(split: str, graph: str, backbone: str, printed: dict[str, float]) -> None:
+def test_the_paper_preset_has_the_printed_values(
+    split: str, graph: str, backbone: str, printed: dict[str, float]
+) -> None:
     s = Settings.preset("paper", graph=graph, split=split, backbone=backbone)
     assert {name: getattr(s, name) for name in printed} == printed
-    assert (s.mi_lambda, s.tv_sigma, s.halves, s.layer_dropout, s.select) == (2.0, 10.0, "random", 0.0, "loss")
+    assert (s.mi_lambda, s.tv_sigma, s.halves, s.layer_dropout, s.monitor) == (
+        2.0,
+        10.0,
+        "random",
+        0.0,
+        "loss",
+    )
     assert s.backbone == backbone
 
 
-@pytest.mark.parametrize(("split", "graph", "backbone"), [pytest.param(*row, id="-".join(row)) for row in ROWS])
+@pytest.mark.parametrize(
+    ("split", "graph", "backbone"), [pytest.param(*row, id="-".join(row)) for row in ROWS]
+)
 def test_every_row_of_the_paper_builds(split: str, graph: str, backbone: str) -> None:
     s = Settings.preset("paper", graph=graph, split=split, backbone=backbone)
-    expected = {**PAPER["base"], **PAPER["backbone"][backbone], **PAPER[split][graph][backbone], "backbone": backbone}
+    expected = {
+        **PAPER["base"],
+        **PAPER["backbone"][backbone],
+        **PAPER[split][graph][backbone],
+        "backbone": backbone,
+    }
     own = expected.pop("ce", {})
     assert {name: getattr(s, name) for name in expected} == expected
-    of_cross_entropy = Settings.preset("paper", graph=graph, split=split, backbone=backbone, objective="CE")
+    of_cross_entropy = Settings.preset(
+        "paper", graph=graph, split=split, backbone=backbone, objective="CE"
+    )
     assert of_cross_entropy == dataclasses.replace(s, **own)
     assert s.mi > 0
     assert s.tv > 0
     assert s.cvg > 0
     network = Network(3, 2, **s.network_options())
-    assert len(network.layers) == s.layers
+    assert len(network.layers) == s.num_layers
 
 
 def test_there_are_42_rows() -> None:
@@ -105,7 +155,10 @@ def test_random_splits_follow_the_public_table() -> None:
 
 
 def test_the_same_graph_differs_by_split() -> None:
-    public, full = (Settings.preset("paper", graph="cora", split=split, backbone="gcn") for split in ("public", "geom-gcn"))
+    public, full = (
+        Settings.preset("paper", graph="cora", split=split, backbone="gcn")
+        for split in ("public", "geom-gcn")
+    )
     assert public != full
 
 
@@ -113,11 +166,15 @@ def test_the_same_graph_differs_by_split() -> None:
 
 
 def test_changes_go_on_top_and_none_is_no_change() -> None:
-    s = Settings.preset("paper", graph="cora", split="public", backbone="gcn", tv=7.0, mi=None, dropout=None)
+    s = Settings.preset(
+        "paper", graph="cora", split="public", backbone="gcn", tv=7.0, mi=None, dropout=None
+    )
     assert s.tv == 7.0
     assert s.mi == 1.0
     assert s.dropout == 0.6
-    assert dataclasses.replace(s, tv=2.0) == Settings.preset("paper", graph="cora", split="public", backbone="gcn")
+    assert dataclasses.replace(s, tv=2.0) == Settings.preset(
+        "paper", graph="cora", split="public", backbone="gcn"
+    )
     assert Settings.preset(cvg=0.0).cvg == 0.0
 
 
@@ -139,9 +196,9 @@ def test_a_preset_is_not_changed_by_using_it() -> None:
     ("objective", "on"),
     [
         ("ce", set()),
-        ("enc", {"mi", "tv", "cvg", "con", "prior"}),
-        ("con", {"con"}),
-        ("prior+con", {"con", "prior"}),
+        ("enc", {"mi", "tv", "cvg", "consistency", "prior"}),
+        ("consistency", {"consistency"}),
+        ("prior+consistency", {"consistency", "prior"}),
         ("mi", {"mi"}),
         ("tv", {"tv"}),
         ("cvg", {"cvg"}),
@@ -149,21 +206,34 @@ def test_a_preset_is_not_changed_by_using_it() -> None:
         ("tv+mi", {"mi", "tv"}),
         ("mi+cvg", {"mi", "cvg"}),
         ("CE+TV", {"tv"}),
-        ("enc+preg", {"mi", "tv", "cvg", "con", "prior", "preg"}),
+        ("enc+preg", {"mi", "tv", "cvg", "consistency", "prior", "preg"}),
         ("preg", {"preg"}),
         ("mi+tv+cvg", {"mi", "tv", "cvg"}),
     ],
 )
 def test_only_the_named_terms_are_on(objective: str, on: set[str]) -> None:
-    whole = Settings(con=1.0, prior=2.0, preg=0.5)
+    whole = Settings(consistency=1.0, prior=2.0, preg=0.5)
     s = whole.for_objective(objective)
     assert set(parse_objective(objective)) == on
     for term in TERMS:
         assert getattr(s, term) == (getattr(whole, term) if term in on else 0.0)
-    assert dataclasses.replace(s, **{term: getattr(whole, term) for term in TERMS}) == whole, "nothing else was touched"
+    assert dataclasses.replace(s, **{term: getattr(whole, term) for term in TERMS}) == whole, (
+        "nothing else was touched"
+    )
 
 
-@pytest.mark.parametrize("objective", ["ce", "enc", "ENC+con", "con+enc+preg", "tv+mi", "mi+tv+cvg", "mi+tv+cvg+con"])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "ce",
+        "enc",
+        "ENC+consistency",
+        "consistency+enc+preg",
+        "tv+mi",
+        "mi+tv+cvg",
+        "mi+tv+cvg+consistency",
+    ],
+)
 def test_an_objectives_name_means_what_it_said(objective: str) -> None:
     name = objective_name(objective)
     assert objective_name(name) == name
@@ -172,26 +242,42 @@ def test_an_objectives_name_means_what_it_said(objective: str) -> None:
 
 
 def test_a_temperature_of_a_term_that_is_off_makes_no_other_settings() -> None:
-    assert Settings(con=1.0, con_temperature=0.3).for_objective("ce") == Settings().for_objective("ce")
-    assert Settings(con_temperature=0.3).for_objective("enc") == Settings()
-    assert Settings(con=1.0, con_temperature=0.3).for_objective("con").con_temperature == 0.3
+    assert Settings(consistency=1.0, consistency_temperature=0.3).for_objective(
+        "ce"
+    ) == Settings().for_objective("ce")
+    assert Settings(consistency_temperature=0.3).for_objective("enc") == Settings()
+    assert (
+        Settings(consistency=1.0, consistency_temperature=0.3)
+        .for_objective("consistency")
+        .consistency_temperature
+        == 0.3
+    )
 
 
-def test_presets_that_do_not_know_a_setting_mean_that_it_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_presets_that_do_not_know_a_setting_mean_that_it_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the default is one day."""
     file = tmp_path / "old.toml"
     file.write_text("[public.cora.gcn.enc]\ntv = 2.0\n")
-    monkeypatch.setitem(LATER, "con_temperature", 0.7)
+    monkeypatch.setitem(LATER, "consistency_temperature", 0.7)
     for preset in (str(file), "paper"):
         found = Settings.preset(preset, graph="cora", split="public", objective="enc")
-        assert (found.con, found.con_temperature, found.class_weight) == (0.0, 0.7, None)
+        assert (found.consistency, found.consistency_temperature, found.class_weight) == (
+            0.0,
+            0.7,
+            None,
+        )
 
 
 def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> None:
     assert Settings(mi=0.0).for_objective("enc").mi == 0.0
     with pytest.raises(UsageError) as refused:
         Settings().for_objective("mi+preg")
-    assert str(refused.value) == "The objective 'mi+preg' names preg, but its weight is 0: give one (preg=1.0, or --preg 1)."
+    assert (
+        str(refused.value)
+        == "The objective 'mi+preg' names preg, but its weight is 0: give one (preg=1.0, or --preg 1)."
+    )
 
 
 # ---------------------------------------------------------------- refusals
@@ -204,7 +290,10 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
             lambda: Settings.preset("papre"),
             "Unknown preset 'papre' (did you mean 'paper'?). Choose from: default, paper, tuned, authors, a file that ends in .toml.",
         ),
-        (lambda: Settings.preset(backbone="gin"), "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii."),
+        (
+            lambda: Settings.preset(backbone="gin"),
+            "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii.",
+        ),
         (
             lambda: Settings.preset("paper", graph="mine", split="public"),
             "The paper has no hyper-parameters for gcn on graph 'mine' with split 'public': use --preset default.",
@@ -217,20 +306,32 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
             lambda: Settings.preset("paper", graph="texas", split="random"),
             "The paper has no hyper-parameters for gcn on graph 'texas' with split 'random': use --preset default.",
         ),
-        (lambda: Settings.preset("paper"), "The paper has no hyper-parameters for gcn on graph '' with split '': use --preset default."),
+        (
+            lambda: Settings.preset("paper"),
+            "The paper has no hyper-parameters for gcn on graph '' with split '': use --preset default.",
+        ),
         (lambda: Settings(epochs=0), "The 'epochs' of Settings must be >= 1. Got 0."),
         (lambda: Settings(patience=0), "The 'patience' of Settings must be >= 1. Got 0."),
         (lambda: Settings(lr_gnn=0.0), "The 'lr_gnn' of Settings must be > 0. Got 0.0."),
-        (lambda: Settings(lr_oc=-1.0), "The 'lr_oc' of Settings must be > 0. Got -1.0."),
-        (lambda: Settings(wd_gnn=-1e-3), "The 'wd_gnn' of Settings must be >= 0. Got -0.001."),
-        (lambda: Settings(wd_oc=float("nan")), "The 'wd_oc' of Settings must be >= 0. Got nan."),
+        (lambda: Settings(lr=-1.0), "The 'lr' of Settings must be > 0. Got -1.0."),
+        (
+            lambda: Settings(weight_decay_gnn=-1e-3),
+            "The 'weight_decay_gnn' of Settings must be >= 0. Got -0.001.",
+        ),
+        (
+            lambda: Settings(weight_decay=float("nan")),
+            "The 'weight_decay' of Settings must be >= 0. Got nan.",
+        ),
         (lambda: Settings(tv=-1.0), "The 'tv' of Settings must be >= 0. Got -1.0."),
         (lambda: Settings(preg=-1.0), "The 'preg' of Settings must be >= 0. Got -1.0."),
         (
-            lambda: Settings(select="los"),
+            lambda: Settings(monitor="los"),
             "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro-f1, balanced-accuracy, auc.",
         ),
-        (lambda: Settings(class_weight="even"), "The 'class_weight' of Settings must be None or 'balanced'. Got 'even'."),
+        (
+            lambda: Settings(class_weight="even"),
+            "The 'class_weight' of Settings must be None or 'balanced'. Got 'even'.",
+        ),
         (
             lambda: Settings().for_objective("mi+prag"),
             "Unknown objective 'prag' (did you mean 'preg'?). "
@@ -261,4 +362,6 @@ def test_the_presets_there_are() -> None:
 
 
 def test_numbers_of_numpy_are_the_same_settings():
-    assert repr(Settings(dropout=np.float64(0.25), epochs=np.int64(2))) == repr(Settings(dropout=0.25, epochs=2))
+    assert repr(Settings(dropout=np.float64(0.25), epochs=np.int64(2))) == repr(
+        Settings(dropout=0.25, epochs=2)
+    )

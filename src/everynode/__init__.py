@@ -8,39 +8,46 @@ from typing import TYPE_CHECKING
 from everynode._lazy import lazy
 
 if TYPE_CHECKING:
-    from everynode.backbones import Network
-    from everynode.data import load, read, read_csv
+    from everynode.datasets import load
     from everynode.errors import DataError, EverynodeError, UsageError
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph, Split
-    from everynode.objectives import ENC, CrossValidatingGradients, MutualInformation, PReg, TotalVariation
+    from everynode.io import read, read_csv
+    from everynode.models import Network
+    from everynode.objectives import (
+        ENC,
+        CrossValidatingGradients,
+        MutualInformation,
+        PReg,
+        TotalVariation,
+    )
     from everynode.settings import Settings
-    from everynode.training import fit
-    from everynode.training.batches.loader import NeighborLoader
-    from everynode.training.batches.objective import BatchENC
+    from everynode.training import train
+    from everynode.training.mini_batch.loader import NeighborLoader
+    from everynode.training.mini_batch.objective import BatchENC
 
 __version__ = "0.18.0"
 
 _HOME = {
-    "BatchENC": "training.batches.objective",
+    "BatchENC": "training.mini_batch.objective",
     "ENC": "objectives",
     "CrossValidatingGradients": "objectives",
     "DataError": "errors",
     "EverynodeError": "errors",
     "Graph": "graph",
     "MutualInformation": "objectives",
-    "NeighborLoader": "training.batches.loader",
-    "Network": "backbones",
+    "NeighborLoader": "training.mini_batch.loader",
+    "Network": "models",
     "NodeClassifier": "estimator",
     "PReg": "objectives",
     "Settings": "settings",
     "Split": "graph",
     "TotalVariation": "objectives",
     "UsageError": "errors",
-    "fit": "training",
-    "load": "data",
-    "read": "data",
-    "read_csv": "data",
+    "train": "training",
+    "load": "datasets",
+    "read": "io",
+    "read_csv": "io",
 }
 
 __all__ = [
@@ -59,10 +66,10 @@ __all__ = [
     "Split",
     "TotalVariation",
     "UsageError",
-    "fit",
     "load",
     "read",
     "read_csv",
+    "train",
 ]
 
 

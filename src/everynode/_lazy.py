@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy(
+    package: str, home: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package whose public names live in the given modules below it."""
 
     def get(name: str) -> Any:

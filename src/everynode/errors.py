@@ -37,7 +37,9 @@ def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:
     everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat.
     """
     choices = list(choices)
-    raise UsageError(f"Unknown {what} {given!r}{closest(given, choices)}. Choose from: {', '.join(choices)}.")
+    raise UsageError(
+        f"Unknown {what} {given!r}{closest(given, choices)}. Choose from: {', '.join(choices)}."
+    )
 
 
 def closest(given: object, choices: Iterable[str]) -> str:

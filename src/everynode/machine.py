@@ -21,7 +21,9 @@ def cpu() -> str:
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        name = next(
+            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):  # elsewhere than on Linux
         pass
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
@@ -30,7 +32,11 @@ def cpu() -> str:
 def others_running() -> int | None:
     """How many other threads of the machine want a core at this moment; only Linux tells."""
     try:
-        running = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
+        running = int(
+            Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]
+        )
     except (OSError, ValueError, IndexError):
         return None
-    return running - 1 if running else None  # at least this one runs: a system that says 0 does not count
+    return (
+        running - 1 if running else None
+    )  # at least this one runs: a system that says 0 does not count

@@ -77,7 +77,11 @@ class _Cosine(torch.autograd.Function):
     def forward(ctx, *both: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(*both)
         dot, square_a, square_b = dots(both[: len(both) // 2], both[len(both) // 2 :])
-        return dot / (square_a.sqrt() * square_b.sqrt()) if meaningful(square_a.item(), square_b.item(), dot.dtype) else dot.new_zeros(())
+        return (
+            dot / (square_a.sqrt() * square_b.sqrt())
+            if meaningful(square_a.item(), square_b.item(), dot.dtype)
+            else dot.new_zeros(())
+        )
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
@@ -96,7 +100,11 @@ class _Cosine(torch.autograd.Function):
 def dots(a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """The products a . b, a . a and b . b of two lists of tensors, each taken as one long vector."""
     a, b = [x.reshape(-1) for x in a], [x.reshape(-1) for x in b]
-    ab, aa, bb = torch.stack([torch.dot(x, y) for x, y in zip(a + a + b, b + a + b, strict=True)]).view(3, -1).sum(1)
+    ab, aa, bb = (
+        torch.stack([torch.dot(x, y) for x, y in zip(a + a + b, b + a + b, strict=True)])
+        .view(3, -1)
+        .sum(1)
+    )
     return ab, aa, bb
 
 
@@ -121,7 +129,12 @@ def cosine(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:
 
 def gradient_cosine(losses: Sequence[Tensor], parameters: Sequence[Tensor]) -> Tensor:
     """The cosine of two losses' gradients over all parameters, itself differentiable; what a loss does not reach counts as zero."""
-    a, b = (torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True) for loss in losses)
+    a, b = (
+        torch.autograd.grad(
+            loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True
+        )
+        for loss in losses
+    )
     if any(gradient.layout != torch.strided for gradient in (*a, *b)):
         raise UsageError(
             "Cross-validating gradients cannot be taken of sparse gradients: make the embedding with sparse=False, or give cvg=0."

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
-from everynode.say import say
+from everynode.console import say
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
@@ -42,18 +42,45 @@ class Bar:
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
         self.started = self.latest = self.said = time.monotonic()
-        wide = console.width >= 110  # else the bar is shorter and tells only the time left, so that the note has room
-        columns = (TextColumn("{task.description}"), BarColumn(24 if wide else 12), TextColumn("{task.fields[count]} " + unit))
-        clocks = (*[TimeElapsedColumn()] * wide, TextColumn("at most" if early else "left"), _Left(self))
-        note = TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True))  # has what is left, and alone is cut
-        self.progress = Progress(*columns, *clocks, note, console=console, transient=True, disable=not self.live, expand=True)
-        self.task = self.progress.add_task(title, total=self.expected or total, note="", count=f"{done}/{total}")
+        wide = (
+            console.width >= 110
+        )  # else the bar is shorter and tells only the time left, so that the note has room
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(24 if wide else 12),
+            TextColumn("{task.fields[count]} " + unit),
+        )
+        clocks = (
+            *[TimeElapsedColumn()] * wide,
+            TextColumn("at most" if early else "left"),
+            _Left(self),
+        )
+        note = TextColumn(
+            "{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)
+        )  # has what is left, and alone is cut
+        self.progress = Progress(
+            *columns,
+            *clocks,
+            note,
+            console=console,
+            transient=True,
+            disable=not self.live,
+            expand=True,
+        )
+        self.task = self.progress.add_task(
+            title, total=self.expected or total, note="", count=f"{done}/{total}"
+        )
 
     def __enter__(self) -> Self:
         self.progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.progress.stop()
 
     def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
@@ -66,11 +93,21 @@ class Bar:
             self.begun, self.started = self.done, self.latest
         if self.live:
             completed = self.behind if self.expected else self.done
-            self.progress.update(self.task, completed=completed, note=note, count=f"{self.done}/{self.total}")
+            self.progress.update(
+                self.task, completed=completed, note=note, count=f"{self.done}/{self.total}"
+            )
         elif self.plain and self.latest - self.said >= PLAIN_EVERY:
             left = self.left()
-            more = "" if left is None else f", this training at most {duration(left)} more" if self.early else f", {duration(left)} left"
-            say(f"{self.title}: {self.done}/{self.total} {self.unit}{more}{f', {note}' if note else ''}")
+            more = (
+                ""
+                if left is None
+                else f", this training at most {duration(left)} more"
+                if self.early
+                else f", {duration(left)} left"
+            )
+            say(
+                f"{self.title}: {self.done}/{self.total} {self.unit}{more}{f', {note}' if note else ''}"
+            )
             self.said = self.latest
 
     def left(self) -> float | None:
@@ -99,7 +136,10 @@ class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         """As rich shows times."""
         left = self.bar.left()
-        return Text("-:--:--" if left is None else str(timedelta(seconds=round(left))), style="progress.remaining")
+        return Text(
+            "-:--:--" if left is None else str(timedelta(seconds=round(left))),
+            style="progress.remaining",
+        )
 
 
 def describe(row: dict[str, float]) -> str:
@@ -108,7 +148,11 @@ def describe(row: dict[str, float]) -> str:
     >>> describe({"ce": 0.5, "total": 0.5, "val_loss": 1.0, "val_accuracy": 0.8})
     'val 80.0% | ce 0.500'
     """
-    terms = " ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "total" and not name.startswith(("val_", "test_")))
+    terms = " ".join(
+        f"{name} {value:.3f}"
+        for name, value in row.items()
+        if name != "total" and not name.startswith(("val_", "test_"))
+    )
     return f"val {100 * row['val_accuracy']:.1f}% | {terms}"
 
 

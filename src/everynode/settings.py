@@ -11,20 +11,25 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from everynode.data.entries import is_generated
+from everynode.datasets.entries import is_generated
 from everynode.errors import DataError, UsageError, require, unknown
 
-TERMS = ("mi", "tv", "cvg", "con", "prior", "preg")
+TERMS = ("mi", "tv", "cvg", "consistency", "prior", "preg")
 #: Those of the objective ``enc`` that the paper does not have, and which only everynode's own presets give a weight.
-NOT_OF_THE_PAPER = {"con": "consistency", "prior": "class prior"}
+NOT_OF_THE_PAPER = {"consistency": "consistency", "prior": "class prior"}
 #: Those of the objective ``enc``.
 ENC_TERMS = ("mi", "tv", "cvg", *NOT_OF_THE_PAPER)
 PRESETS = ("default", "paper", "tuned", "authors")
 #: Settings that are younger than the first records, presets and models, and the value at which they do nothing: what has none of them means
 #: this one, whatever the default has become.
-LATER: dict[str, Any] = {"class_weight": None, "con": 0.0, "con_temperature": 0.5, "prior": 0.0}
-Select = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
-SELECTIONS: tuple[Select, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
+LATER: dict[str, Any] = {
+    "class_weight": None,
+    "consistency": 0.0,
+    "consistency_temperature": 0.5,
+    "prior": 0.0,
+}
+Monitor = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
+MONITORS: tuple[Monitor, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
 #: Where a preset such as tuned has settings: split, graph, backbone, objective.
 Place = tuple[str, str, str, str]
 
@@ -37,13 +42,13 @@ class NoSettings(UsageError):
 class Settings:
     """Every choice of a run but the graph, the fold and the seed. The field defaults are the ``default`` preset's for GCN."""
 
-    # the network (everynode.backbones.Network)
+    # the network (everynode.models.Network)
     backbone: Literal["gcn", "gat", "gcnii"] = "gcn"
-    layers: int = 2
-    channels: int = 64
+    num_layers: int = 2
+    hidden_channels: int = 64
     dropout: float = 0.5  # on the input and before the closing layer
     layer_dropout: float = 0.5  # before each of the L layers; 0 in the paper
-    input: Literal["row", "raw"] = "raw"  # row-normalised features, or as they are
+    normalize_features: bool = False  # divide each row of the features by its sum
     gcnii_alpha: float = 0.1
     gcnii_lambda: float = 0.5
     # the objective (everynode.ENC)
@@ -55,48 +60,71 @@ class Settings:
     cvg: float = 0.05
     halves: Literal["random", "stratified", "fixed"] = "stratified"
     cvg_every: int = 1  # take CVG at every so many steps only
-    con: float = 0.0  # consistency of two passes, which the paper does not have
-    con_temperature: float = 0.5
-    prior: float = 0.0  # the class prior, estimated from validation nodes, which the paper does not have
+    consistency: float = 0.0  # consistency of two passes, which the paper does not have
+    consistency_temperature: float = 0.5
+    prior: float = (
+        0.0  # the class prior, estimated from validation nodes, which the paper does not have
+    )
     preg: float = 0.0
-    class_weight: Literal["balanced"] | None = None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
+    class_weight: Literal["balanced"] | None = (
+        None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
+    )
     # Adam, for the L layers (gnn) and for opening and closing layer (oc)
     lr_gnn: float = 5e-4
-    lr_oc: float = 0.03
-    wd_gnn: float = 0.0
-    wd_oc: float = 0.01
+    lr: float = 0.03
+    weight_decay_gnn: float = 0.0
+    weight_decay: float = 0.01
     # when to stop, and which epoch counts
     epochs: int = 1500
     patience: int = 100
-    select: Select = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
+    monitor: Monitor = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
 
     def __post_init__(self) -> None:
-        for setting in dataclasses.fields(self):  # NumPy's numbers are the same settings, and have to have the same hash and JSON
+        for setting in dataclasses.fields(
+            self
+        ):  # NumPy's numbers are the same settings, and have to have the same hash and JSON
             if hasattr(given := getattr(self, setting.name), "item"):
                 object.__setattr__(self, setting.name, given.item())
         require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
         require(self.cvg_every >= 1, "cvg_every", "Settings", ">= 1", self.cvg_every)
         require(self.patience >= 1, "patience", "Settings", ">= 1", self.patience)
-        for name in ("lr_gnn", "lr_oc"):
+        for name in ("lr_gnn", "lr"):
             require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
-        for name in ("wd_gnn", "wd_oc", *TERMS):
+        for name in ("weight_decay_gnn", "weight_decay", *TERMS):
             require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
-        for name in ("layers", "channels"):
+        for name in ("num_layers", "hidden_channels"):
             require(getattr(self, name) >= 1, name, "Settings", ">= 1", getattr(self, name))
         for name in ("dropout", "layer_dropout"):
-            require(0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name))
-        for name in ("tv_sigma", "con_temperature"):
+            require(
+                0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name)
+            )
+        for name in ("tv_sigma", "consistency_temperature"):
             require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
         for name in ("mi_lambda", "gcnii_lambda"):
             require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
-        require(0 <= self.gcnii_alpha <= 1, "gcnii_alpha", "Settings", "in [0, 1]", self.gcnii_alpha)
-        if self.select not in SELECTIONS:
-            unknown("selection", self.select, SELECTIONS)
-        require(self.class_weight in (None, "balanced"), "class_weight", "Settings", "None or 'balanced'", self.class_weight)
+        require(
+            0 <= self.gcnii_alpha <= 1, "gcnii_alpha", "Settings", "in [0, 1]", self.gcnii_alpha
+        )
+        if self.monitor not in MONITORS:
+            unknown("selection", self.monitor, MONITORS)
+        require(
+            self.class_weight in (None, "balanced"),
+            "class_weight",
+            "Settings",
+            "None or 'balanced'",
+            self.class_weight,
+        )
 
     @classmethod
     def preset(
-        cls, name: str = "default", *, graph: str = "", split: str = "", backbone: str = "gcn", objective: str = "enc", **changes: Any
+        cls,
+        name: str = "default",
+        *,
+        graph: str = "",
+        split: str = "",
+        backbone: str = "gcn",
+        objective: str = "enc",
+        **changes: Any,
     ) -> Settings:
         """The settings of a preset for a graph, a split, a backbone and an objective, with ``changes`` on top (None does not count).
 
@@ -118,7 +146,11 @@ class Settings:
                 fields |= _paper_row(table, graph, split, backbone, objective_name(objective))
         else:
             fields = _tuned_row(name, graph, split, backbone, objective_name(objective))
-        return cls(**{"backbone": backbone} | fields | {key: value for key, value in changes.items() if value is not None})
+        return cls(
+            **{"backbone": backbone}
+            | fields
+            | {key: value for key, value in changes.items() if value is not None}
+        )
 
     def for_objective(self, objective: str) -> Settings:
         """The same settings with only the named terms on: ``ce`` alone, ``enc`` (all that has a weight), or any sum such as ``mi+tv``.
@@ -130,10 +162,14 @@ class Settings:
         wanted = parse_objective(objective)
         for term in wanted:
             if term in named_terms(objective) and not getattr(self, term):
-                raise UsageError(f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1).")
+                raise UsageError(
+                    f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1)."
+                )
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
-        if not self.con or "con" in off:
-            off["con_temperature"] = LATER["con_temperature"]  # so that runs without the term are the same run, whatever it was
+        if not self.consistency or "consistency" in off:
+            off["consistency_temperature"] = LATER[
+                "consistency_temperature"
+            ]  # so that runs without the term are the same run, whatever it was
         return dataclasses.replace(self, **off)
 
     def remark(self, objective: str) -> str:
@@ -141,18 +177,29 @@ class Settings:
 
         >>> Settings(cvg=0.0).remark("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).remark("enc"), Settings().remark("ce")
         ('without CVG', 'no term', '')
-        >>> Settings(con=1.0, mi=0.0).remark("enc")
+        >>> Settings(consistency=1.0, mi=0.0).remark("enc")
         'without MI, with consistency'
-        >>> Settings(con=1.0, prior=1.0).remark("enc")
+        >>> Settings(consistency=1.0, prior=1.0).remark("enc")
         'with consistency, class prior'
         """
         terms = parse_objective(objective)
         if terms and not any(getattr(self, term) for term in terms):
             return "no term"
-        none = [term.upper() for term in terms if not getattr(self, term) and term not in NOT_OF_THE_PAPER]
-        unsaid = [term for term in terms if term not in named_terms(objective) and getattr(self, term)]
+        none = [
+            term.upper()
+            for term in terms
+            if not getattr(self, term) and term not in NOT_OF_THE_PAPER
+        ]
+        unsaid = [
+            term for term in terms if term not in named_terms(objective) and getattr(self, term)
+        ]
         more = [name for term, name in NOT_OF_THE_PAPER.items() if term in unsaid]
-        return ", ".join([*([f"without {', '.join(none)}"] if none else []), *([f"with {', '.join(more)}"] if more else [])])
+        return ", ".join(
+            [
+                *([f"without {', '.join(none)}"] if none else []),
+                *([f"with {', '.join(more)}"] if more else []),
+            ]
+        )
 
     @property
     def of_the_paper(self) -> bool:
@@ -169,17 +216,44 @@ class Settings:
         (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
         """
         given = {name: value for name, value in choice.items() if value is not None}
-        table = read_preset("default")["race"] if preset == "default" else {name: {"objective": name} for name in ("ce", "enc")}
-        return {name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"]) for name, entrant in table.items()}
+        table = (
+            read_preset("default")["race"]
+            if preset == "default"
+            else {name: {"objective": name} for name in ("ce", "enc")}
+        )
+        return {
+            name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"])
+            for name, entrant in table.items()
+        }
 
     def network_options(self) -> dict[str, Any]:
-        """The fields that :class:`everynode.backbones.Network` takes."""
-        names = ("backbone", "layers", "channels", "dropout", "layer_dropout", "input", "gcnii_alpha", "gcnii_lambda")
+        """The fields that :class:`everynode.models.Network` takes."""
+        names = (
+            "backbone",
+            "num_layers",
+            "hidden_channels",
+            "dropout",
+            "layer_dropout",
+            "normalize_features",
+            "gcnii_alpha",
+            "gcnii_lambda",
+        )
         return {name: getattr(self, name) for name in names}
 
     def objective_options(self) -> dict[str, Any]:
         """The fields that :class:`everynode.ENC` takes."""
-        of_terms = ("mi", "mi_lambda", "tv", "tv_sigma", "tv_gate", "cvg", "halves", "cvg_every", "con", "con_temperature")
+        of_terms = (
+            "mi",
+            "mi_lambda",
+            "tv",
+            "tv_sigma",
+            "tv_gate",
+            "cvg",
+            "halves",
+            "cvg_every",
+            "consistency",
+            "consistency_temperature",
+        )
         return {name: getattr(self, name) for name in (*of_terms, "prior", "preg", "class_weight")}
 
 
@@ -200,18 +274,36 @@ class Batches:
         require(self.size >= 2, "size", "Batches", ">= 2", self.size)
         good = len(self.fan_out) > 0 and all(f >= 1 or f == -1 for f in self.fan_out)
         require(good, "fan_out", "Batches", "numbers >= 1, or -1 for all neighbours", self.fan_out)
-        require(self.tv_edges >= 1 or self.tv_edges == -1, "tv_edges", "Batches", ">= 1, or -1 for all edges", self.tv_edges)
-        require(self.clusters is None or self.clusters >= 2, "clusters", "Batches", ">= 2", self.clusters)
+        require(
+            self.tv_edges >= 1 or self.tv_edges == -1,
+            "tv_edges",
+            "Batches",
+            ">= 1, or -1 for all edges",
+            self.tv_edges,
+        )
+        require(
+            self.clusters is None or self.clusters >= 2,
+            "clusters",
+            "Batches",
+            ">= 2",
+            self.clusters,
+        )
 
-    def for_layers(self, layers: int) -> tuple[int, ...]:
+    def for_layers(self, num_layers: int) -> tuple[int, ...]:
         """The fan-out of each layer, the last layer's first.
 
         >>> Batches(1024, (15, 10)).for_layers(2), Batches(1024, (5,)).for_layers(3)
         ((15, 10), (5, 5, 5))
         """
         if len(self.fan_out) == 1:
-            return self.fan_out * layers
-        require(len(self.fan_out) == layers, "fan_out", "Batches", f"one number, or one for each of the {layers} layers", self.fan_out)
+            return self.fan_out * num_layers
+        require(
+            len(self.fan_out) == num_layers,
+            "fan_out",
+            "Batches",
+            f"one number, or one for each of the {num_layers} layers",
+            self.fan_out,
+        )
         return self.fan_out
 
 
@@ -245,10 +337,17 @@ def objective_name(objective: str) -> str:
     ('mi+tv', 'ce', 'enc+preg')
     """
     parse_objective(objective)
-    return "+".join([*(["enc"] if "enc" in objective.lower().split("+") else []), *named_terms(objective)]) or "ce"
+    return (
+        "+".join(
+            [*(["enc"] if "enc" in objective.lower().split("+") else []), *named_terms(objective)]
+        )
+        or "ce"
+    )
 
 
-def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
+def _paper_row(
+    table: dict[str, Any], graph: str, split: str, backbone: str, objective: str
+) -> dict[str, Any]:
     """The paper's settings for a graph, a split and a backbone; its random splits of Cora follow its public-split table.
 
     Cross-entropy has ENC's, but for what a table ``ce`` within them says.
@@ -257,7 +356,9 @@ def _paper_row(table: dict[str, Any], graph: str, split: str, backbone: str, obj
         graph, split = "ogbn-arxiv", "official"  # for which it stands in
     rows = table.get("public" if split == "random" else split, {})
     if graph not in rows or backbone not in rows[graph]:
-        raise NoSettings(f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default.")
+        raise NoSettings(
+            f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default."
+        )
     row = dict(rows[graph][backbone])
     of_cross_entropy: dict[str, Any] = row.pop("ce", {})
     return row | of_cross_entropy if objective == "ce" else row
@@ -267,11 +368,17 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
     """What a preset has for a graph, a split, a backbone and an objective, without the study's record."""
     rows = tuned_rows(name)
     row = rows.get((split, graph, backbone, objective))
-    if row is None and split == "random":  # as close as it gets: there are too many random splits to tune for each
+    if (
+        row is None and split == "random"
+    ):  # as close as it gets: there are too many random splits to tune for each
         row = rows.get(("public", graph, backbone, objective))
     if row is None:
         here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
-        known = f"for that graph and split it has {', '.join(here)}" if here else f"it knows {_graphs(rows)}"
+        known = (
+            f"for that graph and split it has {', '.join(here)}"
+            if here
+            else f"it knows {_graphs(rows)}"
+        )
         what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
         raise NoSettings(
             f"The preset {name} has no settings for {what}; {known}. Choose from these, --preset default, or `everynode tune`."
@@ -282,7 +389,11 @@ def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str)
         kind = str if key == "class_weight" else type(defaults.get(key))  # whose default is None
         if type(value) is not kind and not (kind is float and type(value) is int):
             where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
-            raise DataError(f"{where} is no setting." if key not in defaults else f"{where} must be of type {kind.__name__}.")
+            raise DataError(
+                f"{where} is no setting."
+                if key not in defaults
+                else f"{where} must be of type {kind.__name__}."
+            )
     return LATER | found
 
 
@@ -298,7 +409,9 @@ def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
             for objective, row in objectives.items()
         }
     except (AttributeError, TypeError, ValueError):
-        raise DataError(f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE].") from None
+        raise DataError(
+            f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE]."
+        ) from None
 
 
 def _graphs(rows: Iterable[Place]) -> str:
@@ -307,7 +420,10 @@ def _graphs(rows: Iterable[Place]) -> str:
     for split, graph, *_ in rows:
         if split not in found.setdefault(graph, []):
             found[graph].append(split)
-    return ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items()) or "no graph yet"
+    return (
+        ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items())
+        or "no graph yet"
+    )
 
 
 def read_file(path: str, what: str = "preset") -> dict[str, Any]:
@@ -323,5 +439,7 @@ def read_file(path: str, what: str = "preset") -> dict[str, Any]:
 @cache
 def read_preset(name: str) -> dict[str, Any]:
     """A preset's TOML file as it stands."""
-    text = resources.files("everynode").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
+    text = (
+        resources.files("everynode").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
+    )
     return tomllib.loads(text)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import everynode.training.race as racing
-from everynode.data import generate
+import everynode.selection.successive_halving as racing
+from everynode.datasets import generate
 from everynode.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -37,7 +37,10 @@ def test_a_script_can_be_imported(name, script):
 
 
 def test_the_default_race_is_the_one_that_its_rule_chooses(script):
-    designs, found = script("race_designs.py"), json.loads((FOLDER.parent / "results/race-designs.json").read_text())
+    designs, found = (
+        script("race_designs.py"),
+        json.loads((FOLDER.parent / "results/race-designs.json").read_text()),
+    )
     assert (found["limit"], found["chosen"]) == (designs.LIMIT, designs.chosen(found["rows"]))
     assert found["chosen"] == designs.called(racing.ROUNDS)
 
@@ -46,8 +49,10 @@ def test_the_default_race_is_the_one_that_its_rule_chooses(script):
 def test_a_replayed_race_is_the_race(script, monkeypatch, seed):
     designs = script("race_designs.py")
     graph = generate(200, 600, 8, 4, noise=1.0, seed=seed)
-    quick = Settings(channels=8, epochs=30, patience=30)
-    entrants = {str(tv): dataclasses.replace(quick, tv=tv, mi=0.0, cvg=0.0) for tv in (0.0, 1.0, 20.0, 0.5)}
+    quick = Settings(hidden_channels=8, epochs=30, patience=30)
+    entrants = {
+        str(tv): dataclasses.replace(quick, tv=tv, mi=0.0, cvg=0.0) for tv in (0.0, 1.0, 20.0, 0.5)
+    }
     curves = {name: designs.curve(graph, settings, 0, seed) for name, settings in entrants.items()}
     for rounds in (((3, 3), (6, 2), (9, 1)), ((5, 1),), ((10, 2), (11, 1))):
         monkeypatch.setattr(racing, "ROUNDS", rounds)
@@ -55,4 +60,6 @@ def test_a_replayed_race_is_the_race(script, monkeypatch, seed):
         winner, accuracy, cost = designs.replay(curves, rounds)
         assert standings[winner].outcome == "won"
         assert accuracy == fitted.metrics["val_accuracy"]
-        assert cost == pytest.approx(sum(curves[name].cost(standing.epochs) for name, standing in standings.items()))
+        assert cost == pytest.approx(
+            sum(curves[name].cost(standing.epochs) for name, standing in standings.items())
+        )

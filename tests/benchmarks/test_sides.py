@@ -5,7 +5,7 @@ import torch
 
 from everynode.benchmarks.measure import bench, least_ms, machine, work
 from everynode.benchmarks.sides import DEPTH, Ours, check_same, one_fold, settings_for
-from everynode.data import generate, load
+from everynode.datasets import generate, load
 
 
 @pytest.mark.parametrize("backbone", list(DEPTH))
@@ -36,4 +36,6 @@ def test_the_work_grows_with_the_objective() -> None:
     graph = one_fold(load("citeseer"))
     plain, full = work(graph, "gcn", "ce"), work(graph, "gcn", "enc")
     assert full["flops"] > plain["flops"]
-    assert least_ms(plain, {"gflops": 1.0, "gbytes_per_s": 1e9}) == pytest.approx(plain["flops"] / 1e6)
+    assert least_ms(plain, {"gflops": 1.0, "gbytes_per_s": 1e9}) == pytest.approx(
+        plain["flops"] / 1e6
+    )

@@ -7,7 +7,18 @@ import json
 import pytest
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
-QUICK = ("bench", "--graphs", "citeseer", "--backbones", "gcn", "--seconds", "0.01", "--threads", "1", "--quiet")
+QUICK = (
+    "bench",
+    "--graphs",
+    "citeseer",
+    "--backbones",
+    "gcn",
+    "--seconds",
+    "0.01",
+    "--threads",
+    "1",
+    "--quiet",
+)
 
 
 def test_rows_are_kept_and_not_measured_again(call, tmp_path):
@@ -36,4 +47,7 @@ def test_another_file_is_refused_and_left_alone(call, tmp_path, content):
 def test_a_term_that_the_other_side_has_not_is_refused(call):
     done = call("bench", "--objectives", "ce,con")
     assert done.returncode == 2
-    assert "The other side of the benchmark has no con: give --objectives of ce, enc, mi, tv, cvg and their sums." in done.stderr
+    assert (
+        "The other side of the benchmark has no con: give --objectives of ce, enc, mi, tv, cvg and their sums."
+        in done.stderr
+    )

@@ -17,9 +17,9 @@ import pytest
 from safetensors.numpy import save
 
 from everynode.cli.fit import _tell
-from everynode.data import read
 from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
+from everynode.io import read
 from everynode.report.text import ENTRANTS
 from everynode.settings import Settings
 
@@ -28,7 +28,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 #: Enough for files that are easy.
-SETTINGS = ("--objective", "ce", "--epochs", "40", "--channels", "16", "--dropout", "0", "--layer-dropout", "0", "--cv", "1")
+SETTINGS = (
+    "--objective",
+    "ce",
+    "--epochs",
+    "40",
+    "--hidden-channels",
+    "16",
+    "--dropout",
+    "0",
+    "--layer-dropout",
+    "0",
+    "--cv",
+    "1",
+)
 QUICK = (*SETTINGS, "--quiet")
 
 
@@ -41,17 +54,38 @@ def rows(path: Path) -> list[dict[str, str]]:
 def fitted(call, own_files) -> tuple[Path, list[dict[str, str]]]:
     """A folder that a fit has filled, and the table it was made of."""
     nodes, edges = own_files()
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK
+    )
     assert done.returncode == 0, done.stderr
     return Path("out"), rows(nodes)
 
 
 def test_everything_is_in_the_folder(fitted):
     out, people = fitted
-    assert sorted(path.name for path in out.iterdir()) == ["fit.json", "model", "predictions.csv", "report.html", "run.json"]
-    assert sorted(path.name for path in (out / "model").iterdir()) == ["model.json", "model.safetensors"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "fit.json",
+        "model",
+        "predictions.csv",
+        "report.html",
+        "run.json",
+    ]
+    assert sorted(path.name for path in (out / "model").iterdir()) == [
+        "model.json",
+        "model.safetensors",
+    ]
     found = rows(out / "predictions.csv")
-    assert list(found[0]) == ["id", "predicted", "probability", "labelled", "label", "part", "p_blue", "p_green", "p_red"]
+    assert list(found[0]) == [
+        "id",
+        "predicted",
+        "probability",
+        "labelled",
+        "label",
+        "part",
+        "p_blue",
+        "p_green",
+        "p_red",
+    ]
     assert [row["id"] for row in found] == [row["id"] for row in people]
     for row, given in zip(found, people, strict=True):
         shares = {name: float(row[f"p_{name}"]) for name in ("blue", "green", "red")}
@@ -66,7 +100,10 @@ def test_everything_is_in_the_folder(fitted):
 def test_report_of_a_fit_says_where_its_page_is(call, fitted):
     done = call("report", "out")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"everynode: out is the folder of a fit, whose page is {Path('out/report.html')}: open that file.\n"
+    assert (
+        done.stderr
+        == f"everynode: out is the folder of a fit, whose page is {Path('out/report.html')}: open that file.\n"
+    )
 
 
 def test_the_summary_is_what_the_table_says(fitted):
@@ -80,7 +117,10 @@ def test_the_summary_is_what_the_table_says(fitted):
     assert summary["quality"]["test"]["accuracy"][0] > 0.8
     assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
     _, low, high = (f"{100 * x:.1f}" for x in summary["quality"]["test"]["accuracy"])
-    assert f"of new nodes that are like them, expect {low} to {high} % to be right" in summary["caution"]
+    assert (
+        f"of new nodes that are like them, expect {low} to {high} % to be right"
+        in summary["caution"]
+    )
     wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
     assert summary["disagreements"] == wrong
 
@@ -99,7 +139,11 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
     ):
         assert text in done.stdout, text
     assert not Path("runs").exists()
-    plain = json.loads(call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run", "--json").stdout)
+    plain = json.loads(
+        call(
+            "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run", "--json"
+        ).stdout
+    )
     assert plain["understood"]["nodes"] == 120
     assert len(plain["parts"]) == 2
 
@@ -137,30 +181,43 @@ def test_other_ids_are_another_run(call, own_files):
         path.write_text(path.read_text().replace("p7,", "q7,").replace(",p7\n", ",q7\n"))
     done = call(*same)
     assert done.returncode == 2
-    assert "out holds an older run of this command; the files, or everynode, have changed since: give another --out" in done.stderr
+    assert (
+        "out holds an older run of this command; the files, or everynode, have changed since: give another --out"
+        in done.stderr
+    )
 
 
 def test_quiet_hides_no_warning(call, own_files):
     nodes, edges = own_files()
     nodes.write_text(nodes.read_text().replace(",red\n", ",Red\n", 1))
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
-    assert done.stderr.splitlines() == [line for line in done.stderr.splitlines() if line.startswith("warning ")]
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK
+    )
+    assert done.stderr.splitlines() == [
+        line for line in done.stderr.splitlines() if line.startswith("warning ")
+    ]
     assert "differ in capitals only" in done.stderr
     assert "Red" not in done.stdout
 
 
 def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     nodes, edges = own_files()
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro-f1", *QUICK)
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro-f1", *QUICK
+    )
     found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro-f1"]
     value, low, high = (f"{100 * x:.1f}" for x in found)
     assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("select", "words", "raced"),
+    ("monitor", "words", "raced"),
     [
-        ("accuracy", "by validation accuracy, on a tie by the lower validation loss", "light-enc 80.0 %, ce 95.0 %, enc 90.0 %, light-ce"),
+        (
+            "accuracy",
+            "by validation accuracy, on a tie by the lower validation loss",
+            "light-enc 80.0 %, ce 95.0 %, enc 90.0 %, light-ce",
+        ),
         (
             "macro-f1",
             "by validation macro-f1, on a tie by the lower validation loss",
@@ -169,35 +226,40 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
         ("loss", "by the lowest validation loss", "light-enc 0.123, ce 0.210, enc 0.300, light-ce"),
     ],
 )
-def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, select, words, raced):
+def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, monitor, words, raced):
     race = {
         "ce": {"val_accuracy": 0.95, "val_loss": 0.21, "val_score": 0.7},
         "enc": {"val_accuracy": 0.9, "val_loss": 0.3, "val_score": 0.65},
         "light-ce": {"val_accuracy": None, "val_loss": None, "val_score": None},
         "light-enc": {"val_accuracy": 0.8, "val_loss": 0.123, "val_score": 0.7},
     }
-    for standing in race.values() if select in ("accuracy", "loss") else ():
-        standing["val_score"] = standing[f"val_{select}"]
+    for standing in race.values() if monitor in ("accuracy", "loss") else ():
+        standing["val_score"] = standing[f"val_{monitor}"]
     summary = {
         "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
-        "best_epoch": 3, "best_epochs": [3], "select": select, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+        "best_epoch": 3, "best_epochs": [3], "monitor": monitor, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
     }  # fmt: skip
     _tell(summary, Path("out"))
     chosen, standings = capsys.readouterr().out.splitlines()[1:3]
     assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
-    assert standings.strip() == f"validation {select} when they stopped: {raced}"
+    assert standings.strip() == f"validation {monitor} when they stopped: {raced}"
     assert set(Settings.entrants()) <= set(ENTRANTS)
 
 
 def test_a_training_that_gains_nothing_is_said(call, own_files):
     nodes, edges = own_files()
-    still = ("--objective", "ce", "--lr-gnn", "1e-12", "--lr-oc", "1e-12", "--epochs", "5", "--quiet")
+    still = ("--objective", "ce", "--lr-gnn", "1e-12", "--lr", "1e-12", "--epochs", "5", "--quiet")
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *still)
     assert "best epochs 0, 0, 0\n" in done.stdout
     assert "No later epoch was better than the first" in done.stdout
     assert "Without --objective, others race with it." in done.stdout
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:])
-    assert "No later epoch was better than the first: the settings do not suit this graph.\n" in done.stdout
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:]
+    )
+    assert (
+        "No later epoch was better than the first: the settings do not suit this graph.\n"
+        in done.stdout
+    )
 
 
 def test_without_a_label_the_columns_are_named(call, own_files):
@@ -220,14 +282,21 @@ def test_an_edge_list_alone_is_told_where_labels_come_from(call, own_files):
 def test_what_was_passed_over_is_said_before_a_refusal(call):
     np.savez("g.npz", edge_index=[[0, 1], [1, 2]], y=np.array(["a", "b", None], dtype=object))
     done = call("fit", "--nodes", "g.npz", "--quiet")
-    assert (done.returncode, done.stderr.splitlines()[-1][:38]) == (2, "everynode: No column could hold labels")
+    assert (done.returncode, done.stderr.splitlines()[-1][:38]) == (
+        2,
+        "everynode: No column could hold labels",
+    )
     assert "The array 'y' of g.npz holds Python objects" in done.stderr
 
 
 def test_a_name_that_is_too_long_is_not_written_to(call, own_files):
     nodes, edges = own_files()
     done = call("fit", "--nodes", "a" * 300 + ".csv", "--edges", edges)
-    assert (done.returncode, "Cannot read aaa" in done.stderr, "write" in done.stderr) == (3, True, False)
+    assert (done.returncode, "Cannot read aaa" in done.stderr, "write" in done.stderr) == (
+        3,
+        True,
+        False,
+    )
     done = call("predict", "a" * 300, "--nodes", nodes, "--edges", edges)
     assert (done.returncode, "Cannot read or write aaa" in done.stderr) == (3, True)
 
@@ -251,7 +320,9 @@ def test_nodes_that_only_the_edges_have_can_be_added(call, own_files):
     assert "1 node added" in done.stdout
     assert call(*words[:-1], "--unknown", "add", "--out", "out", *QUICK).returncode == 0
     done = call("predict", "out", "--nodes", nodes, "--edges", edges)
-    assert (done.returncode, "1 node added" in done.stderr) == (0, True), "predict asked again for what fit was told"
+    assert (done.returncode, "1 node added" in done.stderr) == (0, True), (
+        "predict asked again for what fit was told"
+    )
 
 
 @pytest.mark.parametrize("there", ["report.html", "predictions.csv", "model"])
@@ -260,7 +331,9 @@ def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
     mine = Path("out") / (there if there != "model" else "model/model.json")
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK)
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK
+    )
     assert done.returncode == 2
     assert f"files that are not this run's ({mine.relative_to('out')})" in done.stderr
     assert mine.read_text() == "mine"
@@ -310,13 +383,28 @@ def test_what_only_looks_like_a_run_is_never_replaced(call, own_files, mine):
     (Path("out") / mine).parent.mkdir(parents=True)
     (Path("out") / mine).write_text('{"mine": 1}')
     for flags in ((), ("--no-resume",)):
-        done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK, *flags)
-        assert (done.returncode, done.stderr.endswith("give another --out.\n")) == (2, True), done.stderr
+        done = call(
+            "fit",
+            "--nodes",
+            nodes,
+            "--edges",
+            edges,
+            "--label",
+            "team",
+            "--out",
+            "out",
+            *QUICK,
+            *flags,
+        )
+        assert (done.returncode, done.stderr.endswith("give another --out.\n")) == (2, True), (
+            done.stderr
+        )
     assert (Path("out") / mine).read_text() == '{"mine": 1}'
 
 
 @pytest.mark.skipif(
-    sys.platform in ("win32", "darwin"), reason="macOS and Windows refuse to make a file whose name is no UTF-8, so there is none to read"
+    sys.platform in ("win32", "darwin"),
+    reason="macOS and Windows refuse to make a file whose name is no UTF-8, so there is none to read",
 )
 def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files):
     nodes, edges = own_files()
@@ -330,15 +418,29 @@ def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files)
     assert "caf\N{REPLACEMENT CHARACTER}.csv" in page
     assert call(*words, "--out", name).returncode == 0
     assert Path(name, "report.html").exists()
-    assert call("predict", name, "--nodes", f"{name}.csv", "--edges", edges, "--out", f"{name}-2.csv").returncode == 0
+    assert (
+        call(
+            "predict", name, "--nodes", f"{name}.csv", "--edges", edges, "--out", f"{name}-2.csv"
+        ).returncode
+        == 0
+    )
 
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):
     nodes, edges = own_files()
     flags = ("--metric", "macro-f1", "--class-weight", "balanced", "--no-calibrate", "--out", "out")
-    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *flags, *QUICK).returncode == 0
+    assert (
+        call(
+            "fit", "--nodes", nodes, "--edges", edges, "--label", "team", *flags, *QUICK
+        ).returncode
+        == 0
+    )
     card = json.loads(Path("out/model/model.json").read_text())
-    assert (card["settings"]["select"], card["settings"]["class_weight"], card["temperature"]) == ("macro-f1", "balanced", 1.0)
+    assert (card["settings"]["monitor"], card["settings"]["class_weight"], card["temperature"]) == (
+        "macro-f1",
+        "balanced",
+        1.0,
+    )
     assert card["settings"]["tv"] == 0
     assert "val_macro_f1" in card["history"]
 
@@ -361,42 +463,98 @@ def test_an_ensemble_predicts_what_its_model_says(call, own_files):
 def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, own_files):
     nodes, edges = own_files()
     files = ("--nodes", nodes, "--edges", edges)
-    done = call("fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--channels", "8")
+    done = call(
+        "fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--hidden-channels", "8"
+    )
     assert done.returncode == 0, done.stderr
     assert "held out once, in 3 folds" in done.stdout
     summary, found = json.loads(Path("out/fit.json").read_text()), rows(Path("out/predictions.csv"))
     assert summary["networks"] == 3
     assert {row["part"] for row in found} == {"train", "test", ""}
-    assert summary["quality"]["validation"]["nodes"] == sum(row["part"] == "train" for row in found) > 40
+    assert (
+        summary["quality"]["validation"]["nodes"]
+        == sum(row["part"] == "train" for row in found)
+        > 40
+    )
     inside = [row for row in found if row["part"] == "test"]
-    assert summary["quality"]["test"]["accuracy"][0] == pytest.approx(np.mean([row["predicted"] == row["label"] for row in inside]))
+    assert summary["quality"]["test"]["accuracy"][0] == pytest.approx(
+        np.mean([row["predicted"] == row["label"] for row in inside])
+    )
     assert call("predict", "out", *files, "--out", "again.csv").returncode == 0
     for one, two in zip(found, rows(Path("again.csv")), strict=True):
         assert one | {"part": ""} == two | {"part": ""}
     page = Path("out/report.html").read_text()
-    assert f"for validation each of {summary['quality']['validation']['nodes']} training nodes was held out once, in 3 folds." in page
+    assert (
+        f"for validation each of {summary['quality']['validation']['nodes']} training nodes was held out once, in 3 folds."
+        in page
+    )
     assert "Train / validation / test" not in page
 
 
 @pytest.mark.parametrize("split", [True, False])
-def test_a_part_of_the_graph_without_labels_is_odd_only_where_the_split_came_with_it(call, own_files, split):
+def test_a_part_of_the_graph_without_labels_is_odd_only_where_the_split_came_with_it(
+    call, own_files, split
+):
     nodes, edges = own_files(known=1.0)
     lines = nodes.read_text().splitlines()
     parts = ["train", "valid", "test"]
-    lines = [f"{lines[0]},part", *(f"{line},{parts[i % 3]}" for i, line in enumerate(lines[1:])), "x,1.0,Graz,,", "y,1.0,Graz,,"]
+    lines = [
+        f"{lines[0]},part",
+        *(f"{line},{parts[i % 3]}" for i, line in enumerate(lines[1:])),
+        "x,1.0,Graz,,",
+        "y,1.0,Graz,,",
+    ]
     nodes.write_text("\n".join(lines) + "\n")
     edges.write_text("source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(119)))
     given = ("--split", "part") if split else ("--features", "height,city")
-    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *given, "--out", "out", *QUICK).returncode == 0
-    assert ("only the largest component (120 of 122 nodes)" in Path("out/report.html").read_text()) is split
+    assert (
+        call(
+            "fit",
+            "--nodes",
+            nodes,
+            "--edges",
+            edges,
+            "--label",
+            "team",
+            *given,
+            "--out",
+            "out",
+            *QUICK,
+        ).returncode
+        == 0
+    )
+    assert (
+        "only the largest component (120 of 122 nodes)" in Path("out/report.html").read_text()
+    ) is split
 
 
 def test_a_split_column_is_followed(call, own_files):
     nodes, edges = own_files(known=1.0)
     lines = nodes.read_text().splitlines()
     parts = ["train", "valid", "test", ""]
-    nodes.write_text("\n".join([lines[0] + ",part", *(f"{line},{parts[i % 4]}" for i, line in enumerate(lines[1:]))]) + "\n")
-    assert call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--split", "part", "--out", "out", *QUICK).returncode == 0
+    nodes.write_text(
+        "\n".join(
+            [lines[0] + ",part", *(f"{line},{parts[i % 4]}" for i, line in enumerate(lines[1:]))]
+        )
+        + "\n"
+    )
+    assert (
+        call(
+            "fit",
+            "--nodes",
+            nodes,
+            "--edges",
+            edges,
+            "--label",
+            "team",
+            "--split",
+            "part",
+            "--out",
+            "out",
+            *QUICK,
+        ).returncode
+        == 0
+    )
     found = rows(Path("out/predictions.csv"))
     assert [row["part"] for row in found] == ["train", "val", "test", ""] * 30
     assert all(row["labelled"] == "yes" for row in found)
@@ -404,17 +562,42 @@ def test_a_split_column_is_followed(call, own_files):
 
 def test_one_fold_of_a_file_is_followed_or_none(call):
     masks = np.arange(60) % 3 == np.arange(3)[:, None]
-    np.savez("g.npz", edge_index=[range(59), range(1, 60)], x=np.eye(60), y=np.arange(60) % 2, train_masks=masks[:2], test_masks=masks[1:])
+    np.savez(
+        "g.npz",
+        edge_index=[range(59), range(1, 60)],
+        x=np.eye(60),
+        y=np.arange(60) % 2,
+        train_masks=masks[:2],
+        test_masks=masks[1:],
+    )
     words = ("fit", "--nodes", "g.npz", "--dry-run", "--cv", "1")
     done = call(*words)
-    assert (done.returncode, "--fold 0" in done.stderr, "--split none" in done.stderr) == (2, True, True)
+    assert (done.returncode, "--fold 0" in done.stderr, "--split none" in done.stderr) == (
+        2,
+        True,
+        True,
+    )
     assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
-    assert "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
+    assert (
+        "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
+    )
 
 
 def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
     nodes, edges = own_files(known=0.3)
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", "--epochs", "20")
+    done = call(
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--out",
+        "out",
+        "--epochs",
+        "20",
+    )
     assert done.returncode == 0
     assert "none is put aside for a test" in done.stdout
     assert "too good for new nodes" in done.stdout
@@ -430,9 +613,18 @@ WRONG = {
     "fit --nodes people.csv --edges links.csv --label team --class-weight even": ("balanced", 2),
     "fit --nodes people.csv --edges links.csv --label team --preset paper": ("--preset default", 2),
     "fit --nodes people.csv --edges links.csv --label team --test-share 1.5": ("test_share", 2),
-    "fit --nodes people.csv --edges links.csv --label team --test-share 20": ("must be in [0, 1): 20 % is 0.2. Got 20.0.", 2),
-    "fit --nodes people.csv --edges links.csv --label team --val-share 12.5": ("must be between 0 and 1: 12.5 % is 0.125.", 2),
-    "fit --nodes people.csv --edges links.csv --label team --test-share=-1": ("must be in [0, 1). Got -1.0.", 2),
+    "fit --nodes people.csv --edges links.csv --label team --test-share 20": (
+        "must be in [0, 1): 20 % is 0.2. Got 20.0.",
+        2,
+    ),
+    "fit --nodes people.csv --edges links.csv --label team --val-share 12.5": (
+        "must be between 0 and 1: 12.5 % is 0.125.",
+        2,
+    ),
+    "fit --nodes people.csv --edges links.csv --label team --test-share=-1": (
+        "must be in [0, 1). Got -1.0.",
+        2,
+    ),
     "fit --ndoes people.csv": ("Did you mean --nodes? Try 'everynode fit --help'.", 2),
     "tune export --nope": ("Try 'everynode tune export --help'.", 2),
     "tarin": ("Try 'everynode --help'.", 2),
@@ -440,7 +632,10 @@ WRONG = {
     "fit --nodes people.csv --edges links.csv --label team --threads 0": ("threads", 2),
     "fit --nodes people.csv --edges links.csv --label team --cv 0": ("'cv' of fit must be >= 1", 2),
     "predict nowhere --nodes people.csv --edges links.csv": ("There is no folder nowhere", 3),
-    "predict people.csv --nodes people.csv --edges links.csv": ("people.csv is a file: give the folder of a model", 3),
+    "predict people.csv --nodes people.csv --edges links.csv": (
+        "people.csv is a file: give the folder of a model",
+        3,
+    ),
     "predict . --nodes people.csv --edges links.csv": ("not a model folder", 3),
 }
 
@@ -449,7 +644,16 @@ def test_a_column_of_amounts_or_names_is_no_label(call, own_files):
     nodes, edges = own_files()
     head, *lines = nodes.read_text().splitlines()
     nodes.write_text(
-        "\n".join([f"{head},revenue", *(f"{line},{1000 + i // 30 * 30 + min(i % 30, 25)}" for i, line in enumerate(lines))]) + "\n"
+        "\n".join(
+            [
+                f"{head},revenue",
+                *(
+                    f"{line},{1000 + i // 30 * 30 + min(i % 30, 25)}"
+                    for i, line in enumerate(lines)
+                ),
+            ]
+        )
+        + "\n"
     )
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "revenue")
     assert done.returncode == 3
@@ -467,7 +671,9 @@ def test_what_is_wrong_is_said_in_a_sentence(call, own_files, words):
     assert text in done.stderr
     assert done.stderr.startswith("everynode: ")
     assert done.stderr.count("\n") == 1
-    assert done.stdout == "" or "column" in done.stdout  # what was understood may have been said before
+    assert (
+        done.stdout == "" or "column" in done.stdout
+    )  # what was understood may have been said before
 
 
 def test_a_refused_command_does_not_occupy_the_folder(call, own_files):
@@ -509,7 +715,10 @@ def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_pa
     nodes, edges = own_files(n=60, seed=5, known=1.0, folder=tmp_path / "new")
     people = rows(nodes)
     order = np.random.default_rng(0).permutation(len(people))
-    turned = ["city,id,height", *(f"{people[i]['city']},{people[i]['id']},{people[i]['height']}" for i in order)]
+    turned = [
+        "city,id,height",
+        *(f"{people[i]['city']},{people[i]['id']},{people[i]['height']}" for i in order),
+    ]
     nodes.write_text("\n".join(turned) + "\n")
     done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json")
     assert json.loads(done.stdout) == {"predictions": "new.csv", "nodes": 60, "labelled": 0}
@@ -522,10 +731,16 @@ def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_pa
 
 def test_predict_counts_what_it_gets_right(call, fitted, own_files, tmp_path):
     nodes, edges = own_files(n=60, seed=5, known=1.0, folder=tmp_path / "new")
-    plain = json.loads(call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json").stdout)
+    plain = json.loads(
+        call(
+            "predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json"
+        ).stdout
+    )
     found = rows(Path("new.csv"))
     assert plain["labelled"] == 60
-    assert plain["accuracy"][0] == pytest.approx(np.mean([row["predicted"] == row["label"] for row in found]))
+    assert plain["accuracy"][0] == pytest.approx(
+        np.mean([row["predicted"] == row["label"] for row in found])
+    )
 
 
 def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_path):
@@ -543,7 +758,9 @@ def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_p
 def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
     nodes, edges = own_files()
     before = Path("out/predictions.csv").read_bytes()
-    done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "out/predictions.csv")
+    done = call(
+        "predict", "out", "--nodes", nodes, "--edges", edges, "--out", "out/predictions.csv"
+    )
     assert (done.returncode, "name another file" in done.stderr) == (2, True)
     assert Path("out/predictions.csv").read_bytes() == before
 
@@ -552,21 +769,37 @@ def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
     nodes, edges = own_files()
     Path("soft.csv").symlink_to(nodes)
     Path("hard.csv").hardlink_to(edges)
-    for out, victim in (("people.csv", nodes), ("soft.csv", nodes), ("hard.csv", edges), ("out/model/model.json", "out/model/model.json")):
+    for out, victim in (
+        ("people.csv", nodes),
+        ("soft.csv", nodes),
+        ("hard.csv", edges),
+        ("out/model/model.json", "out/model/model.json"),
+    ):
         before = Path(victim).read_bytes()
         done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
-        assert (done.returncode, f"{victim}, which is read here: name another --out" in done.stderr) == (2, True)
+        assert (
+            done.returncode,
+            f"{victim}, which is read here: name another --out" in done.stderr,
+        ) == (2, True)
         assert Path(victim).read_bytes() == before
 
 
 def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
     nodes, edges = own_files()
     words = ("predict", "out", "--nodes", nodes, "--edges", edges, "--out")
-    for mine in (b"id,predicted,probability,labelled,label,parts\n", b"\xff\x00\x01", b"id\n", b"\n"):
+    for mine in (
+        b"id,predicted,probability,labelled,label,parts\n",
+        b"\xff\x00\x01",
+        b"id\n",
+        b"\n",
+    ):
         Path("mine.csv").write_bytes(mine)
         done = call(*words, "mine.csv")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "everynode: mine.csv is there, and is no table of predictions: name another --out, or move it away.\n"
+        assert (
+            done.stderr
+            == "everynode: mine.csv is there, and is no table of predictions: name another --out, or move it away.\n"
+        )
         assert Path("mine.csv").read_bytes() == mine
     Path("mine.csv").write_bytes(b"")  # as mktemp makes them
     for _ in range(2):
@@ -579,9 +812,15 @@ def test_predict_writes_no_csv_under_a_name_that_promises_something_else(call, f
     for name in ("out.parquet", "out.XLSX", "out.json", "out.feather", "out.tsv", "out.csv.gz"):
         done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name)
         assert (done.returncode, Path(name).exists()) == (2, False)
-        assert done.stderr == f"everynode: --out {name}: predictions are written as CSV. Name a file that ends in .csv.\n"
+        assert (
+            done.stderr
+            == f"everynode: --out {name}: predictions are written as CSV. Name a file that ends in .csv.\n"
+        )
     for name in ("out.txt", "predicted.2026-11", "predicted"):
-        assert call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name).returncode == 0
+        assert (
+            call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", name).returncode
+            == 0
+        )
 
 
 @pytest.mark.parametrize("again", [(), ("--no-resume",)])
@@ -589,8 +828,23 @@ def test_fit_does_not_replace_what_it_reads(call, own_files, again):
     nodes, edges = own_files()
     before = nodes.read_bytes()
     nodes.rename("predictions.csv")
-    done = call("fit", "--nodes", "predictions.csv", "--edges", edges, "--label", "team", "--out", ".", *QUICK, *again)
-    assert (done.returncode, "predictions.csv, which is read here: name another --out" in done.stderr) == (2, True)
+    done = call(
+        "fit",
+        "--nodes",
+        "predictions.csv",
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--out",
+        ".",
+        *QUICK,
+        *again,
+    )
+    assert (
+        done.returncode,
+        "predictions.csv, which is read here: name another --out" in done.stderr,
+    ) == (2, True)
     assert Path("predictions.csv").read_bytes() == before
 
 
@@ -599,25 +853,59 @@ def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted,
     lines = nodes.read_text().splitlines(keepends=True)
     Path("few.csv").write_text("".join(lines[:10]))
     done = call("predict", "out", "--nodes", "few.csv", "--edges", edges)
-    assert (done.returncode, "give the whole graph, with the rows of these nodes in it" in done.stderr) == (3, True)
+    assert (
+        done.returncode,
+        "give the whole graph, with the rows of these nodes in it" in done.stderr,
+    ) == (3, True)
 
 
 def test_networks_that_diverge_are_left_out_of_an_ensemble_and_told(call, own_files, monkeypatch):
     def diverge(*args, **options):
         raise Diverged("The loss became nan.")
 
-    monkeypatch.setattr("everynode.training.ensemble.fit", diverge)
+    monkeypatch.setattr("everynode.selection.ensemble.fit", diverge)
     nodes, edges = own_files()
-    done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK, "--ensemble", 3, "--json")
+    done = call(
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--out",
+        "out",
+        *QUICK,
+        "--ensemble",
+        3,
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "Left out 2 of 3 networks, which diverged: lower the learning rates or the terms' weights.\n"
+    assert (
+        done.stderr
+        == "Left out 2 of 3 networks, which diverged: lower the learning rates or the terms' weights.\n"
+    )
     assert json.loads(done.stdout)["networks"] == 1
 
 
 # ---------------------------------------------------------------------- interrupted
 
 
-LONG = ("--label", "team", "--cv", "1", "--objective", "mi+tv", "--epochs", "500", "--patience", "500", "--channels", "16", "--quiet")
+LONG = (
+    "--label",
+    "team",
+    "--cv",
+    "1",
+    "--objective",
+    "mi+tv",
+    "--epochs",
+    "500",
+    "--patience",
+    "500",
+    "--hidden-channels",
+    "16",
+    "--quiet",
+)
 
 
 def ctrl_c_after(number: int, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
@@ -654,7 +942,22 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(call, own_fil
 
 def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_files, monkeypatch):
     nodes, edges = own_files()
-    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--epochs", "25", "--channels", "8", "--out", "raced", "--quiet")
+    words = (
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--epochs",
+        "25",
+        "--hidden-channels",
+        "8",
+        "--out",
+        "raced",
+        "--quiet",
+    )
     ctrl_c_after(5, monkeypatch)
     assert call(*words, "--cv", "3").returncode == 130
     page = Path("raced/report.html").read_text()
@@ -664,13 +967,22 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
     words = r"\((cross-entropy|ENC)( with light regularisation)?\)"
-    assert re.search(rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n", done.stdout)
+    assert re.search(
+        rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n",
+        done.stdout,
+    )
     assert re.search(r"\n +validation accuracy when they stopped: \S+ \d+\.\d %", done.stdout)
     page = Path("raced/report.html").read_text()
-    assert "Several settings started side by side; those behind on the validation nodes stopped" in page
+    assert (
+        "Several settings started side by side; those behind on the validation nodes stopped"
+        in page
+    )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have")
+@pytest.mark.skipif(
+    sys.platform == "win32",
+    reason="sends SIGINT and SIGKILL to a process, which Windows does not have",
+)
 def test_killed_it_goes_on_where_it_was(call, own_files):
     nodes, edges = own_files()
     words = ("fit", "--nodes", nodes, "--edges", edges, *LONG)

@@ -12,7 +12,10 @@ import pytest
 from everynode.cli.interrupt import INTERRUPTED, _end, ctrl_c_ends_at_once, ctrl_c_raises
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT and SIGKILL to a process, which Windows does not have"),
+    pytest.mark.skipif(
+        sys.platform == "win32",
+        reason="sends SIGINT and SIGKILL to a process, which Windows does not have",
+    ),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 
@@ -46,7 +49,9 @@ def test_what_is_raised_inside_comes_through_and_the_handler_is_given_back(block
     assert handler() is signal.default_int_handler
 
 
-@pytest.mark.parametrize("theirs", [signal.SIG_IGN, signal.SIG_DFL, lambda *_: None], ids=["ignored", "system", "own"])
+@pytest.mark.parametrize(
+    "theirs", [signal.SIG_IGN, signal.SIG_DFL, lambda *_: None], ids=["ignored", "system", "own"]
+)
 def test_somebody_elses_handler_stays(theirs):
     signal.signal(signal.SIGINT, theirs)
     with ctrl_c_ends_at_once():
@@ -69,7 +74,9 @@ def test_another_thread_changes_nothing():
     assert seen == [signal.default_int_handler]
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["reproduce", "no-such-experiment"], ["no-such-command"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["reproduce", "no-such-experiment"], ["no-such-command"]]
+)
 def test_after_main_the_handler_is_the_old_one(call, arguments):
     call(*arguments)
     assert handler() is signal.default_int_handler
@@ -115,6 +122,11 @@ main()
     ids=["plain", "nohup"],
 )
 def test_ctrl_c_ends_the_command_unless_it_is_ignored(before, code, said):
-    done = subprocess.run([sys.executable, "-c", SELF.format(before=before)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", SELF.format(before=before)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout) == (code, said)
     assert "Traceback" not in done.stderr

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from everynode.cli.results import results_export
-from everynode.data.files import Root
+from everynode.datasets.files import Root
 from everynode.experiments import exported
-from everynode.experiments.declare import find
-from everynode.experiments.run import Run
+from everynode.experiments.experiment import find
+from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store, state_path
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -30,13 +30,23 @@ def planned(seeds: int) -> list[Run]:
 def record(run: Run) -> dict[str, object]:
     score = 0.5 + run.seed / 100 + (0.1 if run.settings.halves == "random" else 0.0)
     made_with = {"versions": run.versions, "version": "0.1.0", "python": "3.11", "system": "linux"}
-    got = {"test_accuracy": score, "settings": {"channels": 64}, "confusion": [[1, 0], [0, 1]]}
+    got = {
+        "test_accuracy": score,
+        "settings": {"hidden_channels": 64},
+        "confusion": [[1, 0], [0, 1]],
+    }
     return {**run.describe(), "key": run.key, **made_with, **got}
 
 
 def whole(run: Run) -> dict[str, object]:
     """A record with all that an export has to say of a run to be read back."""
-    got = {"val_accuracy": 0.5, "epochs": 3, "best_epoch": 1, "nodes": {"train": 1, "val": 2, "test": 2}, "terms": {"ce": 1.0}}
+    got = {
+        "val_accuracy": 0.5,
+        "epochs": 3,
+        "best_epoch": 1,
+        "nodes": {"train": 1, "val": 2, "test": 2},
+        "terms": {"ce": 1.0},
+    }
     return record(run) | {"settings": dataclasses.asdict(run.settings)} | got
 
 
@@ -72,7 +82,9 @@ def test_what_ends_during_an_export_is_left_for_the_next_one(call, monkeypatch):
 
     monkeypatch.setattr(Store, "runs", slowly)
     assert call("results", "export", "runs.csv", "--experiment", "halves").returncode == 0
-    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[:-1]}
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {
+        run.key for run in runs[:-1]
+    }
     assert store.get(late.key) is not None
 
 
@@ -83,10 +95,15 @@ def test_an_export_may_add_to_a_file_which_has_to_be_one(call):
     Path("runs.csv").write_text("key,name\n1,2\n")
     done = call(*export)
     assert (done.returncode, Path("runs.csv").read_text()) == (3, "key,name\n1,2\n")
-    assert done.stderr == "everynode: runs.csv is no export of `everynode results export`: it has no column 'dataset'.\n"
+    assert (
+        done.stderr
+        == "everynode: runs.csv is no export of `everynode results export`: it has no column 'dataset'.\n"
+    )
     Path("runs.csv").unlink()
     assert call(*export).returncode == 0
-    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs[2:]}
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {
+        run.key for run in runs[2:]
+    }
 
 
 def test_two_that_add_to_a_file_at_once_lose_nothing(monkeypatch):
@@ -103,10 +120,17 @@ def test_two_that_add_to_a_file_at_once_lose_nothing(monkeypatch):
 
     monkeypatch.setattr(exported, "added", slowly)
     with ThreadPoolExecutor() as both:
-        codes = both.map(lambda name: results_export(Path("runs.csv"), add=True, store=Path(name)), ["b.db", "c.db"])
+        codes = both.map(
+            lambda name: results_export(Path("runs.csv"), add=True, store=Path(name)),
+            ["b.db", "c.db"],
+        )
         assert list(codes) == [0, 0]
-    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {run.key for run in runs}
-    assert sorted(path.name for path in Path().iterdir() if "runs.csv" in path.name) == ["runs.csv"], "a lock was left behind"
+    assert {row["key"] for row in csv.DictReader(Path("runs.csv").read_text().splitlines())} == {
+        run.key for run in runs
+    }
+    assert sorted(path.name for path in Path().iterdir() if "runs.csv" in path.name) == [
+        "runs.csv"
+    ], "a lock was left behind"
 
 
 def test_nothing_is_added_to_a_file_of_which_a_record_is_of_another_run_than_its_key(call):
@@ -126,7 +150,10 @@ def test_tables_never_replace_runs(call):
     before = Path("runs.json").read_bytes()
     done = call("results", "tables", "runs.json")
     assert (done.returncode, Path("runs.json").read_bytes()) == (2, before)
-    assert done.stderr == "everynode: runs.json has runs, which the tables would replace: name another file that ends in .json.\n"
+    assert (
+        done.stderr
+        == "everynode: runs.json has runs, which the tables would replace: name another file that ends in .json.\n"
+    )
     assert call("results", "tables", "tables.json").returncode == 0
     assert call("results", "tables", "tables.json").returncode == 0, "tables may be made anew"
 
@@ -138,9 +165,15 @@ def test_tables_never_replace_the_export_that_they_are_made_of(call):
         before = Path(name).read_bytes()
         done = call("results", "tables", name, "--store", name)
         assert (done.returncode, Path(name).read_bytes()) == (2, before)
-        assert done.stderr == f"everynode: {name} has runs, which the tables would replace: name another file that ends in .json.\n"
+        assert (
+            done.stderr
+            == f"everynode: {name} has runs, which the tables would replace: name another file that ends in .json.\n"
+        )
     done = call("results", "tables", "new.csv")
-    assert (done.returncode, done.stderr) == (2, "everynode: The tables are JSON: name a file that ends in .json, not new.csv.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "everynode: The tables are JSON: name a file that ends in .json, not new.csv.\n",
+    )
 
 
 def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call):
@@ -148,13 +181,19 @@ def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call):
     assert call("results", "export", "runs.csv").returncode == 0
     done = call("results", "show", "--store", "runs.csv")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.endswith("if it is an export, `everynode results merge runs.csv` takes its runs into one.\n")
+    assert done.stderr.endswith(
+        "if it is an export, `everynode results merge runs.csv` takes its runs into one.\n"
+    )
 
 
 def test_show_counts_the_runs_of_each_kind(call):
     make("runs/runs.db", planned(3))
     rows = json.loads(call("results", "show", "--json").stdout)
-    assert {(row["backbone"], row["layers"], row["runs"]) for row in rows} == {("gat", 2, 6), ("gcn", 2, 6), ("gcnii", 8, 6)}
+    assert {(row["backbone"], row["num_layers"], row["runs"]) for row in rows} == {
+        ("gat", 2, 6),
+        ("gcn", 2, 6),
+        ("gcnii", 8, 6),
+    }
     assert "18 runs in runs/runs.db" in call("results", "show").stdout
 
 
@@ -195,12 +234,16 @@ def test_nothing_is_written_over_a_good_file_if_there_is_nothing_to_write(call):
 
 def test_runs_of_another_torch_are_still_shown_and_exported(call):
     """With versions other than those installed they are other runs, but what they got can be read."""
-    runs = [dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in planned(10)]
+    runs = [
+        dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in planned(10)
+    ]
     store = Store("runs/runs.db")
     for run in runs:
         store.put(run.specification, record(run), {"seconds": 1.5}, {})
     assert call("results", "tables", "t.json").returncode == 0
-    cells = next(table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves")["cells"]
+    cells = next(
+        table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves"
+    )["cells"]
     assert [cell["summary"]["count"] for cell in cells] == [10] * 6
     assert call("report").returncode == 0
     assert runs[0].key[:12] in Path("report.html").read_text()
@@ -245,7 +288,9 @@ def test_show_counts_what_has_not_ended(call):
     for key in "abc":
         state_path(Path("runs/runs.db"), key * 64).write_bytes(b"x" * 2_000_000)
     shown = call("results", "show").stdout
-    assert "Trainings that have not ended: 3, whose states are runs/runs.db.*.state (6 MB)." in shown
+    assert (
+        "Trainings that have not ended: 3, whose states are runs/runs.db.*.state (6 MB)." in shown
+    )
 
 
 def test_show_tells_everything_about_one_run(call):
@@ -278,17 +323,24 @@ def test_exports_have_every_run_once_and_the_same_bytes_again(call):
     with Path("out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["key"] for row in rows] == sorted(run.key for run in runs)
-    assert {row["settings.channels"] for row in rows} == {"64"}
+    assert {row["settings.hidden_channels"] for row in rows} == {"64"}
     assert json.loads(rows[0]["confusion"]) == [[1, 0], [0, 1]]
-    assert json.loads(Path("out.json").read_text()) == [{**record(run), "seconds": 1.5} for run in sorted(runs, key=lambda run: run.key)]
+    assert json.loads(Path("out.json").read_text()) == [
+        {**record(run), "seconds": 1.5} for run in sorted(runs, key=lambda run: run.key)
+    ]
 
 
 def test_an_export_of_some_runs(call):
     halves, nowhere = planned(2), Root(Path("nowhere"), downloads=False)
-    plans = (find(name).plan("paper", 3, nowhere)[0] for name in ("tsne", "labels-per-class", "homophilic"))
+    plans = (
+        find(name).plan("paper", 3, nowhere)[0]
+        for name in ("tsne", "labels-per-class", "homophilic")
+    )
     maps, drawn, folds = ([run for runs in plan.values() for run in runs] for plan in plans)
     assert {run.split_seed for run in drawn} == {run.fold for run in folds} == {0, 1, 2}
-    older = [dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in halves[:5]]
+    older = [
+        dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in halves[:5]
+    ]
     other = dataclasses.replace(halves[0], preset="tuned")
     make("runs/runs.db", [*halves, *maps, *drawn, *folds, *older, other])
 
@@ -296,17 +348,28 @@ def test_an_export_of_some_runs(call):
         assert call("results", "export", "some.json", *flags).returncode == 0
         return {found["key"] for found in json.loads(Path("some.json").read_text())}
 
-    assert exported_with("--preset", "paper") == {run.key for run in [*halves, *maps, *drawn, *folds, *older]}
+    assert exported_with("--preset", "paper") == {
+        run.key for run in [*halves, *maps, *drawn, *folds, *older]
+    }
     assert exported_with("--preset", "there/tuned") == {other.key}
     assert exported_with("--experiment", "tsne") == {run.key for run in maps}
     assert exported_with("--experiment", "labels-per-class") == {run.key for run in drawn}
     assert exported_with("--experiment", "homophilic") == {run.key for run in folds}
-    assert exported_with("--experiment", "halves", "--preset", "paper") == {run.key for run in [*halves, *older]}, "whatever their torch"
+    assert exported_with("--experiment", "halves", "--preset", "paper") == {
+        run.key for run in [*halves, *older]
+    }, "whatever their torch"
     Path("some.json").write_text("precious")
-    for flags in (("--preset", "papr"), ("--experiment", "mi-vs-tv"), ("--experiment", "tsne", "--preset", "tuned")):
+    for flags in (
+        ("--preset", "papr"),
+        ("--experiment", "mi-vs-tv"),
+        ("--experiment", "tsne", "--preset", "tuned"),
+    ):
         done = call("results", "export", "some.json", *flags)
         assert (done.returncode, Path("some.json").read_text()) == (2, "precious")
-        assert "There is no such run in runs/runs.db, which has runs of paper, tuned: nothing was written." in done.stderr
+        assert (
+            "There is no such run in runs/runs.db, which has runs of paper, tuned: nothing was written."
+            in done.stderr
+        )
     done = call("results", "export", "some.json", "--experiment", "halfs")
     assert (done.returncode, "did you mean 'halves'?" in done.stderr) == (2, True)
 
@@ -324,7 +387,9 @@ def test_tables_and_page_of_as_many_seeds_as_were_run(call):
     for seeds, count in ((None, 10), (12, 12), (5, 5)):
         flags = [] if seeds is None else ["--seeds", seeds]
         assert call("results", "tables", "t.json", "--data-dir", "nowhere", *flags).returncode == 0
-        (table,) = [table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves"]
+        (table,) = [
+            table for table in json.loads(Path("t.json").read_text()) if table["id"] == "halves"
+        ]
         assert {(cell["planned"], len(cell["runs"])) for cell in table["cells"]} == {(count, count)}
     done = call("results", "tables", "t.json", "--seeds", 0)
     assert (done.returncode, done.stderr) == (2, "everynode: --seeds must be at least 1.\n")
@@ -387,13 +452,26 @@ def test_tables_come_from_the_runs_that_are_there(call):
     assert cell["summary"]["mean"] == pytest.approx(64.5)
     assert cell["gain"]["mean"] == pytest.approx(10.0)
     assert len(cell["runs"]) == cell["planned"] == 10
-    assert all(not c["runs"] for table in json.loads(first) if table["id"] == "homophilic" for c in table["cells"])
+    assert all(
+        not c["runs"]
+        for table in json.loads(first)
+        if table["id"] == "homophilic"
+        for c in table["cells"]
+    )
     Path("tables.json").unlink()
     call("results", "tables", "tables.json")
     assert Path("tables.json").read_bytes() == first
 
 
-@pytest.mark.parametrize("words", [("show",), ("export", "x.csv"), ("merge", "runs/runs.db", "--into", "c.db"), ("tables", "t.json")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("export", "x.csv"),
+        ("merge", "runs/runs.db", "--into", "c.db"),
+        ("tables", "t.json"),
+    ],
+)
 def test_without_a_store_nothing_is_made(call, words):
     done = call("results", *words)
     assert done.returncode == 3

@@ -14,45 +14,87 @@ from pathlib import Path
 import pytest
 
 from everynode import NodeClassifier, load
-from everynode.experiments.journal import Journal
+from everynode.selection.study_storage import Journal
 from everynode.settings import Settings, tuned_rows
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
-SHORT = ("--epochs", 3, "--channels", 4, "--seeds", 1, "--workers", 1)
+SHORT = ("--epochs", 3, "--hidden-channels", 4, "--seeds", 1, "--workers", 1)
 
 
 def test_tune_finds_settings_and_writes_a_preset_that_every_command_takes(call):
     found = {}
     for objective, trials in (("tv", 3), ("ce", 3)):
-        done = call("tune", "citeseer", "--objective", objective, "--trials", trials, *SHORT, "--export", "best.toml", "--json")
+        done = call(
+            "tune",
+            "citeseer",
+            "--objective",
+            objective,
+            "--trials",
+            trials,
+            *SHORT,
+            "--export",
+            "best.toml",
+            "--json",
+        )
         assert done.returncode == 0
         found[objective] = json.loads(done.stdout)
         assert "take them with --preset best.toml" in done.stderr
     tv = found["tv"]
     assert (tv["dataset"], tv["objective"], tv["trials"], tv["seeds"]) == ("citeseer", "tv", 3, 1)
     assert not [name for name in tv if "test" in name]
-    assert set(tuned_rows("best.toml")) == {("public", "citeseer", "gcn", objective) for objective in ("ce", "tv")}
+    assert set(tuned_rows("best.toml")) == {
+        ("public", "citeseer", "gcn", objective) for objective in ("ce", "tv")
+    }
 
     # The study's own command, word for word, has nothing left to do.
     again = call(*shlex.split(tv["command"])[1:], "--json")
-    assert "3 trials are in runs/tune/citeseer-public-gcn-tv-1seeds-channels=4-epochs=3.journal already." in again.stderr
+    assert (
+        "3 trials are in runs/tune/citeseer-public-gcn-tv-1seeds-hidden_channels=4-epochs=3.journal already."
+        in again.stderr
+    )
     assert json.loads(again.stdout) == tv
 
     trained = json.loads(
-        call("train", "citeseer", "--objective", "tv", "--preset", Path("best.toml").resolve(), "--seed", 1000, "--json").stdout
+        call(
+            "train",
+            "citeseer",
+            "--objective",
+            "tv",
+            "--preset",
+            Path("best.toml").resolve(),
+            "--seed",
+            1000,
+            "--json",
+        ).stdout
     )
     assert trained["val_accuracy"] == tv["val_accuracy"] == tv["val_accuracies"][0]
-    assert trained["settings"]["lr_oc"] == float(f"{tv['parameters']['lr_oc']:.4g}")
+    assert trained["settings"]["lr"] == float(f"{tv['parameters']['lr']:.4g}")
 
     assert trained["preset"] == "best.toml", "wherever it lay"
 
-    compared = json.loads(call("compare", "citeseer", "--objective", "tv", "--preset", "best.toml", "--seeds", 1, "--json").stdout)
+    compared = json.loads(
+        call(
+            "compare",
+            "citeseer",
+            "--objective",
+            "tv",
+            "--preset",
+            "best.toml",
+            "--seeds",
+            1,
+            "--json",
+        ).stdout
+    )
     for run in compared["runs"]:
         best = found[run["objective"]]["parameters"]
-        assert run["settings"]["wd_oc"] == float(f"{best['wd_oc']:.4g}"), "each objective has its own settings"
+        assert run["settings"]["weight_decay"] == float(f"{best['weight_decay']:.4g}"), (
+            "each objective has its own settings"
+        )
         assert run["preset"] == "best.toml"
 
-    model = NodeClassifier(objective="tv", preset="best.toml", random_state=1000).fit(load("citeseer"))
+    model = NodeClassifier(objective="tv", preset="best.toml", random_state=1000).fit(
+        load("citeseer")
+    )
     assert model.score(load("citeseer"), "val") == pytest.approx(tv["val_accuracy"])
 
     missing = call("compare", "citeseer", "--objective", "mi", "--preset", "best.toml")
@@ -63,26 +105,37 @@ def test_tune_finds_settings_and_writes_a_preset_that_every_command_takes(call):
 def test_what_tune_says_and_draws(call):
     done = call("tune", "citeseer", "--objective", "mi+tv", "--trials", 2, *SHORT)
     assert done.returncode == 0
-    assert "citeseer, gcn, mi+tv, split public: 2 trials of 1 seed (0 given up early)" in done.stdout
+    assert (
+        "citeseer, gcn, mi+tv, split public: 2 trials of 1 seed (0 given up early)" in done.stdout
+    )
     assert "best mean validation accuracy" in done.stdout
     assert "mi_lambda" in done.stdout
     assert "The picture of the study is runs/tune/" in done.stderr
     (picture,) = Path("runs/tune").glob("*.svg")
-    assert ElementTree.parse(picture).getroot().get("aria-label") == "citeseer, gcn, mi+tv, split public"
+    assert (
+        ElementTree.parse(picture).getroot().get("aria-label")
+        == "citeseer, gcn, mi+tv, split public"
+    )
     quiet = call("tune", "citeseer", "--objective", "tv+mi", "--trials", 2, *SHORT, "--quiet")
     assert quiet.stderr == ""
-    assert len(list(Path("runs/tune").glob("*.journal"))) == 1, "the same study, whichever way the objective is written"
+    assert len(list(Path("runs/tune").glob("*.journal"))) == 1, (
+        "the same study, whichever way the objective is written"
+    )
 
 
 def test_a_space_of_ones_own_and_a_preset_to_start_from(call):
-    Path("space.toml").write_text("[all]\nlr_oc = { low = 0.01, high = 0.02 }\n[term.tv]\ntv = { choices = [0.5, 1.5] }\n")
+    Path("space.toml").write_text(
+        "[all]\nlr_oc = { low = 0.01, high = 0.02 }\n[term.tv]\ntv = { choices = [0.5, 1.5] }\n"
+    )
     Path("mine.toml").write_text("[public.citeseer.gcn.ce]\nlr_oc = 0.0125\n")
     given = ("--objective", "tv", "--space", "space.toml", "--start-from", "mine.toml")
     done = json.loads(call("tune", "citeseer", *given, "--trials", 8, *SHORT, "--json").stdout)
-    assert done["searched"] == ["lr_oc", "tv"]
+    assert done["searched"] == ["lr", "tv"]
     (path,) = Path("runs/tune").glob("*.journal")
-    tried = [trial.params["lr_oc"] for trial in Journal(path).ended()]
-    assert not {0.01, 0.02} & set(tried), "what the default race and the paper have, moved into the space, is not tried besides"
+    tried = [trial.params["lr"] for trial in Journal(path).ended()]
+    assert not {0.01, 0.02} & set(tried), (
+        "what the default race and the paper have, moved into the space, is not tried besides"
+    )
     assert 0.0125 in tried, "the one given"
     Path("space.toml").write_text("[all]\nlr_oc = { low = 0.01, high = 0.03 }\n")
     other = call("tune", "citeseer", *given, "--trials", 9, *SHORT)
@@ -91,7 +144,11 @@ def test_a_space_of_ones_own_and_a_preset_to_start_from(call):
 
 
 def test_a_setting_that_is_given_is_not_searched(call):
-    done = json.loads(call("tune", "citeseer", "--objective", "tv", "--tv", 0.5, "--trials", 1, *SHORT, "--json").stdout)
+    done = json.loads(
+        call(
+            "tune", "citeseer", "--objective", "tv", "--tv", 0.5, "--trials", 1, *SHORT, "--json"
+        ).stdout
+    )
     assert "tv" not in done["searched"]
     assert "tv_gate" in done["searched"]
     call("tune", "export", "runs", "p.toml")
@@ -104,8 +161,12 @@ def test_export_takes_every_study_of_a_folder(call):
     done = call("tune", "export", "runs", "all.toml")
     assert done.returncode == 0
     assert "The best settings of 2 studies are in all.toml." in done.stderr
-    assert set(tuned_rows("all.toml")) == {("public", "citeseer", backbone, "ce") for backbone in ("gcn", "gcnii")}
-    assert "2 trials of 2 studies are in all.csv." in call("tune", "export", "runs", "all.csv").stderr
+    assert set(tuned_rows("all.toml")) == {
+        ("public", "citeseer", backbone, "ce") for backbone in ("gcn", "gcnii")
+    }
+    assert (
+        "2 trials of 2 studies are in all.csv." in call("tune", "export", "runs", "all.csv").stderr
+    )
     assert len(Path("all.csv").read_text().splitlines()) == 3
 
 
@@ -113,15 +174,27 @@ def test_starts_for_which_there_are_too_few_trials_are_named(call):
     done = call("tune", "citeseer", "--objective", "ce", "--trials", 1, *SHORT)
     assert "1 trial cannot try all of the" in done.stderr
     assert "left out are default light-ce" in done.stderr
-    assert "cannot try all" not in call("tune", "citeseer", "--objective", "ce", "--trials", 9, *SHORT).stderr
-    assert "cannot try all" not in call("tune", "citeseer", "--objective", "ce", "--trials", 3, *SHORT).stderr, "all were tried before"
+    assert (
+        "cannot try all"
+        not in call("tune", "citeseer", "--objective", "ce", "--trials", 9, *SHORT).stderr
+    )
+    assert (
+        "cannot try all"
+        not in call("tune", "citeseer", "--objective", "ce", "--trials", 3, *SHORT).stderr
+    ), "all were tried before"
 
 
 def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
-    Path("p.toml").write_text("[public.citeseer.gcn.ce]\nlr_oc = 0.5\n[public.citeseer.gcn.enc]\nlr_oc = 0.25\n")
-    done = call("reproduce", "semi-supervised", "--preset", "p.toml", "--seeds", 2, "--dry-run", "--json")
+    Path("p.toml").write_text(
+        "[public.citeseer.gcn.ce]\nlr_oc = 0.5\n[public.citeseer.gcn.enc]\nlr_oc = 0.25\n"
+    )
+    done = call(
+        "reproduce", "semi-supervised", "--preset", "p.toml", "--seeds", 2, "--dry-run", "--json"
+    )
     assert done.returncode == 0
-    assert {(run["dataset"], run["backbone"], run["objective"]) for run in json.loads(done.stdout)} == {
+    assert {
+        (run["dataset"], run["backbone"], run["objective"]) for run in json.loads(done.stdout)
+    } == {
         ("citeseer", "gcn", "ce"),
         ("citeseer", "gcn", "enc"),
     }
@@ -130,7 +203,10 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
     Path("none.toml").write_text("")
     none = call("reproduce", "semi-supervised", "--preset", "none.toml", "--dry-run")
     assert none.returncode == 2
-    assert "The preset none.toml has settings for no cell of semi-supervised: take another, or a file of `everynode tune`." in none.stderr
+    assert (
+        "The preset none.toml has settings for no cell of semi-supervised: take another, or a file of `everynode tune`."
+        in none.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,16 +214,40 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
     [
         (["citeseer", "--trials", 0], 2, "--trials, --seeds and --folds must be at least 1."),
         (["citeseer", "--workers", 0], 2, "--workers must be at least 1."),
-        (["citeseer", "--address", "127.0.0.1:6379"], 2, "--address is of a Ray cluster: give --engine ray too."),
-        (["citeseer", "--engine", "ray", "--device", "meta"], 2, "--engine ray runs on CPUs: leave out --device."),
-        (["citeseer", "--folds", 1, "--seeds", 3], 2, "--folds goes over the first folds with one seed each: leave out --seeds."),
-        (["citeseer", "--folds", 2], 2, "Split 'public' of citeseer has 1 fold(s), not 2: choose fewer --folds or another --split."),
-        (["citeseer", "--export", "best.json"], 2, "best.json must end in .toml: that is how --preset knows a file."),
+        (
+            ["citeseer", "--address", "127.0.0.1:6379"],
+            2,
+            "--address is of a Ray cluster: give --engine ray too.",
+        ),
+        (
+            ["citeseer", "--engine", "ray", "--device", "meta"],
+            2,
+            "--engine ray runs on CPUs: leave out --device.",
+        ),
+        (
+            ["citeseer", "--folds", 1, "--seeds", 3],
+            2,
+            "--folds goes over the first folds with one seed each: leave out --seeds.",
+        ),
+        (
+            ["citeseer", "--folds", 2],
+            2,
+            "Split 'public' of citeseer has 1 fold(s), not 2: choose fewer --folds or another --split.",
+        ),
+        (
+            ["citeseer", "--export", "best.json"],
+            2,
+            "best.json must end in .toml: that is how --preset knows a file.",
+        ),
         (["citeseer", "--export", "bad.toml"], 3, "bad.toml is not a preset of `everynode tune`"),
         (["citeseer", "--space", "nowhere.toml"], 2, "There is no search space nowhere.toml."),
         (["citeseer", "--space", "bad.toml"], 3, "bad.toml is not a search space"),
         (["citeseer", "--start-from", "nowhere.toml"], 2, "There is no preset nowhere.toml."),
-        (["citeseer", "--start-from", "a/x.toml", "--start-from", "b/x.toml"], 2, "Two files to start from have the same name"),
+        (
+            ["citeseer", "--start-from", "a/x.toml", "--start-from", "b/x.toml"],
+            2,
+            "Two files to start from have the same name",
+        ),
         (["citeseer", "--objective", "tvv"], 2, "Unknown objective 'tvv'"),
         (["citeser"], 2, "Unknown graph 'citeser' (did you mean 'citeseer'?)"),
         (
@@ -168,7 +268,7 @@ def test_bad_input_is_one_sentence(call, arguments, code, sentence):
 
 
 def test_a_damaged_journal_is_one_sentence(call):
-    path = Path("runs/tune/citeseer-public-gcn-ce-1seeds-channels=4-epochs=3.journal")
+    path = Path("runs/tune/citeseer-public-gcn-ce-1seeds-hidden_channels=4-epochs=3.journal")
     path.parent.mkdir(parents=True)
     path.write_text("something\nelse\n")
     done = call("tune", "citeseer", "--objective", "ce", *SHORT)
@@ -183,13 +283,19 @@ def test_ctrl_c_ends_a_study_and_the_same_command_goes_on(call):
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     path = Path("runs/tune/citeseer-public-gcn-ce-1seeds-epochs=3.journal")
     end = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < end and not (path.exists() and '"state":1' in path.read_text()):
+    while (
+        process.poll() is None
+        and time.monotonic() < end
+        and not (path.exists() and '"state":1' in path.read_text())
+    ):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert f"the trials that have ended are in {path}, and the same command goes on from there." in err
+    assert (
+        f"the trials that have ended are in {path}, and the same command goes on from there." in err
+    )
     done = len(Journal(path).ended())
     assert 0 < done < 5000
     again = json.loads(call(*command, "--trials", done + 1, "--json").stdout)

@@ -16,25 +16,38 @@ from everynode.experiments.statistics import compare_paired
 
 def record(objective: str, seed: int, test: float, fold: int = 0, val: float = 0.5) -> dict:
     nodes = {"train": 48, "val": 32, "test": 20}
-    return {"objective": objective, "seed": seed, "fold": fold, "test_accuracy": test, "val_accuracy": val, "nodes": nodes}
+    return {
+        "objective": objective,
+        "seed": seed,
+        "fold": fold,
+        "test_accuracy": test,
+        "val_accuracy": val,
+        "nodes": nodes,
+    }
 
 
 CE, ENC = [0.70, 0.71, 0.69, 0.75], [0.72, 0.72, 0.73, 0.76]
 
 
 def test_pairs_are_made_by_seed_whatever_the_order():
-    records = [record("ce", s, v) for s, v in enumerate(CE)] + [record("enc", s, v, val=v) for s, v in reversed(list(enumerate(ENC)))]
+    records = [record("ce", s, v) for s, v in enumerate(CE)] + [
+        record("enc", s, v, val=v) for s, v in reversed(list(enumerate(ENC)))
+    ]
     result = conclude(records, "enc")
     expected = stats.ttest_rel(ENC, CE)
     assert result.gain.p_value == pytest.approx(expected.pvalue)
     assert result.gain.mean == pytest.approx(np.mean(ENC) - np.mean(CE))
     assert result.test["ce"].mean == pytest.approx(np.mean(CE))
     assert result.val["enc"].mean == pytest.approx(np.mean(ENC))
-    assert stats.ttest_rel(ENC[::-1], CE).pvalue != pytest.approx(expected.pvalue)  # a wrong pairing would show
+    assert stats.ttest_rel(ENC[::-1], CE).pvalue != pytest.approx(
+        expected.pvalue
+    )  # a wrong pairing would show
 
 
 def test_pairs_are_made_by_fold_and_corrected_for_their_overlap():
-    records = [record("enc", 0, v, fold=f) for f, v in enumerate(ENC)] + [record("ce", 0, CE[f], fold=f) for f in (2, 0, 3, 1)]
+    records = [record("enc", 0, v, fold=f) for f, v in enumerate(ENC)] + [
+        record("ce", 0, CE[f], fold=f) for f in (2, 0, 3, 1)
+    ]
     plain, corrected = conclude(records, "enc"), conclude(records, "enc", over="folds")
     assert plain.gain.p_value == pytest.approx(stats.ttest_rel(ENC, CE).pvalue)
     assert corrected.gain == compare_paired(ENC, CE, test_share=20 / 48)
@@ -42,7 +55,9 @@ def test_pairs_are_made_by_fold_and_corrected_for_their_overlap():
 
 
 def test_a_seed_of_which_a_training_diverged_is_left_out():
-    records = [record("ce", s, v) for s, v in enumerate(CE)] + [record("enc", s, v) for s, v in enumerate(ENC)]
+    records = [record("ce", s, v) for s, v in enumerate(CE)] + [
+        record("enc", s, v) for s, v in enumerate(ENC)
+    ]
     records[1] = {"objective": "ce", "seed": 1, "fold": 0, "error": "The loss became nan."}
     result = conclude(records, "enc")
     assert (result.diverged, len(result.records)) == (1, 8)

@@ -18,17 +18,20 @@ import sklearn.metrics  # noqa: F401 - before processes are forked, or each of t
 
 import everynode.experiments.runner as module
 import everynode.training.loop as loop
-from everynode.data import load, random_split
+from everynode.datasets import load, random_split
 from everynode.experiments import tasks
 from everynode.experiments.compare import BASELINE
-from everynode.experiments.run import Run
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store, state_path
 from everynode.graph import Graph
-from everynode.training import fit
-from everynode.training.whole import WholeGraph
+from everynode.training import train
+from everynode.training.full_batch import WholeGraph
 
-forking = pytest.mark.skipif(sys.platform != "linux", reason="counts runs in forked workers, and workers are forked on Linux only")
+forking = pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="counts runs in forked workers, and workers are forked on Linux only",
+)
 
 
 @pytest.fixture
@@ -41,7 +44,11 @@ def graphs(graph, make_run) -> Graphs:
 @pytest.fixture
 def pairs(make_run):
     def make(seeds: int, **changes) -> list[Run]:
-        return [make_run(seed, objective, **changes) for seed in range(seeds) for objective in (BASELINE, "enc")]
+        return [
+            make_run(seed, objective, **changes)
+            for seed in range(seeds)
+            for objective in (BASELINE, "enc")
+        ]
 
     return make
 
@@ -49,7 +56,9 @@ def pairs(make_run):
 def rows_of(path: Path) -> list[tuple]:
     """Everything but what a run took."""
     with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT key, specification, record, curve FROM runs ORDER BY key").fetchall()
+        return connection.execute(
+            "SELECT key, specification, record, curve FROM runs ORDER BY key"
+        ).fetchall()
 
 
 @pytest.fixture
@@ -88,7 +97,9 @@ def test_runs_in_the_store_are_not_done_again(pairs, graphs, tmp_path, executed)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_runs_are_done_again_and_until_then_the_old_records_stay(pairs, graphs, tmp_path, executed, monkeypatch, workers):
+def test_runs_are_done_again_and_until_then_the_old_records_stay(
+    pairs, graphs, tmp_path, executed, monkeypatch, workers
+):
     store, runs, heard = Store(tmp_path / "runs.db"), pairs(2), []
     for run in runs:
         store.put(run.specification, {"old": True}, {}, {})
@@ -108,7 +119,9 @@ def test_runs_are_done_again_and_until_then_the_old_records_stay(pairs, graphs, 
     assert {record["key"]: record for record in records} == store.records()
 
 
-def test_a_run_that_is_done_again_begins_anew_and_leaves_the_state_of_another_time(make_run, graphs, tmp_path, monkeypatch):
+def test_a_run_that_is_done_again_begins_anew_and_leaves_the_state_of_another_time(
+    make_run, graphs, tmp_path, monkeypatch
+):
     """From that the training goes on with which it began, if this one does not end."""
     run, store, work = make_run(), Store(tmp_path / "runs.db"), module._work
     state, seen = state_path(store.path, run.key), []
@@ -127,7 +140,9 @@ def test_a_run_that_is_done_again_begins_anew_and_leaves_the_state_of_another_ti
 
 def test_a_run_that_is_named_twice_is_done_once(make_run, graphs, tmp_path, executed):
     run = make_run()
-    one, two = do_runs([run, dataclasses.replace(run)], graphs, Store(tmp_path / "runs.db"), workers=1)
+    one, two = do_runs(
+        [run, dataclasses.replace(run)], graphs, Store(tmp_path / "runs.db"), workers=1
+    )
     assert one == two
     assert executed() == [run.key]
 
@@ -160,8 +175,13 @@ def test_what_ended_before_a_failure_is_kept(pairs, graphs, tmp_path, monkeypatc
 
     def fail(run, shared):
         if run.seed == 3:
-            started, there = time.monotonic(), Store(tmp_path / "runs.db")  # a connection of this process
-            while not all(there.get(run.key) for run in runs[:4]) and time.monotonic() < started + 60:  # however slow the other worker is
+            started, there = (
+                time.monotonic(),
+                Store(tmp_path / "runs.db"),
+            )  # a connection of this process
+            while (
+                not all(there.get(run.key) for run in runs[:4]) and time.monotonic() < started + 60
+            ):  # however slow the other worker is
                 time.sleep(0.01)
             raise RuntimeError("out of luck")
         return work(run, shared)
@@ -180,8 +200,10 @@ def test_what_ended_before_a_failure_is_kept(pairs, graphs, tmp_path, monkeypatc
     other.close()
 
 
-def test_a_run_that_diverges_does_not_stop_the_others_and_is_not_done_again(make_run, graphs, tmp_path, executed):
-    runs = [make_run(0), make_run(1, lr_oc=1e30, lr_gnn=1e30), make_run(2)]
+def test_a_run_that_diverges_does_not_stop_the_others_and_is_not_done_again(
+    make_run, graphs, tmp_path, executed
+):
+    runs = [make_run(0), make_run(1, lr=1e30, lr_gnn=1e30), make_run(2)]
     for _ in range(2):
         records = do_runs(runs, graphs, Store(tmp_path / "runs.db"), workers=1)
         assert ["error" in record for record in records] == [False, True, False]
@@ -226,8 +248,13 @@ def test_graphs_are_loaded_once_and_random_splits_are_dropped(monkeypatch, make_
     assert made[0] is not made[4], "more than two random splits were kept"
     for found, seed in zip(made, (0, 1, 0, 2, 0), strict=True):
         assert found.features is graph.features
-        assert found.splits[0].train.tolist() == random_split(graph.labels, 5, seed=seed).train.tolist()
-    assert len(loaded) == 3, "a split was read from files again, which another machine does not have"
+        assert (
+            found.splits[0].train.tolist()
+            == random_split(graph.labels, 5, seed=seed).train.tolist()
+        )
+    assert len(loaded) == 3, (
+        "a split was read from files again, which another machine does not have"
+    )
 
 
 def test_a_random_split_is_that_of_load(make_run):
@@ -237,7 +264,10 @@ def test_a_random_split_is_that_of_load(make_run):
 
 def test_a_random_split_is_drawn_by_its_own_seed(make_run):
     graphs = Graphs()
-    one, two = (graphs.of(make_run(dataset="citeseer", split="random", per_class=5, split_seed=i)) for i in range(2))
+    one, two = (
+        graphs.of(make_run(dataset="citeseer", split="random", per_class=5, split_seed=i))
+        for i in range(2)
+    )
     assert len(one.nodes("train")) == len(two.nodes("train")) == 30
     assert one.nodes("train").tolist() != two.nodes("train").tolist()
 
@@ -264,7 +294,9 @@ def start(runs: list[Run], graph: Graph, path: Path, workers: int = 1, **options
 
 @forking
 @pytest.mark.parametrize("workers", [1, 2])
-def test_two_processes_do_each_run_once_and_both_have_all(pairs, graph, tmp_path, executed, workers, monkeypatch):
+def test_two_processes_do_each_run_once_and_both_have_all(
+    pairs, graph, tmp_path, executed, workers, monkeypatch
+):
     monkeypatch.setattr(module, "POLL", 0.02)
     runs = pairs(5, epochs=20)
     processes = [start(order, graph, tmp_path / "runs.db", workers) for order in (runs, runs[::-1])]
@@ -276,12 +308,16 @@ def test_two_processes_do_each_run_once_and_both_have_all(pairs, graph, tmp_path
 
 
 @forking
-def test_two_processes_that_do_runs_again_do_each_once_for_each(pairs, graph, tmp_path, executed, monkeypatch):
+def test_two_processes_that_do_runs_again_do_each_once_for_each(
+    pairs, graph, tmp_path, executed, monkeypatch
+):
     monkeypatch.setattr(module, "POLL", 0.02)
     runs = pairs(2, epochs=20)
     for run in runs:
         Store(tmp_path / "runs.db").put(run.specification, {"key": "old"}, {}, {})
-    processes = [start(order, graph, tmp_path / "runs.db", again=True) for order in (runs, runs[::-1])]
+    processes = [
+        start(order, graph, tmp_path / "runs.db", again=True) for order in (runs, runs[::-1])
+    ]
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0]
@@ -290,7 +326,9 @@ def test_two_processes_that_do_runs_again_do_each_once_for_each(pairs, graph, tm
 
 
 @forking
-def test_what_a_killed_process_was_doing_is_taken_over(make_run, graph, tmp_path, executed, monkeypatch):
+def test_what_a_killed_process_was_doing_is_taken_over(
+    make_run, graph, tmp_path, executed, monkeypatch
+):
     monkeypatch.setattr(module, "POLL", 0.02)
     slow = make_run(epochs=400, patience=400)
     first = start([slow], graph, tmp_path / "runs.db")
@@ -309,7 +347,9 @@ def test_what_a_killed_process_was_doing_is_taken_over(make_run, graph, tmp_path
 
 @forking
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, graphs, tmp_path, monkeypatch, workers):
+def test_a_run_that_was_killed_goes_on_from_its_last_state(
+    make_run, graph, graphs, tmp_path, monkeypatch, workers
+):
     """A long run loses the epochs since its last state, not all; and its record is that of one that nobody killed."""
     monkeypatch.setattr(module, "POLL", 0.02)
     monkeypatch.setattr(tasks, "STATE_EVERY", 0.0)
@@ -321,7 +361,10 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
         time.sleep(0.01)  # so that a busy machine sees it in time
         advance(self, epoch)
 
-    runs, path = [make_run(seed, epochs=60, patience=60) for seed in range(workers)], tmp_path / "disturbed.db"
+    runs, path = (
+        [make_run(seed, epochs=60, patience=60) for seed in range(workers)],
+        tmp_path / "disturbed.db",
+    )
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     monkeypatch.setattr(WholeGraph, "advance", logged)
     monkeypatch.setattr(loop, "KEEPING", 1.0)
@@ -330,7 +373,9 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
         assert time.monotonic() < end, "it does not come to an end"
         begun = len(log.read_text().split()) if log.exists() else 0
         process = start(runs, graph, path, workers)
-        while process.is_alive() and (not log.exists() or len(log.read_text().split()) < begun + 15):
+        while process.is_alive() and (
+            not log.exists() or len(log.read_text().split()) < begun + 15
+        ):
             time.sleep(0.005)
         kills += process.is_alive()
         process.kill()
@@ -339,7 +384,9 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(make_run, graph, grap
     epochs = [int(epoch) for epoch in log.read_text().split()]
     assert kills >= 2
     assert set(epochs) == set(range(60))
-    assert len(epochs) <= workers * (60 + 2 * kills), "more than the epoch in hand, and the one whose state was not yet whole, was lost"
+    assert len(epochs) <= workers * (60 + 2 * kills), (
+        "more than the epoch in hand, and the one whose state was not yet whole, was lost"
+    )
     assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
     assert list(tmp_path.glob("*.state")) == []
 
@@ -359,13 +406,19 @@ def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, capfd, wor
     runs, path = [make_run(seed) for seed in range(3)], tmp_path / "runs.db"
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     state_path(path, runs[0].key).write_bytes(b"no state")
-    fit(graph, runs[0].settings, seed=7, checkpoint=state_path(path, runs[1].key))
+    train(graph, runs[0].settings, seed=7, checkpoint=state_path(path, runs[1].key))
     capfd.readouterr()
     do_runs(runs, graphs, Store(path), workers=workers)
     assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
     assert list(tmp_path.glob("*.state")) == []
-    said = [line for line in capfd.readouterr().err.splitlines() if line.endswith("the training begins anew.")]
-    assert sorted(line.partition(" is ")[0] for line in said) == sorted(str(state_path(path, run.key)) for run in runs[:2])
+    said = [
+        line
+        for line in capfd.readouterr().err.splitlines()
+        if line.endswith("the training begins anew.")
+    ]
+    assert sorted(line.partition(" is ")[0] for line in said) == sorted(
+        str(state_path(path, run.key)) for run in runs[:2]
+    )
 
 
 def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):
@@ -380,7 +433,9 @@ def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):
 
 
 @forking
-def test_killed_at_any_moments_it_ends_as_if_undisturbed(pairs, graph, graphs, tmp_path, monkeypatch):
+def test_killed_at_any_moments_it_ends_as_if_undisturbed(
+    pairs, graph, graphs, tmp_path, monkeypatch
+):
     monkeypatch.setattr(module, "POLL", 0.02)
     runs = pairs(6, epochs=20)
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
@@ -391,7 +446,11 @@ def test_killed_at_any_moments_it_ends_as_if_undisturbed(pairs, graph, graphs, t
         process = start(runs, graph, path, workers=1 + attempt % 2)
         more = moments.choice([0, 1, 2])
         end = time.monotonic() + 10
-        while len(Store(path).keys()) < left[-1] + more and process.is_alive() and time.monotonic() < end:
+        while (
+            len(Store(path).keys()) < left[-1] + more
+            and process.is_alive()
+            and time.monotonic() < end
+        ):
             time.sleep(0.005)
         time.sleep(moments.uniform(0.0, 0.15))
         process.kill()

@@ -14,22 +14,31 @@ from everynode.experiments.statistics import compare_paired, holm, summarise
 
 RNG = np.random.default_rng(7)
 SAMPLES = [RNG.normal(0.7, 0.02, size).tolist() for size in (2, 3, 10, 100)]
-PAIRS = [(RNG.normal(0.71, 0.02, size).tolist(), RNG.normal(0.70, 0.02, size).tolist()) for size in (2, 5, 10, 40)]
+PAIRS = [
+    (RNG.normal(0.71, 0.02, size).tolist(), RNG.normal(0.70, 0.02, size).tolist())
+    for size in (2, 5, 10, 40)
+]
 
 
 @pytest.mark.parametrize("values", SAMPLES, ids=len)
 def test_summary_is_students_interval(values):
     got = summarise(values)
-    low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+    low, high = stats.t.interval(
+        0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values)
+    )
     assert got.count == len(values)
-    assert (got.mean, got.std) == pytest.approx((np.mean(values), np.std(values, ddof=1)), rel=1e-12)
+    assert (got.mean, got.std) == pytest.approx(
+        (np.mean(values), np.std(values, ddof=1)), rel=1e-12
+    )
     assert (got.low, got.high) == pytest.approx((low, high), rel=1e-12)
 
 
 def test_summary_by_hand():
     got = summarise([1.0, 2.0, 3.0, 4.0])  # s = sqrt(5/3), t(0.975, 3) = 3.182446
     half = 3.182446305284263 * math.sqrt(5 / 3) / 2
-    assert (got.mean, got.std, got.low, got.high) == pytest.approx((2.5, math.sqrt(5 / 3), 2.5 - half, 2.5 + half), rel=1e-12)
+    assert (got.mean, got.std, got.low, got.high) == pytest.approx(
+        (2.5, math.sqrt(5 / 3), 2.5 - half, 2.5 + half), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids=lambda v: len(v))
@@ -53,7 +62,9 @@ def test_folds_are_compared_by_the_corrected_resampled_t(a, b, share):
     got = compare_paired(a, b, test_share=share)
     assert got.p_value == pytest.approx(2 * (1 - stats.t.cdf(abs(mean) / error, n - 1)), rel=1e-9)
     quantile = stats.t.ppf(0.975, n - 1)
-    assert (got.low, got.high) == pytest.approx((mean - quantile * error, mean + quantile * error), rel=1e-9)
+    assert (got.low, got.high) == pytest.approx(
+        (mean - quantile * error, mean + quantile * error), rel=1e-9
+    )
     plain = compare_paired(a, b)
     assert got.p_value > plain.p_value
     assert got.high - got.low > plain.high - plain.low
@@ -62,7 +73,9 @@ def test_folds_are_compared_by_the_corrected_resampled_t(a, b, share):
 def test_turning_the_pair_round_turns_the_sign():
     a, b = PAIRS[2]
     one, other = compare_paired(a, b), compare_paired(b, a)
-    assert (one.mean, one.low, one.high) == pytest.approx((-other.mean, -other.high, -other.low), rel=1e-12)
+    assert (one.mean, one.low, one.high) == pytest.approx(
+        (-other.mean, -other.high, -other.low), rel=1e-12
+    )
     assert one.p_value == other.p_value
 
 
@@ -93,10 +106,17 @@ def test_equal_values_have_an_interval_of_no_width():
 @pytest.mark.parametrize("count", [2, 5, 10])
 def test_one_node_more_everywhere_has_no_p_value_whatever_floats_make_of_it(nodes, unit, count):
     right = [nodes // 2 + 3 * i % 7 for i in range(count)]
-    one_more = compare_paired([unit * (k + 1) / nodes for k in right], [unit * k / nodes for k in right], test_share=0.4)
+    one_more = compare_paired(
+        [unit * (k + 1) / nodes for k in right], [unit * k / nodes for k in right], test_share=0.4
+    )
     assert math.isnan(one_more.p_value)
-    assert compare_paired([unit * k / nodes for k in right], [unit * k / nodes for k in right]).p_value == 1.0
-    mixed = compare_paired([unit * (k + i % 2) / nodes for i, k in enumerate(right)], [unit * k / nodes for k in right])
+    assert (
+        compare_paired([unit * k / nodes for k in right], [unit * k / nodes for k in right]).p_value
+        == 1.0
+    )
+    mixed = compare_paired(
+        [unit * (k + i % 2) / nodes for i, k in enumerate(right)], [unit * k / nodes for k in right]
+    )
     assert 0 < mixed.p_value < 1
 
 
@@ -116,7 +136,10 @@ def test_the_interval_over_folds_is_wider_than_over_seeds():
 def slow_holm(p_values: list[float]) -> list[float]:
     """Holm 1979: the adjusted p of a hypothesis is the largest (m - j) p_(j) over all hypotheses before it in order, capped at 1."""
     m = len(p_values)
-    return [min(1.0, max(sum(q >= p for q in p_values) * p for p in p_values if p <= own)) if m else own for own in p_values]
+    return [
+        min(1.0, max(sum(q >= p for q in p_values) * p for p in p_values if p <= own)) if m else own
+        for own in p_values
+    ]
 
 
 chances = strategies.lists(strategies.floats(0, 1), max_size=12)
@@ -133,7 +156,10 @@ def test_corrected_p_values_are_larger_at_most_one_and_in_the_same_order(p_value
     assert all(raw <= new <= 1 for raw, new in zip(p_values, corrected, strict=True))
     ordered = [new for _, new in sorted(zip(p_values, corrected, strict=True))]
     assert ordered == sorted(ordered)
-    assert all(new <= min(1.0, len(p_values) * raw) + 1e-12 for raw, new in zip(p_values, corrected, strict=True))
+    assert all(
+        new <= min(1.0, len(p_values) * raw) + 1e-12
+        for raw, new in zip(p_values, corrected, strict=True)
+    )
 
 
 @given(chances, strategies.randoms(use_true_random=False))

@@ -21,7 +21,12 @@ import pytest
 from everynode.errors import DataError
 from everynode.experiments.store import APPLICATION_ID, SCHEMA, Store, records_at
 
-RECORD = {"test_accuracy": 0.7000000000000001, "settings": {"tv": 5.0}, "name": "Größe", "none": None}
+RECORD = {
+    "test_accuracy": 0.7000000000000001,
+    "settings": {"tv": 5.0},
+    "name": "Größe",
+    "none": None,
+}
 COST = {"seconds": 1.5}
 CURVE = {"ce": [1.0, 0.1], "val_accuracy": [0.25, 1e-300]}
 
@@ -99,7 +104,11 @@ def empty_database(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-@pytest.mark.parametrize("make", [lambda path: None, Path.touch, empty_database], ids=["absent", "empty file", "empty database"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: None, Path.touch, empty_database],
+    ids=["absent", "empty file", "empty database"],
+)
 def test_who_only_reads_records_makes_no_store(tmp_path, make):
     path = tmp_path / "runs.db"
     make(path)
@@ -186,7 +195,9 @@ FOREIGN = {
     "a foreign database in use when it was killed": left_by_a_kill(foreign_database),
     "an empty database of something else": empty_database_of_another,
     "one character": lambda path: path.write_text("x"),
-    "text": lambda path: path.write_text("These are my notes, not a database, and they must stay.\n" * 40),
+    "text": lambda path: path.write_text(
+        "These are my notes, not a database, and they must stay.\n" * 40
+    ),
     "a word": lambda path: path.write_text("notes"),
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 40),
     "half a header": truncated_store(50),
@@ -218,7 +229,9 @@ def test_a_store_that_was_killed_while_it_wrote_has_what_it_wrote(tmp_path, monk
     path, other = tmp_path / "runs.db", tmp_path / "killed" / "runs.db"
     store = Store(path)
     other.parent.mkdir()
-    with closing(sqlite3.connect(path)) as connection:  # as long as it is open, the log is not folded in
+    with closing(
+        sqlite3.connect(path)
+    ) as connection:  # as long as it is open, the log is not folded in
         connection.execute("SELECT count(*) FROM runs").fetchone()
         store.put("a", RECORD, COST, CURVE)
         for end in ("", "-wal"):
@@ -258,14 +271,18 @@ def test_what_is_no_record_is_never_passed_on(tmp_path, record):
     store = Store(tmp_path / "runs.db")
     store.put("a", RECORD, COST, CURVE)
     with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute("UPDATE runs SET record = ?, cost = ?", (record, json.dumps(COST)))  # as 0.15 kept it: without a digest
+        connection.execute(
+            "UPDATE runs SET record = ?, cost = ?", (record, json.dumps(COST))
+        )  # as 0.15 kept it: without a digest
     for look in (store.rows, store.records):
         with pytest.raises(DataError, match="damaged"):
             look()
 
 
 @pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
-@pytest.mark.parametrize("kind", ["text", "all but the end", "noise in the page of the runs", "another schema"])
+@pytest.mark.parametrize(
+    "kind", ["text", "all but the end", "noise in the page of the runs", "another schema"]
+)
 def test_the_command_line_refuses_it_with_one_sentence(tmp_path, call, kind):
     FOREIGN[kind](tmp_path / "runs.db")
     before = (tmp_path / "runs.db").read_bytes()
@@ -284,7 +301,9 @@ def test_a_row_that_is_damaged_is_one_sentence(tmp_path, column):
     store = Store(path)
     store.put("a", RECORD, COST, CURVE)
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"UPDATE runs SET {column} = ?", (b"noise" if column == "curve" else '{"noi',))
+        connection.execute(
+            f"UPDATE runs SET {column} = ?", (b"noise" if column == "curve" else '{"noi',)
+        )
     with pytest.raises(DataError, match="damaged") as caught:
         store.curve(key_of("a")) if column == "curve" else store.records()
     assert str(path) in str(caught.value)
@@ -304,16 +323,24 @@ def test_a_record_that_changed_on_the_disk_is_never_shown(tmp_path, part):
     for place in range(begin, begin + len(part) + 6):
         for bit in (1, 2, 64, 128):  # the last makes it no UTF-8
             path.write_bytes(sound[:place] + bytes([sound[place] ^ bit]) + sound[place + 1 :])
-            for look in (lambda: [*store.records().values()], store.rows, lambda: [store.get(key_of('{"seed":17}'))]):
+            for look in (
+                lambda: [*store.records().values()],
+                store.rows,
+                lambda: [store.get(key_of('{"seed":17}'))],
+            ):
                 with pytest.raises(DataError, match="damaged") as caught:
                     look()
                 assert str(path) in str(caught.value)
-                assert len(str(caught.value)) < len(str(path)) + 200, "the column was told with all that is in it"
+                assert len(str(caught.value)) < len(str(path)) + 200, (
+                    "the column was told with all that is in it"
+                )
     path.write_bytes(sound)
     assert [*store.records().values()] == [right] == [RECORD | COST]
 
 
-@pytest.mark.parametrize("damage", ["record = replace(record, '0.7', '0.9')", "curve = zeroblob(length(curve))"])
+@pytest.mark.parametrize(
+    "damage", ["record = replace(record, '0.7', '0.9')", "curve = zeroblob(length(curve))"]
+)
 def test_damage_is_seen_before_a_log_is_folded_in(tmp_path, damage):
     """What only the digest sees, too: whatever is beside the file stays as it is."""
     path, other = tmp_path / "runs.db", tmp_path / "killed" / "runs.db"
@@ -361,7 +388,10 @@ def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
         Store(tmp_path / "runs.db")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a read-only folder, and root can write to any")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="needs a read-only folder, and root can write to any",
+)
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     folder = tmp_path / "sealed"
     folder.mkdir(mode=0o500)
@@ -383,10 +413,14 @@ for seed in range(1000):
 
 def test_a_full_disk_is_one_sentence_and_what_was_kept_is_kept(tmp_path):
     path = tmp_path / "runs.db"
-    filled = subprocess.run([sys.executable, "-c", FILL, path], capture_output=True, text=True, check=False)
+    filled = subprocess.run(
+        [sys.executable, "-c", FILL, path], capture_output=True, text=True, check=False
+    )
     said = filled.stderr.splitlines()[-1]
     assert "DataError" in said
-    assert said.endswith("see whether the disk is full, then start the same command again; what was kept is kept.")
+    assert said.endswith(
+        "see whether the disk is full, then start the same command again; what was kept is kept."
+    )
     assert len(Store(path).records()) == len(filled.stdout.splitlines()) > 0
 
 
@@ -398,7 +432,10 @@ def test_a_store_that_another_process_keeps_locked_is_not_moved_away(tmp_path, m
         with pytest.raises(DataError) as caught:
             store.put("a", RECORD, COST, CURVE)
     wanted = "another process has been writing for 0.05 seconds, so wait for it or end it; the same command goes on."
-    assert str(caught.value) == f"{store.path} cannot serve as a store of runs (database is locked): {wanted}"
+    assert (
+        str(caught.value)
+        == f"{store.path} cannot serve as a store of runs (database is locked): {wanted}"
+    )
 
 
 def test_an_empty_file_becomes_a_store(tmp_path):
@@ -431,7 +468,11 @@ def test_a_store_whose_making_was_cut_off_can_still_be_used(tmp_path, monkeypatc
         path = tmp_path / f"{survived}.db"
         Mortal.left = survived
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, **options, factory=Mortal))
+            patch.setattr(
+                sqlite3,
+                "connect",
+                lambda *args, **options: connect(*args, **options, factory=Mortal),
+            )
             try:
                 Store(path)
             except Killed:
@@ -471,7 +512,9 @@ def test_several_processes_make_one_store_and_write_at_once(tmp_path):
         writer.join(60)
     assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
     store = Store(path)
-    assert all(store.get(key_of(f"own-{who}-{i}")) == {"who": who} for who in range(4) for i in range(15))
+    assert all(
+        store.get(key_of(f"own-{who}-{i}")) == {"who": who} for who in range(4) for i in range(15)
+    )
     assert all(store.get(key_of(f"shared-{i}"))["who"] in range(4) for i in range(15))
 
 
@@ -509,7 +552,12 @@ for line in sys.stdin:
 @contextmanager
 def holder(path: Path) -> Iterator:
     """Another process with the same store; ask(words) has it do something and tells its answer."""
-    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
     def ask(words: str) -> str:
         process.stdin.write(words + "\n")
@@ -576,7 +624,9 @@ def test_what_is_done_cannot_be_claimed(tmp_path):
     store.put("a", RECORD, COST, CURVE)
     assert not store.claim(key_of("a"))
     with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)  # what is done is nobody's any more
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (
+            0,
+        )  # what is done is nobody's any more
     store.close()
     store.close()
 
@@ -674,11 +724,19 @@ def test_merging_takes_what_is_new_and_keeps_what_is_here(tmp_path):
 
 def test_a_record_without_a_curve_gives_way_to_one_that_has_it_and_no_other_does(tmp_path):
     ours, theirs = Store(tmp_path / "ours.db"), Store(tmp_path / "theirs.db")
-    for store, whose, curves in ((ours, "ours", ({}, CURVE, {}, CURVE)), (theirs, "theirs", (CURVE, {}, {}, CURVE))):
+    for store, whose, curves in (
+        (ours, "ours", ({}, CURVE, {}, CURVE)),
+        (theirs, "theirs", (CURVE, {}, {}, CURVE)),
+    ):
         for specification, curve in zip("abcd", curves, strict=True):
             store.put(specification, {"whose": whose}, COST, curve)
     assert ours.put_all(theirs.rows()) == (0, 4, 3, 1, 1)
-    assert [ours.get(key_of(specification))["whose"] for specification in "abcd"] == ["theirs", "ours", "ours", "ours"]
+    assert [ours.get(key_of(specification))["whose"] for specification in "abcd"] == [
+        "theirs",
+        "ours",
+        "ours",
+        "ours",
+    ]
     assert ours.curve(key_of("a")) == CURVE
 
 
@@ -696,7 +754,10 @@ def test_a_run_that_does_not_belong_to_its_specification_is_refused(tmp_path):
     for specification in "ab":
         theirs.put(json.dumps({"seed": specification}), RECORD, COST, CURVE)
     with closing(sqlite3.connect(theirs.path)) as connection, connection:
-        connection.execute("UPDATE runs SET specification = ? WHERE key = ?", ('{"seed": "c"}', key_of('{"seed": "b"}')))
+        connection.execute(
+            "UPDATE runs SET specification = ? WHERE key = ?",
+            ('{"seed": "c"}', key_of('{"seed": "b"}')),
+        )
     with pytest.raises(DataError, match="does not belong to its specification"):
         ours.put_all(theirs.rows())
     assert ours.keys() == set()

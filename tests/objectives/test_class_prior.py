@@ -13,15 +13,24 @@ from torch import Tensor
 
 from everynode import ENC, Graph, UsageError
 from everynode.graph import Split
-from everynode.objectives import ClassPrior, class_prior, consistency, cross_entropy, estimated_shares, mutual_information
+from everynode.objectives import (
+    ClassPrior,
+    class_prior,
+    consistency,
+    cross_entropy,
+    estimated_shares,
+    mutual_information,
+)
 from everynode.settings import Batches, Settings
-from everynode.training import fit
+from everynode.training import train
 
 N, K = 9, 3
 
 
 def draw(seed: int = 0, scale: float = 2.0) -> Tensor:
-    return torch.from_numpy(scale * np.random.default_rng(seed).normal(size=(N, K))).requires_grad_()
+    return torch.from_numpy(
+        scale * np.random.default_rng(seed).normal(size=(N, K))
+    ).requires_grad_()
 
 
 def shares(seed: int) -> Tensor:
@@ -41,7 +50,10 @@ def test_it_is_the_equation(seed, other):
     (gradient,) = torch.autograd.grad(found, logits)
     for i in range(N):  # dL / dm_s = log (m_s / p_s) + 1, dm_s / dz_ir = y_is (1[r = s] - y_ir) / n
         for r in range(K):
-            expected = sum((math.log(mean[s] / p[s].item()) + 1) * y[i][s] * ((r == s) - y[i][r]) / N for s in range(K))
+            expected = sum(
+                (math.log(mean[s] / p[s].item()) + 1) * y[i][s] * ((r == s) - y[i][r]) / N
+                for s in range(K)
+            )
             assert gradient[i, r].item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -57,7 +69,9 @@ def test_it_is_least_where_the_mean_is_the_prior(seed):
 def test_with_equal_shares_it_is_what_lambda_multiplies_in_mi_but_for_a_constant(seed):
     logits = draw(seed)
     found = class_prior(logits, torch.full((K,), 1 / K, dtype=torch.float64))
-    expected = mutual_information(logits, lam=1.0) - mutual_information(logits, lam=0.0) + math.log(K)
+    expected = (
+        mutual_information(logits, lam=1.0) - mutual_information(logits, lam=0.0) + math.log(K)
+    )
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
 
 
@@ -78,7 +92,9 @@ def test_a_class_that_nobody_predicts_stays_finite():
 @settings(deadline=None)  # the first call loads LAPACK
 def test_the_estimate_finds_the_shares_from_any_confusion_that_tells_classes_apart(seed, sure):
     rng = np.random.default_rng(seed)
-    columns = torch.from_numpy(rng.dirichlet(np.ones(K), size=K).T)  # each column: what is predicted of a class
+    columns = torch.from_numpy(
+        rng.dirichlet(np.ones(K), size=K).T
+    )  # each column: what is predicted of a class
     confusion = sure * torch.eye(K, dtype=torch.float64) + (1 - sure) * columns
     p = 0.7 * shares(seed) + 0.1  # no class so small that the floor matters
     found = estimated_shares(confusion, confusion @ p, torch.full((K,), 100_000))
@@ -90,7 +106,10 @@ def test_the_estimate_finds_the_shares_from_any_confusion_that_tells_classes_apa
 
 def test_a_network_that_cannot_tell_classes_apart_has_nothing_to_say():
     predicted = torch.tensor([0.5, 0.3, 0.2])
-    torch.testing.assert_close(estimated_shares(predicted[:, None].expand(K, K).clone(), predicted, torch.full((K,), 10)), predicted)
+    torch.testing.assert_close(
+        estimated_shares(predicted[:, None].expand(K, K).clone(), predicted, torch.full((K,), 10)),
+        predicted,
+    )
 
 
 def test_a_class_of_which_no_node_is_known_keeps_what_is_predicted_of_it():
@@ -99,12 +118,16 @@ def test_a_class_of_which_no_node_is_known_keeps_what_is_predicted_of_it():
     found = estimated_shares(confusion, predicted, torch.tensor([400, 400, 0]))
     assert found[2].item() == pytest.approx(0.2)
     assert found.sum().item() == pytest.approx(1.0)
-    assert (found[0] / found[1]).item() == pytest.approx(0.537 / 0.352, rel=0.01), "the first two are told from each other as before"
+    assert (found[0] / found[1]).item() == pytest.approx(0.537 / 0.352, rel=0.01), (
+        "the first two are told from each other as before"
+    )
     torch.testing.assert_close(estimated_shares(confusion, predicted, torch.zeros(3)), predicted)
 
 
 def test_no_share_is_next_to_nothing():
-    found = estimated_shares(torch.tensor([[0.6, 0.5], [0.4, 0.5]]), torch.tensor([0.3, 0.7]), torch.full((2,), 100_000))
+    found = estimated_shares(
+        torch.tensor([[0.6, 0.5], [0.4, 0.5]]), torch.tensor([0.3, 0.7]), torch.full((2,), 100_000)
+    )
     assert found.min() >= 0.1 / 2 / 1.1
 
 
@@ -132,9 +155,13 @@ def test_the_estimate_is_that_of_running_means_of_the_confusions_and_the_predict
         rate = max(0.1, 1 / (step + 1))
         for r in range(K):
             now = [(y[1][r] + y[2][r]) / 2, y[7][r], 0.0]
-            confusion[r] = [(1 - rate) * a + rate * b for a, b in zip(confusion[r], now, strict=True)]
+            confusion[r] = [
+                (1 - rate) * a + rate * b for a, b in zip(confusion[r], now, strict=True)
+            ]
             mean[r] = (1 - rate) * mean[r] + rate * sum(y[i][r] for i in others) / len(others)
-        of_others = estimated_shares(torch.tensor(confusion).double(), torch.tensor(mean).double(), torch.tensor([2, 1, 0]))
+        of_others = estimated_shares(
+            torch.tensor(confusion).double(), torch.tensor(mean).double(), torch.tensor([2, 1, 0])
+        )
         p = (of_others * 6 + 1) / 9  # and one training node of each class
         torch.testing.assert_close(term.estimate(), p)
         assert found.item() == pytest.approx(class_prior(logits, p).item())
@@ -181,13 +208,15 @@ def test_shares_that_are_known_are_taken(graph):
 
 def test_within_enc_beside_consistency(graph):
     views = [draw(1), draw(2)]
-    found = ENC(graph, mi=0, tv=0, cvg=0, con=0.5, prior=2.0).breakdown(views)
-    assert list(found) == ["ce", "con", "prior", "total"]
+    found = ENC(graph, mi=0, tv=0, cvg=0, consistency=0.5, prior=2.0).breakdown(views)
+    assert list(found) == ["ce", "consistency", "prior", "total"]
     ce = sum(cross_entropy(view, graph.labels, graph.nodes("train")) for view in views) / 2
     torch.testing.assert_close(found["total"], ce + 0.5 * consistency(views) + 2.0 * found["prior"])
 
 
-@pytest.mark.parametrize("prior", [[1, 2], [1, 0, 1], [1, -1, 1], [1, math.nan, 1], [math.inf, 1, 1]])
+@pytest.mark.parametrize(
+    "prior", [[1, 2], [1, 0, 1], [1, -1, 1], [1, math.nan, 1], [math.inf, 1, 1]]
+)
 def test_shares_that_are_none_are_refused(graph, prior):
     with pytest.raises(UsageError, match="a share above 0 for each of the 3 classes"):
         ClassPrior(graph, shares=prior)
@@ -195,8 +224,15 @@ def test_shares_that_are_none_are_refused(graph, prior):
 
 def test_without_validation_nodes_it_has_to_be_given():
     nodes = torch.arange(4)
-    graph = Graph.from_arrays(torch.eye(4), [[0, 1], [1, 2]], [0, 0, 1, 1], splits=[Split(nodes[:2], nodes[:0], nodes[2:])])
-    with pytest.raises(UsageError, match="give the classes' shares as class_prior, or leave out prior"):
+    graph = Graph.from_arrays(
+        torch.eye(4),
+        [[0, 1], [1, 2]],
+        [0, 0, 1, 1],
+        splits=[Split(nodes[:2], nodes[:0], nodes[2:])],
+    )
+    with pytest.raises(
+        UsageError, match="give the classes' shares as class_prior, or leave out prior"
+    ):
         ENC(graph, prior=1.0)
     ENC(graph, prior=1.0, class_prior=[1, 1])
     with pytest.raises(UsageError, match="its weight is 0"):
@@ -205,7 +241,7 @@ def test_without_validation_nodes_it_has_to_be_given():
 
 def test_not_in_batches(graph):
     with pytest.raises(UsageError, match="class prior needs the predictions of all nodes at once"):
-        fit(graph, Settings(prior=1.0, epochs=2), batches=Batches(4))
+        train(graph, Settings(prior=1.0, epochs=2), batches=Batches(4))
 
 
 def test_where_labels_are_equally_many_and_classes_are_not_predictions_follow_the_graph():
@@ -220,12 +256,30 @@ def test_where_labels_are_equally_many_and_classes_are_not_predictions_follow_th
     # Validation nodes half and half as well: their shares would mislead, their confusions do not.
     val = torch.cat([rest[torch.from_numpy(labels)[rest] == c][:100] for c in (0, 1)])
     test = rest[~torch.isin(rest, val)]
-    graph = Graph.from_arrays(x.astype(np.float32), [[0], [1]], labels, splits=[Split(train, val, test)])
+    graph = Graph.from_arrays(
+        x.astype(np.float32), [[0], [1]], labels, splits=[Split(train, val, test)]
+    )
     share, right = {}, {}
     for name, weight in (("without", 0.0), ("with", 3.0)):
-        made = fit(graph, Settings(mi=0.0, tv=0.0, cvg=0.0, prior=weight, wd_oc=0.0, select="loss", epochs=60, patience=60), seed=0)
+        made = train(
+            graph,
+            Settings(
+                mi=0.0,
+                tv=0.0,
+                cvg=0.0,
+                prior=weight,
+                weight_decay=0.0,
+                monitor="loss",
+                epochs=60,
+                patience=60,
+            ),
+            seed=0,
+        )
         with torch.no_grad():
             y = torch.softmax(made.network(graph), 1)
-        share[name], right[name] = y.mean(0)[1].item(), (y[test].argmax(1) == graph.labels[test]).float().mean().item()
+        share[name], right[name] = (
+            y.mean(0)[1].item(),
+            (y[test].argmax(1) == graph.labels[test]).float().mean().item(),
+        )
     assert abs(share["with"] - 0.25) < abs(share["without"] - 0.25) - 0.03, share
     assert right["with"] > right["without"], right

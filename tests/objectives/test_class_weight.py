@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from everynode import ENC, CrossValidatingGradients, Graph, Network, Split
-from everynode.backbones import BACKBONES
 from everynode.errors import UsageError
+from everynode.models import BACKBONES
 from everynode.objectives import CrossEntropy
-from everynode.objectives.at_once import Terms, at_once, one_by_one
 from everynode.objectives.cross_entropy import balanced
+from everynode.objectives.fused import Terms, at_once, one_by_one
 from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.total_variation import TotalVariation
 
@@ -27,12 +27,16 @@ def graph() -> Graph:
     n, nodes = len(LABELS), torch.arange(len(LABELS))
     edges = rng.integers(0, n, (2, 40))
     split = Split(nodes[:12], nodes[12:18], nodes[18:])
-    return Graph.from_arrays(rng.normal(size=(n, 5)), edges, LABELS, classes=[0, 1, 2], splits=[split]).to(torch.float64)
+    return Graph.from_arrays(
+        rng.normal(size=(n, 5)), edges, LABELS, classes=[0, 1, 2], splits=[split]
+    ).to(torch.float64)
 
 
 @pytest.fixture
 def logits(graph: Graph) -> torch.Tensor:
-    values = torch.randn(graph.num_nodes, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    values = torch.randn(
+        graph.num_nodes, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     return values.requires_grad_()
 
 
@@ -61,18 +65,35 @@ def test_a_class_without_training_nodes_weighs_nothing():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_the_kernels_give_what_torch_gives(graph, logits, dtype):
     mine = graph.to(dtype)
-    terms = Terms(CrossEntropy(mine, class_weight="balanced"), MutualInformation(lam=0.5), TotalVariation(mine))
+    terms = Terms(
+        CrossEntropy(mine, class_weight="balanced"),
+        MutualInformation(lam=0.5),
+        TotalVariation(mine),
+    )
     x = logits.detach().to(dtype).requires_grad_()
     close = 1e-12 if dtype == torch.float64 else 3e-6
     both = at_once(x, terms, 0.7, 1.9), one_by_one(x, terms, 0.7, 1.9)
     for a, b in zip(*both, strict=True):
         torch.testing.assert_close(a, b, rtol=close, atol=close)
-    torch.testing.assert_close(*(torch.autograd.grad(values.total, x)[0] for values in both), rtol=close, atol=close)
+    torch.testing.assert_close(
+        *(torch.autograd.grad(values.total, x)[0] for values in both), rtol=close, atol=close
+    )
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
-    network = Network(graph.num_features, 3, backbone=backbone, channels=7, layers=2, input="raw").double().train()
+    network = (
+        Network(
+            graph.num_features,
+            3,
+            backbone=backbone,
+            hidden_channels=7,
+            num_layers=2,
+            normalize_features=False,
+        )
+        .double()
+        .train()
+    )
     term = CrossValidatingGradients(graph, halves="stratified", class_weight="balanced")
     logits = network(graph)
     halves = term.partition()
@@ -83,22 +104,34 @@ def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
         losses = -torch.log_softmax(logits[half], 1)[torch.arange(len(half)), graph.labels[half]]
         loss = (weight * losses).sum() / weight.sum()
         assert loss.item() == pytest.approx(by_hand(logits, half.tolist()), rel=1e-12)
-        parts = torch.autograd.grad(loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True)
+        parts = torch.autograd.grad(
+            loss, parameters, create_graph=True, allow_unused=True, materialize_grads=True
+        )
         gradients.append(torch.cat([part.flatten() for part in parts]))
     expected = -torch.nn.functional.cosine_similarity(*gradients, dim=0)
-    slopes = torch.autograd.grad(expected, parameters, retain_graph=True, allow_unused=True, materialize_grads=True)
+    slopes = torch.autograd.grad(
+        expected, parameters, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
     positions = term._positions()
-    assert network.gradient_cosine(logits, term.nodes, term.labels, positions, term.weight) is not None  # the short way is really taken
+    assert (
+        network.gradient_cosine(logits, term.nodes, term.labels, positions, term.weight) is not None
+    )  # the short way is really taken
     found = term(logits, network)
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
-    for a, b in zip(slopes, torch.autograd.grad(found, parameters, allow_unused=True, materialize_grads=True), strict=True):
+    for a, b in zip(
+        slopes,
+        torch.autograd.grad(found, parameters, allow_unused=True, materialize_grads=True),
+        strict=True,
+    ):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_cvg_of_any_model_is_weighted_too(graph):
     """A module that knows no short way."""
     model = torch.nn.Linear(5, 3, dtype=torch.float64)
-    plain, weighted = (CrossValidatingGradients(graph, halves="fixed", class_weight=w) for w in (None, "balanced"))
+    plain, weighted = (
+        CrossValidatingGradients(graph, halves="fixed", class_weight=w) for w in (None, "balanced")
+    )
     values = [term(model(graph.dense_features), model).item() for term in (plain, weighted)]
     assert values[0] != pytest.approx(values[1], rel=1e-6)
 
@@ -116,18 +149,25 @@ def test_enc_passes_it_on(graph, logits):
 def test_the_rare_class_is_found_more_often():
     """What it is for: nine in ten nodes are of one class, and the features tell little."""
     from everynode.settings import Settings
-    from everynode.training import fit
+    from everynode.training import train
 
     rng = np.random.default_rng(3)
     n = 400
     labels = (np.arange(n) % 10 == 0).astype(int)
     features = labels[:, None] * 0.8 + rng.normal(size=(n, 4))
     nodes = torch.from_numpy(rng.permutation(n))
-    graph = Graph.from_arrays(features.astype(np.float32), np.zeros((2, 0), int), labels, splits=[nodes.split([200, 100, 100])])
+    graph = Graph.from_arrays(
+        features.astype(np.float32),
+        np.zeros((2, 0), int),
+        labels,
+        splits=[nodes.split([200, 100, 100])],
+    )
     found = []
     for weight in (None, "balanced"):
-        settings = Settings(channels=8, epochs=60, class_weight=weight, select="loss").for_objective("ce")
-        fitted = fit(graph, settings)
+        settings = Settings(
+            hidden_channels=8, epochs=60, class_weight=weight, monitor="loss"
+        ).for_objective("ce")
+        fitted = train(graph, settings)
         with torch.no_grad():
             predicted = fitted.network(graph)[nodes[300:]].argmax(1)
         truth = graph.labels[nodes[300:]]

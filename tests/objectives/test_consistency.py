@@ -14,19 +14,30 @@ from torch_geometric.nn import GCN
 
 from everynode import ENC, Graph, UsageError
 from everynode.graph import Split
-from everynode.objectives import Consistency, consistency, cross_entropy, mutual_information, total_variation
+from everynode.objectives import (
+    Consistency,
+    consistency,
+    cross_entropy,
+    mutual_information,
+    total_variation,
+)
 
 N, K = 7, 3
 
 
 def draw(views: int, seed: int = 0, scale: float = 2.0) -> list[Tensor]:
     rng = np.random.default_rng(seed)
-    return [torch.from_numpy(scale * rng.normal(size=(N, K))).requires_grad_() for _ in range(views)]
+    return [
+        torch.from_numpy(scale * rng.normal(size=(N, K))).requires_grad_() for _ in range(views)
+    ]
 
 
 def loop(views: list[Tensor], temperature: float) -> tuple[float, list[list[list[float]]]]:
     """Value and gradient for the logits, number by number; the targets are constants."""
-    said = [[[math.exp(v) / sum(map(math.exp, row)) for v in row] for row in view.tolist()] for view in views]
+    said = [
+        [[math.exp(v) / sum(map(math.exp, row)) for v in row] for row in view.tolist()]
+        for view in views
+    ]
     value, gradient = 0.0, [[[0.0] * K for _ in range(N)] for _ in views]
     for i in range(N):
         mean = [sum(y[i][s] for y in said) / len(views) for s in range(K)]
@@ -51,7 +62,9 @@ def test_it_is_the_equation(views, temperature):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4))
-def test_passes_that_agree_are_left_with_the_entropy_and_with_nothing_to_learn_from_agreement(seed, views):
+def test_passes_that_agree_are_left_with_the_entropy_and_with_nothing_to_learn_from_agreement(
+    seed, views
+):
     one = draw(1, seed)[0].detach()
     y = torch.softmax(one, 1)
     same = [one.clone().requires_grad_() for _ in range(views)]
@@ -128,15 +141,23 @@ def graph() -> Graph:
 
 def test_of_several_passes_the_other_terms_are_the_mean(graph):
     views = [view.detach().float() for view in draw(3)]
-    found = ENC(graph, mi=0.7, tv=1.9, cvg=0.0, con=0.4, con_temperature=0.3, mi_lambda=0.5).breakdown(views)
+    found = ENC(
+        graph, mi=0.7, tv=1.9, cvg=0.0, consistency=0.4, consistency_temperature=0.3, mi_lambda=0.5
+    ).breakdown(views)
     mean = lambda term: torch.stack([term(view) for view in views]).mean()  # noqa: E731
     ce, mi, tv = (
         mean(lambda view: cross_entropy(view, graph.labels, graph.nodes("train"))),
         mean(lambda view: mutual_information(view, lam=0.5)),
         mean(lambda view: total_variation(view, graph)),
     )
-    con = consistency(views, temperature=0.3)
-    expected = {"ce": ce, "mi": mi, "tv": tv, "con": con, "total": ce + 0.7 * mi + 1.9 * tv + 0.4 * con}
+    agreement = consistency(views, temperature=0.3)
+    expected = {
+        "ce": ce,
+        "mi": mi,
+        "tv": tv,
+        "consistency": agreement,
+        "total": ce + 0.7 * mi + 1.9 * tv + 0.4 * agreement,
+    }
     assert list(found) == list(expected)
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value)
@@ -147,7 +168,7 @@ def test_in_somebodys_own_loop(graph):
     torch.manual_seed(0)
     data = graph.to_pyg()
     model = GCN(4, 8, num_layers=2, out_channels=K, dropout=0.5)
-    objective = ENC(graph, mi=0.1, tv=0.1, cvg=0.1, con=1.0, seed=5)
+    objective = ENC(graph, mi=0.1, tv=0.1, cvg=0.1, consistency=1.0, seed=5)
     first, second = model(data.x, data.edge_index), model(data.x, data.edge_index)
     assert not torch.equal(first, second), "dropout differs"
     found = objective.breakdown((first, second), model)
@@ -157,12 +178,16 @@ def test_in_somebodys_own_loop(graph):
     whole = torch.autograd.grad(found["total"], parameters, retain_graph=True)
     parts = [weight * found[name] for name, weight in objective.weights.items() if name in found]
     assert len(parts) == 5
-    for got, *of in zip(whole, *(torch.autograd.grad(part, parameters, retain_graph=True) for part in parts), strict=True):
+    for got, *of in zip(
+        whole,
+        *(torch.autograd.grad(part, parameters, retain_graph=True) for part in parts),
+        strict=True,
+    ):
         torch.testing.assert_close(got, sum(of))
 
 
 def test_how_many_passes_a_step_takes(graph):
-    assert (ENC(graph).passes, ENC(graph, con=0.1).passes) == (1, 2)
+    assert (ENC(graph).passes, ENC(graph, consistency=0.1).passes) == (1, 2)
 
 
 def test_one_pass_in_a_list_is_that_pass(graph):
@@ -173,7 +198,10 @@ def test_one_pass_in_a_list_is_that_pass(graph):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize(("logits", "says"), [([], "at least one pass"), ([torch.zeros(N, K), torch.zeros(N, 2)], "7 x 3. Got 7 x 2")])
+@pytest.mark.parametrize(
+    ("logits", "says"),
+    [([], "at least one pass"), ([torch.zeros(N, K), torch.zeros(N, 2)], "7 x 3. Got 7 x 2")],
+)
 def test_passes_that_are_none_are_refused(graph, logits, says):
     with pytest.raises(UsageError, match=says):
         ENC(graph)(logits)

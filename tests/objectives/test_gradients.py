@@ -32,11 +32,22 @@ def make_graph(**options: object) -> Graph:
     edges = [[0, 1, 2, 3, 4, 0, 2], [1, 2, 3, 4, 0, 3, 5]]  # node 6 is on its own
     weight = [1.0, 0.5, 2.0, 1.5, 1.0, 0.25, 3.0] if options.pop("weighted", False) else None
     split = Split(torch.tensor([0, 1, 2, 3, 4]), torch.tensor([5]), torch.tensor([6]))
-    graph = Graph.from_arrays(rng.normal(size=(7, 3)), edges, [0, 1, 2, 0, 1, 2, 0], splits=[split], edge_weight=weight, **options)
+    graph = Graph.from_arrays(
+        rng.normal(size=(7, 3)),
+        edges,
+        [0, 1, 2, 0, 1, 2, 0],
+        splits=[split],
+        edge_weight=weight,
+        **options,
+    )
     return graph.to(torch.float64)
 
 
-GRAPHS = {"plain": make_graph(), "weighted": make_graph(weighted=True), "directed": make_graph(directed=True)}
+GRAPHS = {
+    "plain": make_graph(),
+    "weighted": make_graph(weighted=True),
+    "directed": make_graph(directed=True),
+}
 
 
 @pytest.fixture(params=GRAPHS)
@@ -96,7 +107,10 @@ def test_cvg_does_not_depend_on_the_size_of_the_losses() -> None:
         weight = leaf(3, 3)
         logits = GRAPHS["plain"].features @ weight
         labels = GRAPHS["plain"].labels
-        loss_1, loss_2 = cross_entropy(logits, labels, torch.tensor([0, 1])), cross_entropy(logits, labels, torch.tensor([2, 3]))
+        loss_1, loss_2 = (
+            cross_entropy(logits, labels, torch.tensor([0, 1])),
+            cross_entropy(logits, labels, torch.tensor([2, 3])),
+        )
         cvg = cross_validating_gradients(factor * loss_1, loss_2, [weight])
         return cvg.detach(), torch.autograd.grad(cvg, weight)[0]
 
@@ -127,20 +141,32 @@ PATTERNS = {
 @pytest.mark.parametrize("name", PATTERNS)
 def test_spmm(name: str) -> None:
     pattern = PATTERNS[name]
-    check(lambda values, x: spmm(pattern, values, x), leaf(pattern.nnz), leaf(pattern.shape[1], 2, seed=1))
+    check(
+        lambda values, x: spmm(pattern, values, x),
+        leaf(pattern.nnz),
+        leaf(pattern.shape[1], 2, seed=1),
+    )
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_sddmm(name: str) -> None:
     pattern = PATTERNS[name]
-    check(lambda a, b: sddmm(pattern, a, b), leaf(pattern.shape[0], 2), leaf(pattern.shape[1], 2, seed=1))
+    check(
+        lambda a, b: sddmm(pattern, a, b),
+        leaf(pattern.shape[0], 2),
+        leaf(pattern.shape[1], 2, seed=1),
+    )
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("wanted", ["values", "dense"])
 def test_spmm_and_sddmm_when_only_one_side_wants_a_gradient(name: str, wanted: str) -> None:
     pattern = PATTERNS[name]
-    values, x, a = leaf(pattern.nnz), leaf(pattern.shape[1], 2, seed=1), leaf(pattern.shape[0], 2, seed=2)
+    values, x, a = (
+        leaf(pattern.nnz),
+        leaf(pattern.shape[1], 2, seed=1),
+        leaf(pattern.shape[0], 2, seed=2),
+    )
     if wanted == "values":
         check(lambda values: spmm(pattern, values, x.detach()), values)
         check(lambda a: sddmm(pattern, a, x.detach()), a)
@@ -164,7 +190,9 @@ def test_a_constant_matrix_blended_with_a_base(name: str, weight: float) -> None
     pattern = PATTERNS[name]
     matrix = SparseMatrix(pattern, leaf(pattern.nnz).detach())
     x, base = leaf(pattern.shape[1], 2, seed=1), leaf(pattern.shape[0], 2, seed=2)
-    torch.testing.assert_close(matrix.blend(x, base, weight), (1 - weight) * matrix.to_dense() @ x + weight * base)
+    torch.testing.assert_close(
+        matrix.blend(x, base, weight), (1 - weight) * matrix.to_dense() @ x + weight * base
+    )
     check(lambda x, base: matrix.blend(x, base, weight).tanh(), x, base)
 
 
@@ -179,4 +207,6 @@ def test_the_graph_operators_times_dense(graph: Graph) -> None:
         check(lambda x, operator=operator: (operator @ x).tanh(), leaf(7, 2))
         dense = operator.to_dense()
         x, g = leaf(7, 2), leaf(7, 2, seed=1).detach()
-        torch.testing.assert_close(torch.autograd.grad(operator @ x, x, g)[0], dense.T @ g, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(
+            torch.autograd.grad(operator @ x, x, g)[0], dense.T @ g, rtol=1e-12, atol=1e-12
+        )

@@ -68,7 +68,9 @@ def test_pyg_models_learn_with_enc(kind: type[nn.Module], graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("kind", [GCN, GAT, GraphSAGE, GIN])
-def test_the_cvg_gradient_of_pyg_models_is_the_finite_difference(kind: type[nn.Module], graph: Graph) -> None:
+def test_the_cvg_gradient_of_pyg_models_is_the_finite_difference(
+    kind: type[nn.Module], graph: Graph
+) -> None:
     torch.manual_seed(1)
     model = kind(graph.num_features, 4, num_layers=2, out_channels=K, act="tanh").double()
     data = graph.to(torch.float64).to_pyg()
@@ -97,11 +99,11 @@ def test_the_cvg_gradient_of_pyg_models_is_the_finite_difference(kind: type[nn.M
 class Peculiar(nn.Module):
     """A model with a parameter that nothing uses and one that must not be trained."""
 
-    def __init__(self, channels: int):
+    def __init__(self, hidden_channels: int):
         super().__init__()
-        self.inner = GCN(channels, 16, num_layers=2, out_channels=K)
+        self.inner = GCN(hidden_channels, 16, num_layers=2, out_channels=K)
         self.unused = nn.Parameter(torch.ones(5))
-        self.frozen = nn.Parameter(torch.ones(channels), requires_grad=False)
+        self.frozen = nn.Parameter(torch.ones(hidden_channels), requires_grad=False)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return self.inner(x * self.frozen, edge_index)
@@ -121,11 +123,15 @@ def test_an_unused_parameter_changes_no_cosine(graph: Graph) -> None:
     torch.manual_seed(0)
     data, model = graph.to_pyg(), Peculiar(graph.num_features)
     logits = model(data.x, data.edge_index)
-    halves = [nn.functional.cross_entropy(logits[p], data.y[p]) for p in (torch.tensor([0, 25, 50]), torch.tensor([1, 26, 51]))]
+    halves = [
+        nn.functional.cross_entropy(logits[p], data.y[p])
+        for p in (torch.tensor([0, 25, 50]), torch.tensor([1, 26, 51]))
+    ]
     all_of_them = [p for p in model.parameters() if p.requires_grad]
     used = list(model.inner.parameters())
     torch.testing.assert_close(
-        cross_validating_gradients(*halves, all_of_them).detach(), cross_validating_gradients(*halves, used).detach()
+        cross_validating_gradients(*halves, all_of_them).detach(),
+        cross_validating_gradients(*halves, used).detach(),
     )
 
 
@@ -141,12 +147,21 @@ def test_cvg_without_a_model_is_refused_and_without_cvg_none_is_needed(graph: Gr
     logits = torch.zeros(graph.num_nodes, K, requires_grad=True)
     with pytest.raises(UsageError) as refused:
         ENC(graph, cvg=0.5)(logits)
-    assert str(refused.value) == "Cross-validating gradients need the model's parameters: call objective(logits, model)."
+    assert (
+        str(refused.value)
+        == "Cross-validating gradients need the model's parameters: call objective(logits, model)."
+    )
     ENC(graph, cvg=0)(logits).backward()
     assert logits.grad.abs().max() > 0
 
 
 def test_a_model_that_is_all_frozen_is_refused(graph: Graph) -> None:
-    data, model = graph.to_pyg(), GCN(graph.num_features, 8, num_layers=2, out_channels=K).requires_grad_(False)
-    with pytest.raises(UsageError, match=r"^Cross-validating gradients need a model with trainable parameters; this one has none\.$"):
+    data, model = (
+        graph.to_pyg(),
+        GCN(graph.num_features, 8, num_layers=2, out_channels=K).requires_grad_(False),
+    )
+    with pytest.raises(
+        UsageError,
+        match=r"^Cross-validating gradients need a model with trainable parameters; this one has none\.$",
+    ):
         ENC(graph, cvg=0.5)(model(data.x, data.edge_index), model)

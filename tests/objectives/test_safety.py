@@ -14,9 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from everynode.backbones import BACKBONES, Network
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
+from everynode.models import BACKBONES, Network
 from everynode.objectives import (
     ENC,
     ClassPrior,
@@ -31,7 +31,7 @@ from everynode.objectives import (
     p_reg,
     total_variation,
 )
-from everynode.objectives.cross_validating import HALVES, draw_halves
+from everynode.objectives.cross_validating_gradients import HALVES, draw_halves
 
 N, K = 12, 3
 LABELS = [i % K for i in range(N)]
@@ -42,7 +42,9 @@ def make_graph(train: int = 6, edges: bool = True, **options: object) -> Graph:
     split = Split(nodes[:train], nodes[train : train + 2], nodes[train + 2 :])
     index = [list(range(N - 1)), [i + 1 for i in range(N - 1)]] if edges else [[], []]
     features = np.random.default_rng(0).normal(size=(N, 5))
-    return Graph.from_arrays(features, index, options.pop("labels", LABELS), splits=[split], **options)
+    return Graph.from_arrays(
+        features, index, options.pop("labels", LABELS), splits=[split], **options
+    )
 
 
 GRAPH = make_graph()
@@ -69,7 +71,9 @@ def confident(scale: float, right: bool) -> Tensor:
 @pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
 @pytest.mark.parametrize("scale", [1e3, 1e4])
 @pytest.mark.parametrize("name", TERMS)
-def test_confident_logits_have_finite_values_and_gradients(name: str, scale: float, right: bool) -> None:
+def test_confident_logits_have_finite_values_and_gradients(
+    name: str, scale: float, right: bool
+) -> None:
     logits = confident(scale, right).requires_grad_()
     value = TERMS[name](GRAPH)(logits)
     (gradient,) = torch.autograd.grad(value, logits, create_graph=True)
@@ -83,7 +87,9 @@ def test_what_the_terms_are_for_confident_logits() -> None:
     logits = confident(1e4, right=False)
     assert float(CrossEntropy(GRAPH)(logits)) == pytest.approx(1e4)
     assert float(mutual_information(logits, lam=1.0)) == pytest.approx(-np.log(K), rel=1e-6)
-    assert float(mutual_information(torch.zeros(N, K).index_fill(1, torch.tensor([0]), 1e4), lam=1.0)) == pytest.approx(0.0, abs=1e-6)
+    assert float(
+        mutual_information(torch.zeros(N, K).index_fill(1, torch.tensor([0]), 1e4), lam=1.0)
+    ) == pytest.approx(0.0, abs=1e-6)
 
 
 def confident_model(scale: float) -> torch.nn.Linear:
@@ -107,7 +113,9 @@ def test_cvg_of_a_confident_model_is_finite_and_so_are_its_gradients(scale: floa
 
 @settings(deadline=None, max_examples=60)
 @given(gap=st.floats(0, 130), size=st.sampled_from([1.0, 10.0, 100.0]))
-def test_cvg_of_logits_on_their_way_to_saturation_has_finite_gradients(gap: float, size: float) -> None:
+def test_cvg_of_logits_on_their_way_to_saturation_has_finite_gradients(
+    gap: float, size: float
+) -> None:
     """Between certainty (gradient exactly 0) and doubt lies a band of gradients close to float32's least positive number."""
     assert_cvg_is_finite(gap, size)
 
@@ -132,7 +140,14 @@ def assert_cvg_is_finite(gap: float, size: float) -> None:
 def test_cvg_is_zero_with_zero_gradients_where_a_gradient_vanishes() -> None:
     for value in (0.0, 1.0):  # both halves saturated; one of them
         weight = torch.ones(K, requires_grad=True)
-        logits = torch.stack([weight * 1e6, weight * torch.tensor([1e6, 0, 0]), weight * value, weight * torch.tensor([0, value, 0])])
+        logits = torch.stack(
+            [
+                weight * 1e6,
+                weight * torch.tensor([1e6, 0, 0]),
+                weight * value,
+                weight * torch.tensor([0, value, 0]),
+            ]
+        )
         saturated = cross_entropy(logits, torch.tensor([0, 0, 0, 1]), torch.tensor([1]))
         other = cross_entropy(logits, torch.tensor([0, 0, 0, 1]), torch.tensor([3]))
         cvg = cross_validating_gradients(saturated, other, [weight])
@@ -143,7 +158,7 @@ def test_cvg_is_zero_with_zero_gradients_where_a_gradient_vanishes() -> None:
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_a_saturated_network_trains_on_without_nan(backbone: str) -> None:
-    network = Network(5, K, backbone=backbone, channels=8, input="raw")
+    network = Network(5, K, backbone=backbone, hidden_channels=8, normalize_features=False)
     with torch.no_grad():
         network.closing.weight.mul_(1e5)
     objective = ENC(GRAPH, mi=1.0, tv=1.0, cvg=1.0, preg=1.0)
@@ -184,7 +199,8 @@ def test_no_labelled_training_node_is_refused() -> None:
     graph = make_graph(labels=[-1] * 6 + LABELS[6:])
     for build in (CrossEntropy, CrossValidatingGradients, ENC):
         with pytest.raises(
-            DataError, match=r"^Fold 0 of graph 'graph' has no labelled training node: label a few nodes of each class first\.$"
+            DataError,
+            match=r"^Fold 0 of graph 'graph' has no labelled training node: label a few nodes of each class first\.$",
         ):
             build(graph)
 
@@ -206,12 +222,17 @@ def test_unlabelled_training_nodes_do_not_count() -> None:
     graph = make_graph(labels=labels)
     assert CrossEntropy(graph).nodes.tolist() == [1, 2, 4, 5]
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(0))
-    expected = torch.nn.functional.cross_entropy(logits[[1, 2, 4, 5]], torch.tensor([labels[i] for i in (1, 2, 4, 5)]))
+    expected = torch.nn.functional.cross_entropy(
+        logits[[1, 2, 4, 5]], torch.tensor([labels[i] for i in (1, 2, 4, 5)])
+    )
     torch.testing.assert_close(CrossEntropy(graph)(logits), expected)
 
 
 def test_a_fold_is_a_fold() -> None:
-    folds = [Split(torch.tensor(t), torch.tensor([10]), torch.tensor([11])) for t in ([0, 1, 2, 3], [4, 5, 6, 7])]
+    folds = [
+        Split(torch.tensor(t), torch.tensor([10]), torch.tensor([11]))
+        for t in ([0, 1, 2, 3], [4, 5, 6, 7])
+    ]
     graph = GRAPH.with_splits(folds)
     assert CrossEntropy(graph, fold=1).nodes.tolist() == [4, 5, 6, 7]
     objective = ENC(graph, fold=1)
@@ -230,7 +251,10 @@ def test_a_module_gives_what_its_function_gives(seed: int) -> None:
         (MutualInformation()(logits), mutual_information(logits)),
         (MutualInformation(lam=0.4)(logits), mutual_information(logits, lam=0.4)),
         (TotalVariation(GRAPH)(logits), total_variation(logits, GRAPH)),
-        (TotalVariation(GRAPH, sigma=1.0, gate="row")(logits), total_variation(logits, GRAPH, sigma=1.0, gate="row")),
+        (
+            TotalVariation(GRAPH, sigma=1.0, gate="row")(logits),
+            total_variation(logits, GRAPH, sigma=1.0, gate="row"),
+        ),
         (PReg(GRAPH)(logits), p_reg(logits, GRAPH)),
     ]
     for module, function in pairs:
@@ -239,15 +263,24 @@ def test_a_module_gives_what_its_function_gives(seed: int) -> None:
     term = CrossValidatingGradients(GRAPH, seed=seed)
     logits, (p_1, p_2) = model(GRAPH.dense_features), term.partition()
     halves = [cross_entropy(logits, GRAPH.labels, p) for p in (p_1, p_2)]
-    assert torch.equal(term(logits, model), cross_validating_gradients(*halves, list(model.parameters())))
+    assert torch.equal(
+        term(logits, model), cross_validating_gradients(*halves, list(model.parameters()))
+    )
 
 
 def keywords(function: Callable[..., object]) -> dict[str, object]:
-    return {name: p.default for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
+    return {
+        name: p.default
+        for name, p in inspect.signature(function).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    }
 
 
 # What a module takes beyond its function: where its labelled nodes, their weights and their halves come from.
-MODULE_ONLY = {CrossEntropy: {"fold", "class_weight"}, CrossValidatingGradients: {"fold", "halves", "every", "seed", "class_weight"}}
+MODULE_ONLY = {
+    CrossEntropy: {"fold", "class_weight"},
+    CrossValidatingGradients: {"fold", "halves", "every", "seed", "class_weight"},
+}
 PAIRS = [
     (cross_entropy, CrossEntropy),
     (mutual_information, MutualInformation),
@@ -258,11 +291,15 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("function", "module"), PAIRS, ids=lambda f: f.__name__)
-def test_function_and_module_have_the_same_keywords_and_defaults(function: Callable[..., object], module: type) -> None:
+def test_function_and_module_have_the_same_keywords_and_defaults(
+    function: Callable[..., object], module: type
+) -> None:
     extra = MODULE_ONLY.get(module, set())
     of_module = keywords(module)
     assert extra <= of_module.keys()
-    assert {name: default for name, default in of_module.items() if name not in extra} == keywords(function)
+    assert {name: default for name, default in of_module.items() if name not in extra} == keywords(
+        function
+    )
 
 
 def test_the_keywords_that_are_there_at_all() -> None:
@@ -276,14 +313,26 @@ def test_the_keywords_that_are_there_at_all() -> None:
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: TotalVariation(GRAPH, sigma=-1), "The 'sigma' of TotalVariation must be > 0. Got -1."),
-        (lambda: total_variation(torch.zeros(N, K), GRAPH, sigma=0), "The 'sigma' of TotalVariation must be > 0. Got 0."),
-        (lambda: TotalVariation(GRAPH, sigma=float("nan")), "The 'sigma' of TotalVariation must be > 0. Got nan."),
+        (
+            lambda: TotalVariation(GRAPH, sigma=-1),
+            "The 'sigma' of TotalVariation must be > 0. Got -1.",
+        ),
+        (
+            lambda: total_variation(torch.zeros(N, K), GRAPH, sigma=0),
+            "The 'sigma' of TotalVariation must be > 0. Got 0.",
+        ),
+        (
+            lambda: TotalVariation(GRAPH, sigma=float("nan")),
+            "The 'sigma' of TotalVariation must be > 0. Got nan.",
+        ),
         (
             lambda: TotalVariation(GRAPH, gate="standardized"),
             "Unknown gate 'standardized' (did you mean 'standardised'?). Choose from: raw, row, standardised, none.",
         ),
-        (lambda: MutualInformation(lam=-0.5), "The 'lam' of MutualInformation must be >= 0. Got -0.5."),
+        (
+            lambda: MutualInformation(lam=-0.5),
+            "The 'lam' of MutualInformation must be >= 0. Got -0.5.",
+        ),
         (
             lambda: CrossValidatingGradients(GRAPH, halves="stratifed"),
             "Unknown choice of halves 'stratifed' (did you mean 'stratified'?). Choose from: random, stratified, fixed.",
@@ -328,7 +377,9 @@ def labelled_nodes(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
 
 @settings(deadline=None, max_examples=100)
 @given(labelled_nodes(), st.sampled_from(HALVES), st.integers(0, 2**32))
-def test_halves_are_a_fair_partition(given_nodes: tuple[Tensor, Tensor], halves: str, seed: int) -> None:
+def test_halves_are_a_fair_partition(
+    given_nodes: tuple[Tensor, Tensor], halves: str, seed: int
+) -> None:
     nodes, labels = given_nodes
     p_1, p_2 = draw_halves(nodes, labels, halves, np.random.default_rng(seed))
     assert not set(p_1.tolist()) & set(p_2.tolist())
@@ -368,13 +419,18 @@ def test_looking_at_the_next_halves_does_not_draw_them() -> None:
 
 def test_seeds_differ() -> None:
     graph = make_graph(train=10)
-    drawn = {tuple(sorted(CrossValidatingGradients(graph, seed=s).partition()[0].tolist())) for s in range(20)}
+    drawn = {
+        tuple(sorted(CrossValidatingGradients(graph, seed=s).partition()[0].tolist()))
+        for s in range(20)
+    }
     assert len(drawn) > 10
 
 
 def test_every_partition_is_equally_likely() -> None:
     nodes, rng = torch.arange(4), np.random.default_rng(0)
-    drawn = Counter(tuple(sorted(draw_halves(nodes, nodes, "random", rng)[0].tolist())) for _ in range(3000))
+    drawn = Counter(
+        tuple(sorted(draw_halves(nodes, nodes, "random", rng)[0].tolist())) for _ in range(3000)
+    )
     assert set(drawn) == set(itertools.combinations(range(4), 2))
     assert all(abs(count - 500) < 5 * np.sqrt(500) for count in drawn.values())
 
@@ -385,7 +441,9 @@ def test_resumed_training_goes_on_with_the_draws_it_would_have_had() -> None:
     for _ in range(3):
         objective(model(graph.dense_features), model)
     resumed = ENC(graph, halves="random", seed=4)
-    assert not torch.equal(resumed.terms["cvg"].partition()[0], objective.terms["cvg"].partition()[0])
+    assert not torch.equal(
+        resumed.terms["cvg"].partition()[0], objective.terms["cvg"].partition()[0]
+    )
     resumed.load_state_dict(objective.state_dict())
     assert torch.equal(resumed.terms["cvg"].partition()[0], objective.terms["cvg"].partition()[0])
 
@@ -396,7 +454,7 @@ def test_resumed_training_goes_on_with_the_draws_it_would_have_had() -> None:
 def test_cvg_leaves_the_dropout_stream_and_the_initial_weights_alone() -> None:
     def outputs(cvg: float) -> tuple[list[Tensor], list[Tensor]]:
         torch.manual_seed(11)
-        network = Network(5, K, channels=8, seed=2)
+        network = Network(5, K, hidden_channels=8, seed=2)
         objective = ENC(GRAPH, cvg=cvg, seed=2)
         weights = [p.detach().clone() for p in network.parameters()]
         logits = []
@@ -416,15 +474,23 @@ def test_cvg_leaves_the_dropout_stream_and_the_initial_weights_alone() -> None:
 def test_tv_falls_as_the_gate_narrows(seed: int, sigma: float) -> None:
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(seed))
     assume(float(total_variation(logits, GRAPH, gate="none")) > 1e-3)
-    narrow, wide, open_ = (float(total_variation(logits, GRAPH, **o)) for o in ({"sigma": sigma}, {"sigma": 2 * sigma}, {"gate": "none"}))
+    narrow, wide, open_ = (
+        float(total_variation(logits, GRAPH, **o))
+        for o in ({"sigma": sigma}, {"sigma": 2 * sigma}, {"gate": "none"})
+    )
     assert 0 <= narrow < wide < open_
 
 
 def test_every_third_call_only() -> None:
     model = confident_model(0.5)
     term, always = CrossValidatingGradients(GRAPH, every=3), CrossValidatingGradients(GRAPH)
-    values = [(term(logits, model).item(), always(logits, model).item()) for logits in [model(GRAPH.dense_features)] * 7]
-    assert [sometimes for sometimes, _ in values] == [value if call % 3 == 0 else 0.0 for call, (_, value) in enumerate(values)]
+    values = [
+        (term(logits, model).item(), always(logits, model).item())
+        for logits in [model(GRAPH.dense_features)] * 7
+    ]
+    assert [sometimes for sometimes, _ in values] == [
+        value if call % 3 == 0 else 0.0 for call, (_, value) in enumerate(values)
+    ]
     assert all(value != 0.0 for _, value in values)
 
 
@@ -489,7 +555,9 @@ def test_a_class_that_is_ruled_out_adds_no_information_and_no_nan() -> None:
     logits[:, 2] = -torch.inf
     for lam in (0.0, 1.0, 2.0):
         given = logits.clone().requires_grad_()
-        torch.testing.assert_close(mutual_information(given, lam=lam), mutual_information(logits[:, :2], lam=lam))
+        torch.testing.assert_close(
+            mutual_information(given, lam=lam), mutual_information(logits[:, :2], lam=lam)
+        )
         (gradient,) = torch.autograd.grad(mutual_information(given, lam=lam), given)
         assert gradient.isfinite().all()
 

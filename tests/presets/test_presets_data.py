@@ -15,17 +15,36 @@ ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ROOT / "src" / "everynode" / "presets"
 BACKBONES = ("gcn", "gat", "gcnii")
 PLANETOID = ("cora", "citeseer", "pubmed")
-TEN_SPLITS = (*PLANETOID, "chameleon", "actor", "squirrel", "cornell", "cornell-legacy", "texas", "wisconsin")
+TEN_SPLITS = (
+    *PLANETOID,
+    "chameleon",
+    "actor",
+    "squirrel",
+    "cornell",
+    "cornell-legacy",
+    "texas",
+    "wisconsin",
+)
 GRAPHS = {"public": PLANETOID, "geom-gcn": TEN_SPLITS, "official": ("ogbn-arxiv",)}
-PRINTED_FIELDS = ("lr_gnn", "lr_oc", "wd_gnn", "wd_oc", "channels", "dropout", "mi", "tv", "cvg")
+PRINTED_FIELDS = (
+    "lr_gnn",
+    "lr",
+    "weight_decay_gnn",
+    "weight_decay",
+    "hidden_channels",
+    "dropout",
+    "mi",
+    "tv",
+    "cvg",
+)
 
 # Field -> its type, and the values allowed (a tuple of words, or a test).
 FIELDS: dict[str, tuple[type, Any]] = {
-    "layers": (int, lambda v: 1 <= v <= 64),
-    "channels": (int, lambda v: v in {64, 256}),
+    "num_layers": (int, lambda v: 1 <= v <= 64),
+    "hidden_channels": (int, lambda v: v in {64, 256}),
     "dropout": (float, lambda v: 0 <= v < 1),
     "layer_dropout": (float, lambda v: 0 <= v < 1),
-    "input": (str, ("row", "raw")),
+    "normalize_features": (bool, (True, False)),
     "gcnii_alpha": (float, lambda v: 0 < v < 1),
     "gcnii_lambda": (float, lambda v: 0 < v <= 2),
     "mi": (float, lambda v: 0.01 <= v <= 5),
@@ -36,12 +55,12 @@ FIELDS: dict[str, tuple[type, Any]] = {
     "cvg": (float, lambda v: 0.01 <= v <= 5),
     "halves": (str, ("random", "stratified", "fixed")),
     "lr_gnn": (float, lambda v: 1e-5 <= v <= 0.1),
-    "lr_oc": (float, lambda v: 1e-5 <= v <= 0.1),
-    "wd_gnn": (float, lambda v: 0 <= v <= 0.1),
-    "wd_oc": (float, lambda v: 0 <= v <= 0.1),
+    "lr": (float, lambda v: 1e-5 <= v <= 0.1),
+    "weight_decay_gnn": (float, lambda v: 0 <= v <= 0.1),
+    "weight_decay": (float, lambda v: 0 <= v <= 0.1),
     "epochs": (int, lambda v: v > 0),
     "patience": (int, lambda v: v > 0),
-    "select": (str, ("loss", "accuracy")),
+    "monitor": (str, ("loss", "accuracy")),
 }
 GCNII_ONLY = {"gcnii_alpha", "gcnii_lambda"}
 
@@ -62,10 +81,10 @@ CELLS = {
 # Column of paper.toml -> its sum over all 42 rows: the same guard.
 COLUMN_SUMS = {
     "lr_gnn": 0.4933,
-    "lr_oc": 0.9038,
-    "wd_gnn": 0.28832,
-    "wd_oc": 0.01068,
-    "channels": 4416.0,
+    "lr": 0.9038,
+    "weight_decay_gnn": 0.28832,
+    "weight_decay": 0.01068,
+    "hidden_channels": 4416.0,
     "dropout": 20.4,
     "mi": 55.4,
     "tv": 60.0,
@@ -109,24 +128,44 @@ def leaves(table: Any) -> list[float]:
 def test_every_row_is_there_and_no_other(paper: dict[str, Any]) -> None:
     assert set(paper) == {"base", "backbone", *GRAPHS}
     assert set(paper["backbone"]) == set(BACKBONES)
-    assert set(rows(paper)) == {(split, graph, b) for split, graphs in GRAPHS.items() for graph in graphs for b in BACKBONES}
+    assert set(rows(paper)) == {
+        (split, graph, b) for split, graphs in GRAPHS.items() for graph in graphs for b in BACKBONES
+    }
     assert len(rows(paper)) == 9 + 33
 
 
 def test_a_row_prints_the_nine_columns_and_what_its_depth_needs(paper: dict[str, Any]) -> None:
     for (split, _, backbone), row in rows(paper).items():
-        extra = {"layers", *GCNII_ONLY} if backbone == "gcnii" else {"layers"} if split == "official" else set()
-        assert set(row) == {*PRINTED_FIELDS, *extra, *({"input"} if split == "official" else ())}
+        extra = (
+            {"num_layers", *GCNII_ONLY}
+            if backbone == "gcnii"
+            else {"num_layers"}
+            if split == "official"
+            else set()
+        )
+        assert set(row) == {
+            *PRINTED_FIELDS,
+            *extra,
+            *({"normalize_features"} if split == "official" else ()),
+        }
 
 
 def test_fields_are_legal_and_in_range(paper: dict[str, Any]) -> None:
-    tables = {("base",): paper["base"], **{("backbone", b): t for b, t in paper["backbone"].items()}, **rows(paper)}
+    tables = {
+        ("base",): paper["base"],
+        **{("backbone", b): t for b, t in paper["backbone"].items()},
+        **rows(paper),
+    }
     for where, table in tables.items():
         for field, value in table.items():
             assert field in FIELDS, (where, field)
             kind, allowed = FIELDS[field]
             assert type(value) is kind, (where, field, value)
-            assert value in allowed if isinstance(allowed, tuple) else allowed(value), (where, field, value)
+            assert value in allowed if isinstance(allowed, tuple) else allowed(value), (
+                where,
+                field,
+                value,
+            )
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
@@ -138,23 +177,29 @@ def test_base_backbone_and_row_make_a_whole_setting(paper: dict[str, Any], backb
 
 
 def test_the_columns_add_up(paper: dict[str, Any]) -> None:
-    found = {field: math.fsum(row[field] for row in rows(paper).values()) for field in PRINTED_FIELDS}
+    found = {
+        field: math.fsum(row[field] for row in rows(paper).values()) for field in PRINTED_FIELDS
+    }
     assert found == {field: pytest.approx(total, abs=1e-9) for field, total in COLUMN_SUMS.items()}
 
 
 def test_what_the_paper_leaves_unsaid(paper: dict[str, Any]) -> None:
     assert paper["base"] == {
         "layer_dropout": 0.0,
-        "input": "row",
+        "normalize_features": True,
         "mi_lambda": 2.0,
         "tv_sigma": 10.0,
         "tv_gate": "raw",
         "halves": "random",
         "epochs": 1500,
         "patience": 100,
-        "select": "loss",
+        "monitor": "loss",
     }
-    chosen = {key[:2]: (row["layers"], row["gcnii_alpha"], row["gcnii_lambda"]) for key, row in rows(paper).items() if key[2] == "gcnii"}
+    chosen = {
+        key[:2]: (row["num_layers"], row["gcnii_alpha"], row["gcnii_lambda"])
+        for key, row in rows(paper).items()
+        if key[2] == "gcnii"
+    }
     assert chosen == {
         ("public", "cora"): (64, 0.1, 0.5),
         ("public", "citeseer"): (64, 0.1, 0.6),
@@ -171,10 +216,10 @@ def test_what_the_paper_leaves_unsaid(paper: dict[str, Any]) -> None:
         ("geom-gcn", "wisconsin"): (16, 0.5, 1.0),
         ("official", "ogbn-arxiv"): (16, 0.5, 0.5),
     }
-    assert paper["backbone"]["gcnii"] == {"layers": 64, "gcnii_alpha": 0.1, "gcnii_lambda": 0.5}
+    assert paper["backbone"]["gcnii"] == {"num_layers": 64, "gcnii_alpha": 0.1, "gcnii_lambda": 0.5}
     for backbone in ("gcn", "gat"):
-        assert paper["backbone"][backbone] == {"layers": 2}
-        assert paper["official"]["ogbn-arxiv"][backbone]["layers"] == 3
+        assert paper["backbone"][backbone] == {"num_layers": 2}
+        assert paper["official"]["ogbn-arxiv"][backbone]["num_layers"] == 3
 
 
 def test_both_cornells_have_the_same_rows(paper: dict[str, Any]) -> None:
@@ -185,13 +230,29 @@ def test_both_cornells_have_the_same_rows(paper: dict[str, Any]) -> None:
 
 
 def test_every_cell_is_counted_and_the_sums_hold(published: dict[str, Any]) -> None:
-    found = {name: (len(leaves(table)), math.fsum(leaves(table))) for name, table in published.items()}
-    assert found == {name: (count, pytest.approx(total, abs=1e-6)) for name, (count, total) in CELLS.items()}
+    found = {
+        name: (len(leaves(table)), math.fsum(leaves(table))) for name, table in published.items()
+    }
+    assert found == {
+        name: (count, pytest.approx(total, abs=1e-6)) for name, (count, total) in CELLS.items()
+    }
 
 
 def test_accuracies_are_percentages(published: dict[str, Any]) -> None:
-    tables = [published[t] for t in ("semi-supervised", "depth", "homophilic", "heterophilic", "ogbn-arxiv", "tv-vs-preg")]
-    for value in [n for table in tables for n in leaves(table)] + [row["accuracy"] for row in published["run-times"].values()]:
+    tables = [
+        published[t]
+        for t in (
+            "semi-supervised",
+            "depth",
+            "homophilic",
+            "heterophilic",
+            "ogbn-arxiv",
+            "tv-vs-preg",
+        )
+    ]
+    for value in [n for table in tables for n in leaves(table)] + [
+        row["accuracy"] for row in published["run-times"].values()
+    ]:
         assert type(value) is float
         assert 10 < value < 100
 
@@ -201,14 +262,24 @@ def test_the_tables_agree_where_they_should(published: dict[str, Any]) -> None:
     for graph in PLANETOID:
         for method in ("GCN", "GAT", "GCNII", "ENC-GCN", "ENC-GAT", "ENC-GCNII"):
             if (method, graph) not in slips:
-                assert published["semi-supervised"][method][graph] == max(published["depth"][graph][method].values())
+                assert published["semi-supervised"][method][graph] == max(
+                    published["depth"][graph][method].values()
+                )
     fully = {**published["homophilic"]["GCN"], **published["heterophilic"]["GCN"]}
     assert published["tv-vs-preg"]["GCN"].items() <= fully.items()
-    for method in ("GCN", "GAT", "ENC-GCN", "ENC-GAT", "ENC-GCNII"):  # GCNII: 82.2 by depth, 80.1 here
+    for method in (
+        "GCN",
+        "GAT",
+        "ENC-GCN",
+        "ENC-GAT",
+        "ENC-GCNII",
+    ):  # GCNII: 82.2 by depth, 80.1 here
         assert published["run-times"][method]["accuracy"] == published["depth"]["cora"][method]["2"]
 
 
-def test_rows_lie_in_the_published_search_space(paper: dict[str, Any], published: dict[str, Any]) -> None:
+def test_rows_lie_in_the_published_search_space(
+    paper: dict[str, Any], published: dict[str, Any]
+) -> None:
     for key, row in rows(paper).items():
         for field, (low, high) in published["search-space"].items():
             assert low <= row[field] <= high, (key, field)
@@ -216,22 +287,42 @@ def test_rows_lie_in_the_published_search_space(paper: dict[str, Any], published
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("graph", PLANETOID)
-def test_the_depth_of_each_method_is_the_published_best(graph: str, backbone: str, published: dict[str, Any]) -> None:
+def test_the_depth_of_each_method_is_the_published_best(
+    graph: str, backbone: str, published: dict[str, Any]
+) -> None:
     """The summary has every method at its best: GCNII's 80.3 on Pubmed is of 16 layers, ENC-GCNII's 83.8 of 64."""
     for objective in ("ce", "enc"):
         by_depth = published["depth"][graph][declare.method(backbone, objective)]
-        layers = Settings.preset("paper", graph=graph, split="public", backbone=backbone, objective=objective).layers
-        assert by_depth[str(layers)] == max(by_depth.values())
+        num_layers = Settings.preset(
+            "paper", graph=graph, split="public", backbone=backbone, objective=objective
+        ).num_layers
+        assert by_depth[str(num_layers)] == max(by_depth.values())
 
 
 def test_cross_entropy_has_encs_settings_but_for_a_depth(paper: dict[str, Any]) -> None:
-    own = {(s, g, b): row["ce"] for s in GRAPHS for g, table in paper[s].items() for b, row in table.items() if "ce" in row}
-    assert own == {("public", "citeseer", "gcnii"): {"layers": 32}, ("public", "pubmed", "gcnii"): {"layers": 16}}
+    own = {
+        (s, g, b): row["ce"]
+        for s in GRAPHS
+        for g, table in paper[s].items()
+        for b, row in table.items()
+        if "ce" in row
+    }
+    assert own == {
+        ("public", "citeseer", "gcnii"): {"num_layers": 32},
+        ("public", "pubmed", "gcnii"): {"num_layers": 16},
+    }
 
 
 # ---- Both files against the LaTeX ----
 
-SHORT = {"cite.": "citeseer", "pub.": "pubmed", "cham.": "chameleon", "corn.": "cornell", "wisc.": "wisconsin", "actor (film)": "actor"}
+SHORT = {
+    "cite.": "citeseer",
+    "pub.": "pubmed",
+    "cham.": "chameleon",
+    "corn.": "cornell",
+    "wisc.": "wisconsin",
+    "actor (film)": "actor",
+}
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +331,9 @@ def latex() -> str:
         text = path.read_text(encoding="utf-8")
         if r"\label{table:semisupervised_summary}" in text:
             return text
-    pytest.skip("the paper's LaTeX is not at ../shared/paper/*.txt: nothing to compare the numbers with")
+    pytest.skip(
+        "the paper's LaTeX is not at ../shared/paper/*.txt: nothing to compare the numbers with"
+    )
 
 
 def plain(cell: str) -> str:
@@ -289,7 +382,19 @@ def hyper_parameters(latex: str, label: str) -> dict[tuple[str, str], dict[str, 
     """(graph, backbone) -> the nine columns. The method stands in the first column over two rows: ENC-, then the backbone."""
     header, *table = body(latex, label)
     assert [re.sub(r"[$\\{}]", "", cell) for cell in header] == [
-        *("Method", "Dataset", "LR_GNN", "LR_oc", "WD_GNN", "WD_oc", "c", "p", "alpha", "beta", "gamma"),
+        *(
+            "Method",
+            "Dataset",
+            "LR_GNN",
+            "LR_oc",
+            "WD_GNN",
+            "WD_oc",
+            "c",
+            "p",
+            "alpha",
+            "beta",
+            "gamma",
+        ),
     ]
     groups: list[tuple[list[str], list[list[str]]]] = []
     for first, *rest in table:
@@ -302,21 +407,31 @@ def hyper_parameters(latex: str, label: str) -> dict[tuple[str, str], dict[str, 
         backbone = "".join(firsts).removeprefix("ENC-").lower()
         for graph, *cells in lines:
             assert (dataset(graph), backbone) not in found
-            found[dataset(graph), backbone] = present(list(PRINTED_FIELDS), ["5e-4" if cell == "53-4" else cell for cell in cells])
+            found[dataset(graph), backbone] = present(
+                list(PRINTED_FIELDS), ["5e-4" if cell == "53-4" else cell for cell in cells]
+            )
     return found
 
 
 def test_semi_supervised_hyper_parameters(latex: str, paper: dict[str, Any]) -> None:
     printed = hyper_parameters(latex, "table:semisupervisedHyperParams")
     assert len(printed) == 9
-    assert printed == {(g, b): {f: row[f] for f in PRINTED_FIELDS} for (s, g, b), row in rows(paper).items() if s == "public"}
+    assert printed == {
+        (g, b): {f: row[f] for f in PRINTED_FIELDS}
+        for (s, g, b), row in rows(paper).items()
+        if s == "public"
+    }
 
 
 def test_fully_supervised_hyper_parameters(latex: str, paper: dict[str, Any]) -> None:
     printed = hyper_parameters(latex, "table:fullysupervisedHyperParameters")
     assert len(printed) == 30
     printed |= {("cornell-legacy", b): printed["cornell", b] for b in BACKBONES}
-    assert printed == {(g, b): {f: row[f] for f in PRINTED_FIELDS} for (s, g, b), row in rows(paper).items() if s != "public"}
+    assert printed == {
+        (g, b): {f: row[f] for f in PRINTED_FIELDS}
+        for (s, g, b), row in rows(paper).items()
+        if s != "public"
+    }
 
 
 def test_only_one_hyper_parameter_needed_reading(latex: str) -> None:
@@ -324,8 +439,14 @@ def test_only_one_hyper_parameter_needed_reading(latex: str) -> None:
 
 
 def test_lambda_and_sigma_are_the_printed_ones(latex: str, paper: dict[str, Any]) -> None:
-    assert float(re.search(r"in all experiments we set \$\\lambda=(\d+)\$", latex)[1]) == paper["base"]["mi_lambda"]  # type: ignore[index]
-    assert float(re.search(r"\$\\sigma\$ is a scalar, set to (\d+)", latex)[1]) == paper["base"]["tv_sigma"]  # type: ignore[index]
+    assert (
+        float(re.search(r"in all experiments we set \$\\lambda=(\d+)\$", latex)[1])
+        == paper["base"]["mi_lambda"]
+    )  # type: ignore[index]
+    assert (
+        float(re.search(r"\$\\sigma\$ is a scalar, set to (\d+)", latex)[1])
+        == paper["base"]["tv_sigma"]
+    )  # type: ignore[index]
 
 
 def test_semi_supervised_summary(latex: str, published: dict[str, Any]) -> None:
@@ -335,13 +456,13 @@ def test_semi_supervised_summary(latex: str, published: dict[str, Any]) -> None:
 
 
 def test_depth(latex: str, published: dict[str, Any]) -> None:
-    _, layers, *table = body(latex, "table:semisupervised")
+    _, num_layers, *table = body(latex, "table:semisupervised")
     printed: dict[str, dict[str, dict[str, float]]] = {}
     graph = ""
     for first, method, *cells in table:
         graph = dataset(first) or graph
         assert method not in printed.setdefault(graph, {})
-        printed[graph][method] = present(layers[2:], cells)
+        printed[graph][method] = present(num_layers[2:], cells)
     assert printed == published["depth"]
 
 
@@ -351,7 +472,9 @@ def test_fully_supervised(latex: str, published: dict[str, Any], name: str) -> N
     graphs = [dataset(cell) for cell in header[1:]]
     assert by_method(table, graphs) == published[name]
     assert homophily[0] == "Homophily"
-    assert present(graphs, homophily[1:]) == {graph: published["homophily"][graph] for graph in graphs}
+    assert present(graphs, homophily[1:]) == {
+        graph: published["homophily"][graph] for graph in graphs
+    }
 
 
 def test_ogbn_arxiv(latex: str, published: dict[str, Any]) -> None:
@@ -384,14 +507,17 @@ def test_run_times(latex: str, published: dict[str, Any]) -> None:
 
 def test_datasets(latex: str, published: dict[str, Any]) -> None:
     header, *table = body(latex, "table:datasets")
-    printed = {dataset(graph): present([cell.lower() for cell in header[1:]], cells) for graph, *cells in table}
+    printed = {
+        dataset(graph): present([cell.lower() for cell in header[1:]], cells)
+        for graph, *cells in table
+    }
     assert printed == published["datasets"]
 
 
 def test_search_space(latex: str, published: dict[str, Any]) -> None:
     names = {
-        r"LR_{GNN} , LR_{oc}": ("lr_gnn", "lr_oc"),
-        r"WD_{GNN},WD_{oc}": ("wd_gnn", "wd_oc"),
+        r"LR_{GNN} , LR_{oc}": ("lr_gnn", "lr"),
+        r"WD_{GNN},WD_{oc}": ("weight_decay_gnn", "weight_decay"),
         r"\alpha, \beta, \gamma": ("mi", "tv", "cvg"),
     }
     printed = {}
@@ -403,9 +529,15 @@ def test_search_space(latex: str, published: dict[str, Any]) -> None:
 
 def test_tables_and_figures_have_the_numbers_that_latex_gives_them(latex):
     labels = re.findall(r"\\label\{((?:table|tab|fig):\w+)\}", latex)
-    tables, figures = ([label for label in labels if label.startswith(kind)] for kind in ("tab", "fig"))
+    tables, figures = (
+        [label for label in labels if label.startswith(kind)] for kind in ("tab", "fig")
+    )
     numbers = {label: f"Table {i} ({label})" for i, label in enumerate(tables, 1)}
     numbers |= {label: f"Figure {i} ({label})" for i, label in enumerate(figures, 1)}
-    references = [experiment.reference for experiment in declare.experiments().values() if experiment.of_the_paper]
+    references = [
+        experiment.reference
+        for experiment in declare.experiments().values()
+        if experiment.of_the_paper
+    ]
     assert len(references) == 13
     assert set(references) <= set(numbers.values())

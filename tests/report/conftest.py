@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from everynode.data.files import Root
-from everynode.experiments.declare import Cell, Experiment, experiments
-from everynode.experiments.run import Run
+from everynode.datasets.files import Root
+from everynode.experiments.experiment import Cell, Experiment, experiments
+from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
 
 Plans = dict[Experiment, dict[Cell, list[Run]]]
@@ -29,27 +29,64 @@ ODD = "<b>x</b>&\"'</script><!--"
 def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], dict[str, float]]:
     """Record and cost of a run, as its task would leave them."""
     draw = random.Random(run.key)
-    made: dict[str, Any] = {**run.describe(), "key": run.key, "version": "0.2.0", "versions": run.versions}
+    made: dict[str, Any] = {
+        **run.describe(),
+        "key": run.key,
+        "version": "0.2.0",
+        "versions": run.versions,
+    }
     made |= {"python": "3.11.7", "system": "linux", "settings": dataclasses.asdict(run.settings)}
     if diverged:
         return made | {"error": f"The loss became nan at epoch 3. {ODD}"}, {}
     if run.task == "describe":
-        counts = {"nodes": 2708, "edges": 5278, "features": 1433, "classes": 7, "isolated": 0, "unlabelled": 0}
+        counts = {
+            "nodes": 2708,
+            "edges": 5278,
+            "features": 1433,
+            "classes": 7,
+            "isolated": 0,
+            "unlabelled": 0,
+        }
         return made | {"statistics": counts | {"edge_homophily": 0.81, "node_homophily": 0.825}}, {}
     if run.task == "time":
         return made, {"training_ms": draw.uniform(3, 30), "inference_ms": draw.uniform(1, 5)}
     if run.task.startswith("tsne"):
-        made |= {"positions": [[round(draw.gauss(0, 30), 2), round(draw.gauss(0, 30), 2)] for _ in range(NODES)]}
+        made |= {
+            "positions": [
+                [round(draw.gauss(0, 30), 2), round(draw.gauss(0, 30), 2)] for _ in range(NODES)
+            ]
+        }
         made |= {"labels": [i % CLASSES for i in range(NODES)]}
     if run.task == "tsne-input":
         return made, {}
     score = draw.gauss(0.8, 0.01) + 0.02 * (run.objective == "enc")
     for part in ("val", "test"):
-        made |= {f"{part}_accuracy": score, f"{part}_macro_f1": score - 0.01, f"{part}_nll": 0.6, f"{part}_ece": 0.04}
-    made |= {"nodes": {"train": 140, "val": 500, "test": 1000}, "epochs": EPOCHS, "best_epoch": draw.randrange(50, 200), "val_loss": 0.6}
-    made |= {"test_oracle_accuracy": score + 0.01, "terms": {name: draw.random() for name in (*terms(run), "total")}}
-    made |= {"confusion": [[draw.randrange(9) + 90 * (i == j) for j in range(CLASSES)] for i in range(CLASSES)]}
-    return made | {"interrupted": False}, {"seconds": 2.5 * 500 ** (run.seed % 2), "seconds_per_epoch": 0.01, "peak_mb": 380.0}
+        made |= {
+            f"{part}_accuracy": score,
+            f"{part}_macro_f1": score - 0.01,
+            f"{part}_nll": 0.6,
+            f"{part}_ece": 0.04,
+        }
+    made |= {
+        "nodes": {"train": 140, "val": 500, "test": 1000},
+        "epochs": EPOCHS,
+        "best_epoch": draw.randrange(50, 200),
+        "val_loss": 0.6,
+    }
+    made |= {
+        "test_oracle_accuracy": score + 0.01,
+        "terms": {name: draw.random() for name in (*terms(run), "total")},
+    }
+    made |= {
+        "confusion": [
+            [draw.randrange(9) + 90 * (i == j) for j in range(CLASSES)] for i in range(CLASSES)
+        ]
+    }
+    return made | {"interrupted": False}, {
+        "seconds": 2.5 * 500 ** (run.seed % 2),
+        "seconds_per_epoch": 0.01,
+        "peak_mb": 380.0,
+    }
 
 
 def made_curve(run: Run, *, diverged: bool = False) -> dict[str, list[float]]:
@@ -58,12 +95,25 @@ def made_curve(run: Run, *, diverged: bool = False) -> dict[str, list[float]]:
         return {}
     draw = random.Random(run.key)
     falling = [2 * 0.98**epoch + draw.gauss(0, 0.02) for epoch in range(EPOCHS)]
-    curve = {name: [value - i for value in falling] for i, name in enumerate((*terms(run), "total", "val_loss"))}
-    return curve | {name: [0.8 * (1 - 0.95**epoch) for epoch in range(EPOCHS)] for name in ("val_accuracy", "test_accuracy")}
+    curve = {
+        name: [value - i for value in falling]
+        for i, name in enumerate((*terms(run), "total", "val_loss"))
+    }
+    return curve | {
+        name: [0.8 * (1 - 0.95**epoch) for epoch in range(EPOCHS)]
+        for name in ("val_accuracy", "test_accuracy")
+    }
 
 
 def terms(run: Run) -> list[str]:
-    return ["ce", *(term for term in ("mi", "tv", "cvg", "con", "prior", "preg") if getattr(run.settings, term))]
+    return [
+        "ce",
+        *(
+            term
+            for term in ("mi", "tv", "cvg", "consistency", "prior", "preg")
+            if getattr(run.settings, term)
+        ),
+    ]
 
 
 def never(run: Run) -> bool:
@@ -79,7 +129,10 @@ class MadeUp:
 
     @property
     def records(self) -> dict[str, dict[str, Any]]:
-        both = ((key, made_record(run, diverged=self.diverged(run))) for key, run in sorted(self.runs.items()))
+        both = (
+            (key, made_record(run, diverged=self.diverged(run)))
+            for key, run in sorted(self.runs.items())
+        )
         return {key: record | cost for key, (record, cost) in both}
 
     def curve(self, key: str) -> dict[str, list[float]]:
@@ -89,7 +142,11 @@ class MadeUp:
         store = Store(path)
         for run in self.runs.values():
             diverged = self.diverged(run)
-            store.put(run.specification, *made_record(run, diverged=diverged), made_curve(run, diverged=diverged))
+            store.put(
+                run.specification,
+                *made_record(run, diverged=diverged),
+                made_curve(run, diverged=diverged),
+            )
         return path
 
 
@@ -102,7 +159,10 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Root:
 @pytest.fixture(scope="session")
 def plans(nowhere: Root) -> Plans:
     """What every experiment would run, and one more with names that look like markup."""
-    made = {experiment: experiment.plan("paper", None, nowhere)[0] for experiment in experiments().values()}
+    made = {
+        experiment: experiment.plan("paper", None, nowhere)[0]
+        for experiment in experiments().values()
+    }
     cells = [Cell(ODD, ODD, "citeseer", "public", panel=ODD)]
     odd = Experiment("odd", ODD, ODD, ODD, "seeds", "table", lambda: cells)
     return made | {odd: odd.plan("paper", 2, nowhere)[0]}
@@ -137,7 +197,10 @@ class Browser:
     def open(self, width: int = 1280, *, dark: bool = False, fragment: str = "") -> None:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        wishes = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": "reduce",
+        }
         features = [{"name": name, "value": value} for name, value in wishes.items()]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         self.driver.get("about:blank")  # so that a fragment loads the page too
@@ -170,13 +233,21 @@ class Browser:
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
     """Chromium; the test is skipped where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'"
+    )
     chromium, path = shutil.which("chromium"), shutil.which("chromedriver")
     if not (chromium and path):
         pytest.skip("needs a browser: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for flag in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars"):
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "disable-dev-shm-usage",
+        "disable-gpu",
+        "hide-scrollbars",
+    ):
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(path))
@@ -191,6 +262,10 @@ def browser(driver: Any, url: str) -> Iterator[Browser]:
     yield browser
     assert driver.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+    asked = {
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    }
     assert {address.partition("#")[0] for address in asked} <= {url, "about:blank", "data:,"}
     assert url in {address.partition("#")[0] for address in asked}

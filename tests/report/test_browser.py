@@ -29,10 +29,24 @@ def test_every_table_and_figure_is_shown(browser, plans):
     browser.open()
     assert browser.one("h1").text == "Every Node Counts, run again"
     for experiment, plan in plans.items():
-        tables, plots = (browser.all(f'[id="{experiment.id}"] > {part}') for part in (".scroll > .matrix", ".figure .plot"))
-        panels, networks = len({cell.panel for cell in plan}), len({(cell.panel, cell.backbone) for cell in plan})
+        tables, plots = (
+            browser.all(f'[id="{experiment.id}"] > {part}')
+            for part in (".scroll > .matrix", ".figure .plot")
+        )
+        panels, networks = (
+            len({cell.panel for cell in plan}),
+            len({(cell.panel, cell.backbone) for cell in plan}),
+        )
         assert len(tables) == (panels if experiment.view == "table" else 0)
-        assert len(plots) == {"table": networks if experiment.x else 0, "lines": panels, "bars": 1, "maps": len(plan)}[experiment.view]
+        assert (
+            len(plots)
+            == {
+                "table": networks if experiment.x else 0,
+                "lines": panels,
+                "bars": 1,
+                "maps": len(plan),
+            }[experiment.view]
+        )
         for element in (*tables, *plots):
             assert element.size["height"] > 80
     assert len(browser.all("nav a")) == len(plans) + 1  # and how to read it
@@ -50,7 +64,9 @@ def test_the_page_never_scrolls_sideways(browser, width):
         assert browser.run("return document.documentElement.scrollWidth") == width
     if width < 500:  # wide tables scroll inside their box, with the row's name in sight
         box = browser.one("#depth > .scroll")
-        browser.run("document.querySelectorAll('[popover]').forEach(p => p.matches(':popover-open') && p.hidePopover())")
+        browser.run(
+            "document.querySelectorAll('[popover]').forEach(p => p.matches(':popover-open') && p.hidePopover())"
+        )
         browser.run("arguments[0].scrollLeft = 300", box)
         assert browser.run("return arguments[0].scrollLeft", box) == 300
         name = box.find_element(By.CSS_SELECTOR, "tbody th")
@@ -60,7 +76,10 @@ def test_the_page_never_scrolls_sideways(browser, width):
 def test_a_number_opens_its_runs_without_a_mouse_and_closes_again(browser, plans):
     browser.open()
     experiment = next(experiment for experiment in plans if experiment.id == "semi-supervised")
-    button, panel = browser.one('[popovertarget="semi-supervised-3"].cell'), browser.one("#semi-supervised-3")
+    button, panel = (
+        browser.one('[popovertarget="semi-supervised-3"].cell'),
+        browser.one("#semi-supervised-3"),
+    )
     assert not panel.is_displayed()
     browser.show(button)
     button.send_keys(Keys.ENTER)
@@ -69,7 +88,9 @@ def test_a_number_opens_its_runs_without_a_mouse_and_closes_again(browser, plans
     assert keys == [run.key[:12] for run in list(plans[experiment].values())[3][:2]]
     assert panel.find_element(By.CSS_SELECTOR, "h3").text == "ENC-GCN · cora"
     assert "Diagnostic, not a result" in panel.text
-    assert len(panel.find_elements(By.CSS_SELECTOR, ".plot")) == 3  # the terms, validation's loss and accuracy
+    assert (
+        len(panel.find_elements(By.CSS_SELECTOR, ".plot")) == 3
+    )  # the terms, validation's loss and accuracy
     browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not panel.is_displayed()
     browser.open(fragment="#semi-supervised-3")
@@ -102,10 +123,15 @@ def test_numbers_with_a_comma_for_thousands_sort_as_numbers(browser):
     browser.open()
     panel = browser.one("#semi-supervised-0")
     browser.run("arguments[0].showPopover()", panel)
-    head = next(head for head in panel.find_elements(By.CSS_SELECTOR, "thead th") if head.text == "seconds")
+    head = next(
+        head for head in panel.find_elements(By.CSS_SELECTOR, "thead th") if head.text == "seconds"
+    )
     for expected in (["2.5", "1,250.0"], ["1,250.0", "2.5"]):
         head.find_element(By.CSS_SELECTOR, "button").click()
-        assert [row.text.split()[-1] for row in panel.find_elements(By.CSS_SELECTOR, ".sortable tbody tr")] == expected
+        assert [
+            row.text.split()[-1]
+            for row in panel.find_elements(By.CSS_SELECTOR, ".sortable tbody tr")
+        ] == expected
 
 
 def test_the_list_of_every_number_opens_and_sorts(browser):
@@ -116,7 +142,10 @@ def test_the_list_of_every_number_opens_and_sorts(browser):
     heads = details.find_elements(By.CSS_SELECTOR, "thead th")
     column = 1 + [head.text.strip() for head in heads].index("weight")
     heads[column - 1].find_element(By.CSS_SELECTOR, "button").click()
-    found = [float(cell.text) for cell in details.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({column})")]
+    found = [
+        float(cell.text)
+        for cell in details.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({column})")
+    ]
     assert found == sorted(found)
     assert found[0] == 0.01
     assert any("diagnostic" in head.text for head in heads)
@@ -127,7 +156,9 @@ def test_names_with_markup_are_shown_as_text(browser):
     assert browser.one("#odd h2").text == ODD
     assert browser.one("#odd tbody th").text == ODD
     assert browser.one("#odd .cell").text
-    assert not browser.run("return [...document.querySelectorAll('b')].some(b => b.textContent === 'x')")
+    assert not browser.run(
+        "return [...document.querySelectorAll('b')].some(b => b.textContent === 'x')"
+    )
 
 
 def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
@@ -151,7 +182,9 @@ def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
     (opened,) = browser.all("[popover]:popover-open.panel")
     assert opened.find_element(By.CSS_SELECTOR, "h3").text == "GCN · CE + TV · layers 16"
     browser.run("arguments[0].hidePopover()", opened)
-    point = plot.find_elements(By.CSS_SELECTOR, ".pt[data-opens]")[-1]  # drawn last: nothing lies over it
+    point = plot.find_elements(By.CSS_SELECTOR, ".pt[data-opens]")[
+        -1
+    ]  # drawn last: nothing lies over it
     browser.click_middle(point)
     panel = browser.one(f"#{point.get_attribute('data-opens')}")
     assert panel.is_displayed()
@@ -160,7 +193,9 @@ def test_plots_tell_their_values_to_mouse_and_keyboard(browser):
     curve.send_keys(Keys.ARROW_RIGHT)
     assert tip.text.startswith("epoch 0\nCE: ")
     values = [line.partition(": ")[2] for line in tip.text.splitlines()[1:]]
-    assert all(len(value.partition(".")[2]) == 2 for value in values)  # as many as a path of whole coordinates tells
+    assert all(
+        len(value.partition(".")[2]) == 2 for value in values
+    )  # as many as a path of whole coordinates tells
 
 
 def test_a_legend_picks_one_series_out(browser):
@@ -169,7 +204,9 @@ def test_a_legend_picks_one_series_out(browser):
     browser.show(entry)
     entry.click()
     assert entry.get_attribute("aria-pressed") == "true"
-    shown = browser.run("return [...document.querySelectorAll('#tsne .plot .cloud')].map(c => Number(getComputedStyle(c).opacity) > .5)")
+    shown = browser.run(
+        "return [...document.querySelectorAll('#tsne .plot .cloud')].map(c => Number(getComputedStyle(c).opacity) > .5)"
+    )
     assert shown == [False, False, True, False, False, False, False] * 3
     entry.click()
     assert not browser.all("#tsne .picked")
@@ -177,7 +214,9 @@ def test_a_legend_picks_one_series_out(browser):
 
 def brightness(browser) -> float:
     colour = browser.run("return getComputedStyle(document.body).backgroundColor")
-    red, green, blue = (float(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+    red, green, blue = (
+        float(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")
+    )
     return (red + green + blue) / 3
 
 

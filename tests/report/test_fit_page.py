@@ -12,17 +12,27 @@ import pytest
 import torch
 
 import everynode as en
-from everynode.data.parts import share_out
 from everynode.estimator import NodeClassifier
+from everynode.evaluation.quality import quality
 from everynode.graph import Graph
-from everynode.quality import quality
+from everynode.io.assign_splits import share_out
 from everynode.report.fit import Fit, Judged
 from everynode.report.fit_page import page
 
 #: A name that must be shown as it is.
 ODD = "<b>x</b>&\"'</script><!--"
-SECTIONS = ("quality", "classes", "probabilities", "uncertain", "disagreements", "map", "data", "training", "again")
-QUICK = {"objective": "mi+tv", "epochs": 30, "channels": 8, "verbose": False}
+SECTIONS = (
+    "quality",
+    "classes",
+    "probabilities",
+    "uncertain",
+    "disagreements",
+    "map",
+    "data",
+    "training",
+    "again",
+)
+QUICK = {"objective": "mi+tv", "epochs": 30, "hidden_channels": 8, "verbose": False}
 
 
 def graph_of(n: int = 200, seed: int = 0) -> Graph:
@@ -37,8 +47,15 @@ def graph_of(n: int = 200, seed: int = 0) -> Graph:
         ODD: [str(rng.choice(["a", "b"])) for _ in range(n)],
         "team": [str(name) if k else None for name, k in zip(names, known, strict=True)],
     }
-    ends = [(a, int(rng.choice(np.flatnonzero(labels == labels[a])))) for a in range(n) for _ in range(2)]
-    links = {"source": [people["id"][a] for a, _ in ends], "target": [people["id"][b] for _, b in ends]}
+    ends = [
+        (a, int(rng.choice(np.flatnonzero(labels == labels[a]))))
+        for a in range(n)
+        for _ in range(2)
+    ]
+    links = {
+        "source": [people["id"][a] for a, _ in ends],
+        "target": [people["id"][b] for _, b in ends],
+    }
     return en.read(people, links, label="team", name=ODD)
 
 
@@ -70,7 +87,11 @@ def test_uncertain_nodes_and_disagreements_are_those_of_the_predictions(fit):
     unlabelled = [i for i, name in enumerate(found.given) if name is None]
     assert all(i in unlabelled for i in uncertain)
     assert found.probability[uncertain].max() <= np.sort(found.probability[unlabelled])[10]
-    wrong = [i for i in range(200) if found.given[i] is not None and found.classes[found.predicted[i]] != found.given[i]]
+    wrong = [
+        i
+        for i in range(200)
+        if found.given[i] is not None and found.classes[found.predicted[i]] != found.given[i]
+    ]
     assert sorted(fit.disagreements().tolist()) == wrong
     assert (np.diff(found.probability[fit.disagreements()]) <= 0).all()
 
@@ -108,10 +129,20 @@ def test_with_few_labels_validation_is_what_networks_say_that_did_not_learn_them
     assert "held out once, in 3 folds" in page(made)
 
 
-def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_interval_has_a_dash(fit):
+def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_interval_has_a_dash(
+    fit,
+):
     nodes = np.arange(14)
-    sure = Judged("test", nodes, nodes % 3, torch.log(torch.eye(3, dtype=torch.float64)[nodes % 3] * 0.9 + 0.1 / 3), 1.0)
-    made = dataclasses.replace(fit, parts={"test": sure}, quality={"test": quality(sure.probabilities, sure.labels)})
+    sure = Judged(
+        "test",
+        nodes,
+        nodes % 3,
+        torch.log(torch.eye(3, dtype=torch.float64)[nodes % 3] * 0.9 + 0.1 / 3),
+        1.0,
+    )
+    made = dataclasses.replace(
+        fit, parts={"test": sure}, quality={"test": quality(sure.probabilities, sure.labels)}
+    )
     scores = page(made).split('id="quality"')[1].split("</table>")[0]
     shown = re.findall(r"<b>([^<]*)</b><span class=\"between\">([^<]*)</span>", scores)
     assert [value for value, _ in shown] == ["100.0", "100.0", "100.0", "100.0", "0.069", "6.7"]
@@ -120,7 +151,7 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
 
 
 def test_a_race_is_shown_by_what_decided_it():
-    made = fit_of(graph_of(90), objective="auto", select="macro-f1", epochs=5)
+    made = fit_of(graph_of(90), objective="auto", monitor="macro-f1", epochs=5)
     raced = page(made).split("Several settings started")[1].split("</table>")[0]
     assert re.search(r"<th[^>]*>validation macro-f1\b", raced)
     assert "accuracy" not in raced
@@ -170,19 +201,31 @@ def test_every_part_is_shown(browser, fit):
 def test_it_never_scrolls_sideways(browser, width, dark):
     browser.open(width, dark=dark)
     assert browser.run("return document.documentElement.scrollWidth") == width
-    colour = [float(v) for v in re.findall(r"\d+", browser.run("return getComputedStyle(document.body).backgroundColor"))]
+    colour = [
+        float(v)
+        for v in re.findall(
+            r"\d+", browser.run("return getComputedStyle(document.body).backgroundColor")
+        )
+    ]
     assert (max(colour) < 60) is dark
     if width > 1000:  # tables of sentences wrap instead of scrolling inside their box
         for box in browser.all("#quality .scroll, #data .scroll, #training .scroll"):
-            assert browser.run("return arguments[0].scrollWidth <= arguments[0].clientWidth + 1", box)
+            assert browser.run(
+                "return arguments[0].scrollWidth <= arguments[0].clientWidth + 1", box
+            )
 
 
 def test_names_with_markup_are_shown_as_text(browser):
     browser.open()
     assert ODD in [cell.text for cell in browser.all("#classes tbody th")]
-    assert f"2 {ODD}" in " ".join(entry.text for entry in browser.all("#map .legend li")) or ODD in browser.one("#map .legend").text
+    assert (
+        f"2 {ODD}" in " ".join(entry.text for entry in browser.all("#map .legend li"))
+        or ODD in browser.one("#map .legend").text
+    )
     assert ODD in browser.one("#data table").text
-    assert not browser.run("return [...document.querySelectorAll('b')].some(b => b.textContent === 'x')")
+    assert not browser.run(
+        "return [...document.querySelectorAll('b')].some(b => b.textContent === 'x')"
+    )
 
 
 def test_tables_sort_and_the_diagram_tells_its_values(browser):
@@ -191,7 +234,10 @@ def test_tables_sort_and_the_diagram_tells_its_values(browser):
     browser.show(head)
     for _ in range(2):
         head.click()
-    values = [float(cell.get_attribute("data-v")) for cell in browser.all("#uncertain tbody td:nth-child(3)")]
+    values = [
+        float(cell.get_attribute("data-v"))
+        for cell in browser.all("#uncertain tbody td:nth-child(3)")
+    ]
     assert values == sorted(values, reverse=True)
     plot = browser.one("#probabilities .plot")
     browser.show(plot)

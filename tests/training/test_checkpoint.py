@@ -21,10 +21,10 @@ from safetensors.torch import load_file, save, save_file
 from everynode.errors import DataError
 from everynode.graph import Graph, Split
 from everynode.settings import Settings
-from everynode.training import Fitted, fit, load_model, save_model
+from everynode.training import Fitted, load_model, save_model, train
 from everynode.training.checkpoint import TrainingState, write_atomically
 
-QUICK = Settings(channels=8, epochs=14, patience=14)
+QUICK = Settings(hidden_channels=8, epochs=14, patience=14)
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,14 @@ def graph() -> Graph:
     features = np.eye(3)[labels] @ rng.normal(size=(3, 6)) + rng.normal(size=(n, 6))
     parts = torch.from_numpy(rng.permutation(n)).split([15, 20, 25])
     split = Split(*(p.sort().values for p in parts))
-    return Graph.from_arrays(features.astype(np.float32), rng.integers(0, n, (2, 3 * n)), labels, splits=[split])
+    return Graph.from_arrays(
+        features.astype(np.float32), rng.integers(0, n, (2, 3 * n)), labels, splits=[split]
+    )
 
 
 @pytest.fixture(scope="module")
 def fitted(graph) -> Fitted:
-    return fit(graph, QUICK)
+    return train(graph, QUICK)
 
 
 @pytest.fixture
@@ -71,18 +73,22 @@ def assert_same(a: Fitted, b: Fitted) -> None:
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
-@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv", "con+prior"])
+@pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv", "consistency+prior"])
 @pytest.mark.parametrize("stops", [(1,), (6,), (13,), (2, 3, 9)])
-def test_going_on_ends_bit_for_bit_where_an_undisturbed_run_ends(graph, tmp_path, backbone, objective, stops):
-    settings = dataclasses.replace(QUICK, backbone=backbone, halves="random", con=0.5, prior=0.5).for_objective(objective)
+def test_going_on_ends_bit_for_bit_where_an_undisturbed_run_ends(
+    graph, tmp_path, backbone, objective, stops
+):
+    settings = dataclasses.replace(
+        QUICK, backbone=backbone, halves="random", consistency=0.5, prior=0.5
+    ).for_objective(objective)
     state = tmp_path / "training.safetensors"
     for stop in stops:
-        part = fit(graph, settings, seed=5, checkpoint=state, report=interrupt_after(stop))
+        part = train(graph, settings, seed=5, checkpoint=state, report=interrupt_after(stop))
         assert part.interrupted
         assert part.epochs == stop
-    done = fit(graph, settings, seed=5, checkpoint=state)
+    done = train(graph, settings, seed=5, checkpoint=state)
     assert not done.interrupted
-    assert_same(done, fit(graph, settings, seed=5))
+    assert_same(done, train(graph, settings, seed=5))
 
 
 def test_a_checkpoint_of_any_epoch_will_do(graph, tmp_path):
@@ -93,36 +99,36 @@ def test_a_checkpoint_of_any_epoch_will_do(graph, tmp_path):
         if state.exists():  # the state after the epoch before
             copies.append(state.read_bytes())
 
-    whole = fit(graph, QUICK, checkpoint=state, checkpoint_every=0.0, report=report)
+    whole = train(graph, QUICK, checkpoint=state, checkpoint_every=0.0, report=report)
     assert len(copies) == whole.epochs - 1
     for content in copies[::4]:
         state.write_bytes(content)
-        assert_same(fit(graph, QUICK, checkpoint=state), whole)
+        assert_same(train(graph, QUICK, checkpoint=state), whole)
 
 
 def test_going_on_respects_patience_and_the_best_epoch_before(graph, tmp_path):
-    settings = dataclasses.replace(QUICK, epochs=300, patience=5, select="loss", lr_oc=0.1)
-    whole = fit(graph, settings)
+    settings = dataclasses.replace(QUICK, epochs=300, patience=5, monitor="loss", lr=0.1)
+    whole = train(graph, settings)
     assert whole.epochs < 300
     state = tmp_path / "training.safetensors"
     stop = whole.best_epoch + 3  # the best is behind, patience has begun to run out
-    assert fit(graph, settings, checkpoint=state, report=interrupt_after(stop)).interrupted
-    assert_same(fit(graph, settings, checkpoint=state), whole)
+    assert train(graph, settings, checkpoint=state, report=interrupt_after(stop)).interrupted
+    assert_same(train(graph, settings, checkpoint=state), whole)
 
 
 def test_a_finished_training_is_not_done_again(graph, tmp_path):
     state = tmp_path / "training.safetensors"
-    whole = fit(graph, QUICK, checkpoint=state)
+    whole = train(graph, QUICK, checkpoint=state)
     epochs = []
-    again = fit(graph, QUICK, checkpoint=state, report=lambda epoch, row: epochs.append(epoch))
+    again = train(graph, QUICK, checkpoint=state, report=lambda epoch, row: epochs.append(epoch))
     assert epochs == []
     assert_same(again, whole)
 
 
 def test_seconds_add_up_over_interruptions(graph, tmp_path):
     state = tmp_path / "training.safetensors"
-    first = fit(graph, QUICK, checkpoint=state, report=interrupt_after(7))
-    second = fit(graph, QUICK, checkpoint=state)
+    first = train(graph, QUICK, checkpoint=state, report=interrupt_after(7))
+    second = train(graph, QUICK, checkpoint=state)
     assert second.seconds > first.seconds > 0
 
 
@@ -131,7 +137,9 @@ def test_seconds_add_up_over_interruptions(graph, tmp_path):
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_a_model_folder_gives_back_the_model(graph, tmp_path, backbone):
-    fitted = fit(graph, dataclasses.replace(QUICK, backbone=backbone, layers=3, epochs=3), seed=2)
+    fitted = train(
+        graph, dataclasses.replace(QUICK, backbone=backbone, num_layers=3, epochs=3), seed=2
+    )
     save_model(tmp_path / "a" / "b", fitted, {"note": "extra"})
     network, card = load_model(tmp_path / "a" / "b")
     assert not network.training
@@ -149,7 +157,9 @@ def safetensors_header(content: bytes) -> dict:
     """The header by the format's own rule: 8 bytes of length, so much JSON, then raw numbers up to the end and nothing else."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
-    ends = sorted(tuple(entry["data_offsets"]) for name, entry in header.items() if name != "__metadata__")
+    ends = sorted(
+        tuple(entry["data_offsets"]) for name, entry in header.items() if name != "__metadata__"
+    )
     assert [start for start, _ in ends] == [0, *(end for _, end in ends[:-1])]
     assert ends[-1][1] == len(content) - 8 - length
     return header
@@ -157,7 +167,7 @@ def safetensors_header(content: bytes) -> dict:
 
 def test_nothing_on_disk_is_a_pickle(graph, tmp_path):
     out = tmp_path / "out"
-    fitted = fit(graph, QUICK, checkpoint=out / "training.safetensors")
+    fitted = train(graph, QUICK, checkpoint=out / "training.safetensors")
     save_model(out, fitted)
     files = {path.name: path.read_bytes() for path in out.iterdir()}
     assert sorted(files) == ["model.json", "model.safetensors", "training.safetensors"]
@@ -169,7 +179,7 @@ def test_nothing_on_disk_is_a_pickle(graph, tmp_path):
 
 
 def test_saving_again_replaces_the_model(graph, folder):
-    other = fit(graph, QUICK, seed=9)
+    other = train(graph, QUICK, seed=9)
     save_model(folder, other)
     with torch.no_grad():
         assert torch.equal(load_model(folder)[0](graph), other.network(graph))
@@ -182,7 +192,9 @@ def test_saving_again_replaces_the_model(graph, folder):
 def change_card(**changes):
     def change(folder: Path) -> None:
         card = json.loads((folder / "model.json").read_text())
-        (folder / "model.json").write_text(json.dumps({key: v for key, v in {**card, **changes}.items() if v is not ...}))
+        (folder / "model.json").write_text(
+            json.dumps({key: v for key, v in {**card, **changes}.items() if v is not ...})
+        )
 
     return change
 
@@ -208,15 +220,33 @@ def truncate(folder: Path) -> None:
 
 DAMAGES = {
     "no card": (lambda folder: (folder / "model.json").unlink(), "model.json is missing"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
-    "other weights": (lambda folder: save_file({"a": torch.zeros(3)}, folder / "model.safetensors"), "does not belong to model.json"),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "model.safetensors is missing",
+    ),
+    "other weights": (
+        lambda folder: save_file({"a": torch.zeros(3)}, folder / "model.safetensors"),
+        "does not belong to model.json",
+    ),
     "truncated weights": (truncate, "does not belong to model.json"),
     "weights of another network": (weights_of_another_model, "weights of another network"),
-    "weights that are no safetensors": (lambda folder: replace_weights(folder, b"\x80\x04garbage"), "model.safetensors"),
-    "garbage card": (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe{{{"), "cannot be read"),
-    "half a card": (lambda folder: (folder / "model.json").write_text('{"format": 1, "every'), "cannot be read"),
+    "weights that are no safetensors": (
+        lambda folder: replace_weights(folder, b"\x80\x04garbage"),
+        "model.safetensors",
+    ),
+    "garbage card": (
+        lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe{{{"),
+        "cannot be read",
+    ),
+    "half a card": (
+        lambda folder: (folder / "model.json").write_text('{"format": 1, "every'),
+        "cannot be read",
+    ),
     "empty card": (lambda folder: (folder / "model.json").write_text(""), "cannot be read"),
-    "a list": (lambda folder: (folder / "model.json").write_text("[1]"), "not a model card of format 1"),
+    "a list": (
+        lambda folder: (folder / "model.json").write_text("[1]"),
+        "not a model card of format 1",
+    ),
     "other format": (change_card(format=2), "not a model card of format 1"),
     "no digest": (change_card(weights_sha256=...), "model.json"),
     "no settings": (change_card(settings=...), "model.json"),
@@ -245,7 +275,7 @@ def state_of(**settings):
     """The state of a training of another kind."""
 
     def make(graph: Graph, path: Path) -> None:
-        fit(graph, dataclasses.replace(QUICK, epochs=2, **settings), checkpoint=path)
+        train(graph, dataclasses.replace(QUICK, epochs=2, **settings), checkpoint=path)
 
     return make
 
@@ -268,7 +298,7 @@ def flipped(place: float):
     """A state with one bit of it changed, at a share of the file."""
 
     def make(graph: Graph, path: Path) -> None:
-        fit(graph, QUICK, checkpoint=path, report=interrupt_after(3))
+        train(graph, QUICK, checkpoint=path, report=interrupt_after(3))
         content = bytearray(path.read_bytes())
         content[int(place * len(content))] ^= 1
         path.write_bytes(content)
@@ -292,7 +322,7 @@ BAD_STATES = {
     ),
     "a header without tensors": tampered(history={}, best_epoch=0, best_key=[0.0, 0.0], epoch=0, seconds=0.0),
     "another backbone": state_of(backbone="gat"),
-    "another width": state_of(channels=4),
+    "another width": state_of(hidden_channels=4),
     "another objective": state_of(cvg=0.0),
 }  # fmt: skip
 
@@ -303,7 +333,7 @@ def test_a_bad_training_state_is_refused_in_one_sentence(graph, tmp_path, kind):
     BAD_STATES[kind](graph, path)
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(DataError, match=r"remove it \(or --no-resume\) to start over") as caught:
-        fit(graph, QUICK, checkpoint=path)
+        train(graph, QUICK, checkpoint=path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert (path.read_bytes() if path.is_file() else None) == before
@@ -331,7 +361,9 @@ def test_when_writing_fails_the_old_file_stays_and_no_other(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(where, full)
-    with pytest.raises(DataError, match=r"Cannot write .*file: No space left on device.*untouched") as caught:
+    with pytest.raises(
+        DataError, match=r"Cannot write .*file: No space left on device.*untouched"
+    ) as caught:
         write_atomically(path, b"new")
     assert str(path) in str(caught.value)
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
@@ -360,7 +392,10 @@ def test_several_may_write_the_same_file_at_once(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"a" * 50_000)
     context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=write_often, args=(str(path), letter)) for letter in (b"a", b"b", b"c")]
+    writers = [
+        context.Process(target=write_often, args=(str(path), letter))
+        for letter in (b"a", b"b", b"c")
+    ]
     for writer in writers:
         writer.start()
     found = set()
@@ -397,15 +432,24 @@ try:
 except DataError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert f"Cannot write {path}: File too large" in done.stdout
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"file": b"old", "small": b"s" * 4000}
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {
+        "file": b"old",
+        "small": b"s" * 4000,
+    }
 
 
 def test_the_state_of_another_training_is_refused(graph, tmp_path):
     path = tmp_path / "training.safetensors"
-    fit(graph, Settings(epochs=3), seed=0, checkpoint=path)
+    train(graph, Settings(epochs=3), seed=0, checkpoint=path)
     before = path.read_bytes()
     with pytest.raises(DataError, match="another training"):
-        fit(graph, Settings(epochs=3), seed=1, checkpoint=path)
+        train(graph, Settings(epochs=3), seed=1, checkpoint=path)
     assert path.read_bytes() == before

@@ -10,12 +10,14 @@ import sys
 import pytest
 import torch
 
-from everynode.data import load
+from everynode.datasets import load
 from everynode.settings import Batches, Settings
-from everynode.training import fit
+from everynode.training import train
 from everynode.training.memory import reused_memory
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc, and /proc, are on Linux only")
+linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="glibc's malloc, and /proc, are on Linux only"
+)
 BEFORE = """
 import resource
 from pathlib import Path
@@ -35,7 +37,9 @@ def faults(times, mb=24):
 
 
 def run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -83,11 +87,15 @@ def test_an_error_inside_comes_through() -> None:
 
 
 @pytest.mark.parametrize("batches", [None, Batches(size=1000)], ids=["whole", "batches"])
-@pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg", "con"])
+@pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg", "consistency"])
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
-def test_no_array_waits_for_the_garbage_collector(backbone: str, objective: str, batches: Batches | None) -> None:
+def test_no_array_waits_for_the_garbage_collector(
+    backbone: str, objective: str, batches: Batches | None
+) -> None:
     # Python frees at once what nothing refers to, but a circle only now and then; on Pubmed that was 10 MB a step, up to gigabytes.
-    settings = Settings.preset(backbone=backbone, con=1.0, epochs=6).for_objective(objective)
+    settings = Settings.preset(backbone=backbone, consistency=1.0, epochs=6).for_objective(
+        objective
+    )
     alive = list[int]()
 
     def count(epoch: int, row: dict[str, float]) -> None:
@@ -97,7 +105,7 @@ def test_no_array_waits_for_the_garbage_collector(backbone: str, objective: str,
     gc.collect()
     gc.disable()
     try:
-        fit(graph, settings, report=count, batches=batches)
+        train(graph, settings, report=count, batches=batches)
     finally:
         gc.enable()
     assert min(alive[3:]) <= max(alive[:3]), alive  # how many are drawn in advance varies

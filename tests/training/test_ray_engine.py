@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from everynode.data import generate
+from everynode.datasets import generate
 from everynode.errors import EverynodeError, UsageError
-from everynode.experiments.journal import Journal
-from everynode.experiments.run import Run
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
-from everynode.experiments.study import Study
-from everynode.experiments.tune import tune
+from everynode.selection.study import Study
+from everynode.selection.study_storage import Journal
+from everynode.selection.tuning import tune
 from everynode.settings import Settings
 from everynode.training import ray_engine
 from everynode.training.ray_engine import run_on_ray
@@ -35,17 +35,26 @@ pytestmark = [
 
 
 #: One CPU, bound to this machine.
-NODE = {"node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 80 * 1024**2, "num_cpus": 1}
+NODE = {
+    "node_ip_address": "127.0.0.1",
+    "include_dashboard": False,
+    "object_store_memory": 80 * 1024**2,
+    "num_cpus": 1,
+}
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """Two such nodes, and one connection for all tests: with it workers go on, where a new one would start its own."""
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or Ray, once imported, looks for it at this machine's outer address
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = (
+        "0"  # or Ray, once imported, looks for it at this machine's outer address
+    )
     import ray
     from ray.cluster_utils import Cluster
 
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # what is not installed on the nodes is sent to them
+    ray.cloudpickle.register_pickle_by_value(
+        sys.modules[__name__]
+    )  # what is not installed on the nodes is sent to them
     made = Cluster(initialize_head=True, head_node_args=NODE)
     made.add_node(**NODE)
     ray.init(address=made.address, log_to_driver=False)
@@ -64,7 +73,9 @@ def where(job: int, shared: list[str]) -> tuple[int, str, int]:
 
 def test_jobs_are_done_on_both_nodes(cluster):
     found = dict(run_on_ray(where, range(6), ["a", "b"]))
-    assert {job: value for job, (value, _, _) in found.items()} == {job: 2 * job for job in range(6)}
+    assert {job: value for job, (value, _, _) in found.items()} == {
+        job: 2 * job for job in range(6)
+    }
     assert len({node for _, node, _ in found.values()}) == 2
     assert {threads for *_, threads in found.values()} == {1}
     assert sys.modules["ray"].is_initialized(), "it closed a connection that is not its own"
@@ -88,7 +99,10 @@ def test_a_machine_that_lacks_a_module_is_told_of_in_one_sentence(cluster, tmp_p
     only_here = module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "only_here", only_here)
     spec.loader.exec_module(only_here)
-    with pytest.raises(UsageError, match=r"^A machine of the Ray cluster has no only_here: install everynode there as here\.$"):
+    with pytest.raises(
+        UsageError,
+        match=r"^A machine of the Ray cluster has no only_here: install everynode there as here\.$",
+    ):
         list(run_on_ray(only_here.work, [0], None))
 
 
@@ -163,10 +177,14 @@ def test_without_ray_the_way_out_is_named(monkeypatch):
         list(run_on_ray(fail, [0], None))
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379", "nonsense", "ray://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "nowhere.invalid:6379", "nonsense", "ray://127.0.0.1:1"]
+)
 def test_no_cluster_is_one_sentence_at_once(address):
     started = time.monotonic()
-    with pytest.raises(UsageError, match=f"There is no Ray cluster at {address}: start one") as caught:
+    with pytest.raises(
+        UsageError, match=f"There is no Ray cluster at {address}: start one"
+    ) as caught:
         list(run_on_ray(fail, [0], None, address=address))
     assert "\n" not in str(caught.value)
     assert time.monotonic() - started < 30
@@ -175,16 +193,40 @@ def test_no_cluster_is_one_sentence_at_once(address):
 def rows_of(path: Path) -> list[tuple]:
     """Everything but what a run took."""
     with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT key, specification, record, curve FROM runs ORDER BY key").fetchall()
+        return connection.execute(
+            "SELECT key, specification, record, curve FROM runs ORDER BY key"
+        ).fetchall()
 
 
 def test_the_command_finds_what_it_finds_on_this_machine(cluster, call, tmp_path, monkeypatch):
     """In a process of its own with Ctrl-C to end it, then in this one to go on: the store is that of local workers."""
     monkeypatch.chdir(tmp_path)
-    compare = ("compare", "citeseer", "--channels", 8, "--epochs", 12, "--seeds", 2, "--quiet", "--json", "--split", "random")
+    compare = (
+        "compare",
+        "citeseer",
+        "--hidden-channels",
+        8,
+        "--epochs",
+        12,
+        "--seeds",
+        2,
+        "--quiet",
+        "--json",
+        "--split",
+        "random",
+    )
     on_ray = (*compare, "--engine", "ray", "--address", cluster.address, "--out", "far")
-    first = subprocess.Popen([sys.executable, "-m", "everynode", *map(str, on_ray)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: first.poll() is not None or (Path("far/runs.db").exists() and Store("far/runs.db").keys()))
+    first = subprocess.Popen(
+        [sys.executable, "-m", "everynode", *map(str, on_ray)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    until(
+        lambda: (
+            first.poll() is not None
+            or (Path("far/runs.db").exists() and Store("far/runs.db").keys())
+        )
+    )
     first.send_signal(signal.SIGINT)
     out, err = first.communicate(timeout=60)
     kept = rows_of(Path("far/runs.db"))
@@ -200,7 +242,22 @@ def test_the_command_finds_what_it_finds_on_this_machine(cluster, call, tmp_path
 
 def test_tune_finds_what_it_finds_on_this_machine(cluster, call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = ("tune", "citeseer", "--objective", "ce", "--channels", 4, "--epochs", 3, "--seeds", 1, "--trials", 4, "--quiet", "--json")
+    command = (
+        "tune",
+        "citeseer",
+        "--objective",
+        "ce",
+        "--hidden-channels",
+        4,
+        "--epochs",
+        3,
+        "--seeds",
+        1,
+        "--trials",
+        4,
+        "--quiet",
+        "--json",
+    )
     far = call(*command, "--engine", "ray", "--address", cluster.address, "--out", "far")
     near = call(*command, "--workers", 1, "--out", "near")
     assert (far.returncode, near.returncode) == (0, 0), far.stderr
@@ -211,8 +268,10 @@ def test_tune_finds_what_it_finds_on_this_machine(cluster, call, tmp_path, monke
 
 def test_a_node_is_killed_midway_and_every_run_is_done_once(cluster, tmp_path):
     graph = generate(60, 180, 5, 3)
-    settings = Settings(channels=8, epochs=30)
-    runs = [Run("toy", graph.digest, "public", 0, seed, "default", "enc", settings) for seed in range(8)]
+    settings = Settings(hidden_channels=8, epochs=30)
+    runs = [
+        Run("toy", graph.digest, "public", 0, seed, "default", "enc", settings) for seed in range(8)
+    ]
     graphs = Graphs()
     graphs.add(runs[0], graph)
     do_runs(runs, graphs, Store(tmp_path / "near.db"), workers=1)
@@ -228,7 +287,9 @@ def test_a_node_is_killed_midway_and_every_run_is_done_once(cluster, tmp_path):
             cluster.remove_node(doomed, allow_graceful=False)
 
     do_runs(runs, graphs, Store(tmp_path / "far.db"), engine=engine, on_record=on_record)
-    assert sorted(heard) == sorted((run.key, True) for run in runs), "a run was recorded twice, or not at all"
+    assert sorted(heard) == sorted((run.key, True) for run in runs), (
+        "a run was recorded twice, or not at all"
+    )
     assert rows_of(tmp_path / "far.db") == rows_of(tmp_path / "near.db")
     nodes = log.read_text().split()
     assert len(nodes) == len(runs) + 1, "the lost run was not done again, or others were"
@@ -237,10 +298,25 @@ def test_a_node_is_killed_midway_and_every_run_is_done_once(cluster, tmp_path):
 
 def test_a_node_is_killed_midway_and_the_study_is_that_of_one_process(cluster, tmp_path):
     graph = generate(60, 180, 5, 3)
-    space = {"lr_oc": {"low": 0.001, "high": 0.1, "log": True}, "input": {"choices": ["row", "raw"]}}
-    study = Study("toy", graph.digest, "public", "gcn", "ce", "seeds", 2, Settings(channels=4, epochs=10), space)
+    space = {
+        "lr": {"low": 0.001, "high": 0.1, "log": True},
+        "normalize_features": {"choices": [True, False]},
+    }
+    study = Study(
+        "toy",
+        graph.digest,
+        "public",
+        "gcn",
+        "ce",
+        "seeds",
+        2,
+        Settings(hidden_channels=4, epochs=10),
+        space,
+    )
     near, far = (Journal(tmp_path / f"{name}.journal", study) for name in ("near", "far"))
-    tune(near, graph, 6, workers=1)  # not so many that a draw depends on what others have found by then
+    tune(
+        near, graph, 6, workers=1
+    )  # not so many that a draw depends on what others have found by then
     doomed = cluster.add_node(**NODE)
     log, heard = tmp_path / "log", []
 
@@ -260,7 +336,10 @@ def test_a_node_is_killed_midway_and_the_study_is_that_of_one_process(cluster, t
 
 def trials_of(journal: Journal) -> list[tuple]:
     """Everything but what a trial took."""
-    return [(t.number, t.params, t.value, t.intermediate_values, t.user_attrs["losses"]) for t in journal.ended()]
+    return [
+        (t.number, t.params, t.value, t.intermediate_values, t.user_attrs["losses"])
+        for t in journal.ended()
+    ]
 
 
 def until_the_end(job, shared):

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from everynode.backbones.field import Field
 from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold, settings_for
-from everynode.data import load
+from everynode.datasets import load
 from everynode.graph import Graph
+from everynode.models.receptive_field import Field
 from everynode.sparse import SparseMatrix
 from everynode.training.memory import reused_memory
 
@@ -38,7 +38,11 @@ def bench(
     ``limits``: what :func:`machine` found, for each number of threads; ``roofline_ms``: the time that the flops and bytes of
     :func:`work` take at these speeds. ``known``: what has been measured before and is left out.
     """
-    asked = {c for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits]) if c not in known}
+    asked = {
+        c
+        for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits])
+        if c not in known
+    }
     for name in graphs:
         if not any(combination[0] == name for combination in asked):
             continue
@@ -46,7 +50,11 @@ def bench(
         data = graph.to_pyg()
         for backbone in backbones:
             for objective in objectives:
-                missing = [limit for limit in limits if (name, backbone, objective, limit["threads"]) in asked]
+                missing = [
+                    limit
+                    for limit in limits
+                    if (name, backbone, objective, limit["threads"]) in asked
+                ]
                 if not missing:
                     continue
                 settings = settings_for(backbone, objective)
@@ -56,7 +64,9 @@ def bench(
                 for limit in missing:
                     count = limit["threads"]
                     torch.set_num_threads(count)
-                    with reused_memory():  # as in the training loop; stock PyG has the good of it too
+                    with (
+                        reused_memory()
+                    ):  # as in the training loop; stock PyG has the good of it too
                         mine, theirs = interleaved(us.step, them.step, seconds)
                     yield {
                         "graph": name,
@@ -66,8 +76,12 @@ def bench(
                         "everynode_ms": 1000 * statistics.median(mine),
                         "stock_ms": 1000 * statistics.median(theirs),
                         "ratio": statistics.median(theirs) / statistics.median(mine),
-                        "everynode_quartiles_ms": [1000 * q for q in statistics.quantiles(mine, n=4)[::2]],
-                        "stock_quartiles_ms": [1000 * q for q in statistics.quantiles(theirs, n=4)[::2]],
+                        "everynode_quartiles_ms": [
+                            1000 * q for q in statistics.quantiles(mine, n=4)[::2]
+                        ],
+                        "stock_quartiles_ms": [
+                            1000 * q for q in statistics.quantiles(theirs, n=4)[::2]
+                        ],
                         "steps": [len(mine), len(theirs)],
                         "flops": needed["flops"],
                         "bytes": needed["bytes"],
@@ -76,7 +90,9 @@ def bench(
                     }
 
 
-def interleaved(us: Callable[[], None], them: Callable[[], None], seconds: float) -> tuple[list[float], list[float]]:
+def interleaved(
+    us: Callable[[], None], them: Callable[[], None], seconds: float
+) -> tuple[list[float], list[float]]:
     """Times of both, turn and turn about, for at least ``seconds`` in all and five turns of two steps each."""
     for warm in (us, them, us, them):
         warm()
@@ -124,7 +140,9 @@ def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
     return max(needed["flops"] / limit["gflops"], needed["bytes"] / limit["gbytes_per_s"]) / 1e6
 
 
-def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dict[str, float]:
+def work(
+    graph: Graph, backbone: str, objective: str, hidden_channels: int = 64
+) -> dict[str, float]:
     """An estimate of the flops and bytes that a step and an evaluation cannot do without.
 
     Counted: the product of the features, per layer one dense product and one propagation, and the closing product; each once forward,
@@ -134,20 +152,24 @@ def work(graph: Graph, backbone: str, objective: str, channels: int = 64) -> dic
     (4 bytes a number, 8 a sparse entry), at the speed of memory: what stays in a cache is quicker, and attention, dropout, ReLU and the
     other terms, which are not counted, take their time too.
     """
-    n, c, k, layers = graph.num_nodes, channels, graph.num_classes, DEPTH[backbone]
-    nnz_x = graph.features.pattern.nnz if isinstance(graph.features, SparseMatrix) else n * graph.num_features
+    n, c, k, num_layers = graph.num_nodes, hidden_channels, graph.num_classes, DEPTH[backbone]
+    nnz_x = (
+        graph.features.pattern.nnz
+        if isinstance(graph.features, SparseMatrix)
+        else n * graph.num_features
+    )
     nnz_p = graph.looped_adjacency.pattern.nnz
     opening = (2.0 * nnz_x * c, 8.0 * nnz_x + 4.0 * (graph.num_features * c + n * c))
     dense = (2.0 * n * c * c, 4.0 * (2 * n * c + c * c))
     spread = (2.0 * nnz_p * c, 8.0 * nnz_p + 8.0 * n * c)
     closing = (2.0 * n * c * k, 4.0 * (n * c + n * k))
-    forward = _add(opening, *[dense] * layers, *[spread] * layers, closing)
-    backward = _add(opening, *[dense] * (2 * layers), *[spread] * layers, closing, closing)
-    seen = Field.of(graph, graph.nodes("val"), layers).cost
+    forward = _add(opening, *[dense] * num_layers, *[spread] * num_layers, closing)
+    backward = _add(opening, *[dense] * (2 * num_layers), *[spread] * num_layers, closing, closing)
+    seen = Field.of(graph, graph.nodes("val"), num_layers).cost
     flops, moved = _add(forward, backward, [seen * x for x in forward])
     if objective == "enc":
-        labelled = Field.of(graph, graph.nodes("train"), layers).cost
-        sweeps = _add(backward, backward, forward, forward, backward, *[dense] * (2 * layers))
+        labelled = Field.of(graph, graph.nodes("train"), num_layers).cost
+        sweeps = _add(backward, backward, forward, forward, backward, *[dense] * (2 * num_layers))
         flops, moved = _add((flops, moved), [labelled * x for x in sweeps])
     return {"flops": flops, "bytes": moved}
 

@@ -8,9 +8,20 @@ import sys
 from typing import Any
 
 
-def peak(side: str, graph: str, backbone: str, objective: str, data_dir: Any = None) -> dict[str, float]:
+def peak(
+    side: str, graph: str, backbone: str, objective: str, data_dir: Any = None
+) -> dict[str, float]:
     """``before_mb``, with everything imported and the graph loaded, and ``peak_mb``, after a few steps of that side."""
-    words = [sys.executable, "-m", "everynode.benchmarks.memory", side, graph, backbone, objective, *([str(data_dir)] if data_dir else [])]
+    words = [
+        sys.executable,
+        "-m",
+        "everynode.benchmarks.memory",
+        side,
+        graph,
+        backbone,
+        objective,
+        *([str(data_dir)] if data_dir else []),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -21,14 +32,18 @@ def main(side: str, name: str, backbone: str, objective: str, data_dir: str | No
     import torch
 
     from everynode.benchmarks.sides import Ours, Stock, one_fold, settings_for
-    from everynode.data import load
+    from everynode.datasets import load
     from everynode.training.memory import peak_mb
 
     torch.set_num_threads(1)
     graph = one_fold(load(name, data_dir=data_dir))
     settings = settings_for(backbone, objective)
     before = peak_mb()
-    stepper = Ours(graph, settings) if side == "everynode" else Stock(graph.to_pyg(), graph.num_classes, settings)
+    stepper = (
+        Ours(graph, settings)
+        if side == "everynode"
+        else Stock(graph.to_pyg(), graph.num_classes, settings)
+    )
     for _ in range(3):
         stepper.step()
     print(json.dumps({"before_mb": before, "peak_mb": peak_mb()}))

@@ -12,14 +12,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCN2Conv, GCNConv
 
-from everynode.backbones import network as ours
-from everynode.backbones.network import Backbone
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
+from everynode.models import network as ours
+from everynode.models.network import Backbone
 from everynode.objectives import CrossValidatingGradients
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.whole import build, layer_bytes, step, validate
+from everynode.training.full_batch import build, layer_bytes, step, validate
 
 #: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
@@ -27,11 +27,13 @@ DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
 OF_STOCK = ("mi", "tv", "cvg")
 
 
-def settings_for(backbone: str, objective: str, channels: int = 64, layers: int | None = None) -> Settings:
+def settings_for(
+    backbone: str, objective: str, hidden_channels: int = 64, num_layers: int | None = None
+) -> Settings:
     """The benchmark's setting: the paper's architecture table with dropout 0.5, and the paper's weights for Cora."""
     return Settings(
-        backbone=cast(Backbone, backbone), layers=layers or DEPTH[backbone], channels=channels, dropout=0.5, layer_dropout=0.0, input="raw",
-        mi=1.0, mi_lambda=2.0, tv=2.0, cvg=1.0, halves="random", lr_gnn=1e-3, lr_oc=0.01, wd_gnn=1e-5, wd_oc=1e-5,
+        backbone=cast(Backbone, backbone), num_layers=num_layers or DEPTH[backbone], hidden_channels=hidden_channels, dropout=0.5, layer_dropout=0.0, normalize_features=False,
+        mi=1.0, mi_lambda=2.0, tv=2.0, cvg=1.0, halves="random", lr_gnn=1e-3, lr=0.01, weight_decay_gnn=1e-5, weight_decay=1e-5,
     ).for_objective(objective)  # fmt: skip
 
 
@@ -48,7 +50,9 @@ class Ours:
     def loss(self) -> Tensor:
         """The training loss of a step."""
         self.network.train()
-        return self.objective([self.network(self.graph) for _ in range(self.objective.passes)], self.network)
+        return self.objective(
+            [self.network(self.graph) for _ in range(self.objective.passes)], self.network
+        )
 
     def step(self) -> None:
         """What the training loop does in an epoch."""
@@ -61,13 +65,26 @@ class Stock:
 
     def __init__(self, data: Data, classes: int, settings: Settings):
         s, self.data = settings, data
-        self.network = StockNetwork(data.num_features, classes, s.backbone, s.layers, s.channels, s.dropout, s.gcnii_alpha, s.gcnii_lambda)
+        self.network = StockNetwork(
+            data.num_features,
+            classes,
+            s.backbone,
+            s.num_layers,
+            s.hidden_channels,
+            s.dropout,
+            s.gcnii_alpha,
+            s.gcnii_lambda,
+        )
         self.objective = StockObjective(data, s.tv_sigma, s.mi_lambda, s.mi, s.tv, s.cvg)
         oc = [*self.network.opening.parameters(), *self.network.closing.parameters()]
         self.optimiser = torch.optim.Adam(
             [
-                {"params": self.network.convs.parameters(), "lr": s.lr_gnn, "weight_decay": s.wd_gnn},
-                {"params": oc, "lr": s.lr_oc, "weight_decay": s.wd_oc},
+                {
+                    "params": self.network.convs.parameters(),
+                    "lr": s.lr_gnn,
+                    "weight_decay": s.weight_decay_gnn,
+                },
+                {"params": oc, "lr": s.lr, "weight_decay": s.weight_decay},
             ],
             fused=True,
         )
@@ -76,7 +93,9 @@ class Stock:
     def loss(self, halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """The training loss of one forward pass."""
         self.network.train()
-        return self.objective(self.network(self.data.x, self.data.edge_index), list(self.network.parameters()), halves)
+        return self.objective(
+            self.network(self.data.x, self.data.edge_index), list(self.network.parameters()), halves
+        )
 
     def step(self) -> None:
         """The same epoch."""
@@ -101,7 +120,10 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
     """The loss and the norm of its gradient on both sides from the same weights, dropout masks and halves; refuses if they differ."""
     us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
     copy_weights(us, them)
-    masks = [torch.rand(graph.num_nodes, width) >= settings.dropout for width in (graph.num_features, settings.channels)]
+    masks = [
+        torch.rand(graph.num_nodes, width) >= settings.dropout
+        for width in (graph.num_features, settings.hidden_channels)
+    ]
     cvg = us.objective.terms["cvg"] if settings.cvg else None
     halves = cvg.partition() if isinstance(cvg, CrossValidatingGradients) else None
     with _same_masks(us.graph, them.network, masks, settings.dropout):
@@ -115,7 +137,9 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
         gap += (parameter.grad - (other.grad.T if turned else other.grad)).square().sum().item()
         size += other.grad.square().sum().item()
     if not same_loss(mine, theirs) or gap**0.5 > 2e-3 * size**0.5:
-        raise AssertionError(f"the two sides differ: loss {mine.item()} and {theirs.item()}, gradients by {gap**0.5} of {size**0.5}")
+        raise AssertionError(
+            f"the two sides differ: loss {mine.item()} and {theirs.item()}, gradients by {gap**0.5} of {size**0.5}"
+        )
     return abs(mine.item() - theirs.item()), (gap / size) ** 0.5
 
 
@@ -136,8 +160,10 @@ def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
     parts = [(us.network.opening, them.network.opening), (us.network.closing, them.network.closing)]
     found: list[tuple[Tensor, Tensor, bool]] = [(a.weight, b.weight, True) for a, b in parts]
     found += [(a.bias, b.bias, False) for a, b in parts]
-    layers: list[tuple[Any, Any]] = list(zip(us.network.layers, them.network.convs, strict=True))
-    for layer, conv in layers:
+    num_layers: list[tuple[Any, Any]] = list(
+        zip(us.network.layers, them.network.convs, strict=True)
+    )
+    for layer, conv in num_layers:
         kept = isinstance(conv, GCN2Conv)
         found.append((layer.weight, conv.weight1 if kept else conv.lin.weight, not kept))
     return found
@@ -146,14 +172,19 @@ def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
 def copy_weights(us: Ours, them: Stock) -> None:
     """Give both sides the same random weights. (Identity layers would hide a transposed product.)"""
     with torch.no_grad():
-        for mine, theirs in ((us.network.opening, them.network.opening), (us.network.closing, them.network.closing)):
+        for mine, theirs in (
+            (us.network.opening, them.network.opening),
+            (us.network.closing, them.network.closing),
+        ):
             theirs.weight.copy_(mine.weight.T)
             theirs.bias.copy_(mine.bias)
         pairs: list[tuple[Any, Any]] = list(zip(us.network.layers, them.network.convs, strict=True))
         for layer, conv in pairs:
             layer.weight.add_(0.05 * torch.randn_like(layer.weight))
             if isinstance(conv, GATConv):
-                layer.attention_weight = layer.weight  # PyG's layer has one matrix for attention and values, so here ours has too
+                layer.attention_weight = (
+                    layer.weight
+                )  # PyG's layer has one matrix for attention and values, so here ours has too
                 conv.lin.weight.copy_(layer.weight.T)
                 conv.att_dst.copy_(layer.a[0].view(1, 1, -1))
                 conv.att_src.copy_(layer.a[1].view(1, 1, -1))
@@ -167,9 +198,15 @@ def copy_weights(us: Ours, them: Stock) -> None:
 def _same_masks(graph: Graph, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
     """Let both sides drop what ``masks`` say: the input's first, then the one before the closing layer."""
     scale = 1.0 / (1.0 - p)
-    first = masks[0][graph.features.pattern.row, graph.features.pattern.column] if isinstance(graph.features, SparseMatrix) else masks[0]
+    first = (
+        masks[0][graph.features.pattern.row, graph.features.pattern.column]
+        if isinstance(graph.features, SparseMatrix)
+        else masks[0]
+    )
     mine, theirs = iter([first, masks[1]]), iter(masks)
-    with mock.patch.object(ours, "draw_noise", lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0):
+    with mock.patch.object(
+        ours, "draw_noise", lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0
+    ):
         stock.dropout = lambda x, p, training: x * next(theirs) * scale
         yield
     stock.dropout = torch.nn.functional.dropout

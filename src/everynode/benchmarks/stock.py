@@ -21,17 +21,36 @@ Dropout = Callable[[Tensor, float, bool], Tensor]
 class StockNetwork(nn.Module):
     """Opening layer, L PyG layers, closing layer."""
 
-    def __init__(self, in_channels: int, classes: int, backbone: str, layers: int, channels: int, p: float, alpha: float, theta: float):
+    def __init__(
+        self,
+        in_channels: int,
+        classes: int,
+        backbone: str,
+        num_layers: int,
+        hidden_channels: int,
+        p: float,
+        alpha: float,
+        theta: float,
+    ):
         super().__init__()
-        self.opening = nn.Linear(in_channels, channels)
-        self.closing = nn.Linear(channels, classes)
+        self.opening = nn.Linear(in_channels, hidden_channels)
+        self.closing = nn.Linear(hidden_channels, classes)
         self.p = p
         if backbone == "gcn":
-            convs = [GCNConv(channels, channels, cached=True, bias=False) for _ in range(layers)]
+            convs = [
+                GCNConv(hidden_channels, hidden_channels, cached=True, bias=False)
+                for _ in range(num_layers)
+            ]
         elif backbone == "gat":
-            convs = [GATConv(channels, channels, heads=1, bias=False) for _ in range(layers)]
+            convs = [
+                GATConv(hidden_channels, hidden_channels, heads=1, bias=False)
+                for _ in range(num_layers)
+            ]
         else:
-            convs = [GCN2Conv(channels, alpha=alpha, theta=theta, layer=i + 1, cached=True) for i in range(layers)]
+            convs = [
+                GCN2Conv(hidden_channels, alpha=alpha, theta=theta, layer=i + 1, cached=True)
+                for i in range(num_layers)
+            ]
         self.convs = nn.ModuleList(convs)
         self.initial_residual = backbone == "gcnii"
         self.dropout: Dropout = F.dropout
@@ -61,7 +80,9 @@ class StockObjective:
         self.gate = torch.cat(gate)
         self.train = data.train_mask.nonzero().view(-1)
 
-    def __call__(self, logits: Tensor, parameters: list[Tensor], halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    def __call__(
+        self, logits: Tensor, parameters: list[Tensor], halves: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
         """The total loss."""
         y = self.data.y
         loss = F.cross_entropy(logits[self.train], y[self.train])
@@ -80,7 +101,9 @@ class StockObjective:
                 halves = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
             flat = []
             for half in halves:
-                grads = torch.autograd.grad(F.cross_entropy(logits[half], y[half]), parameters, create_graph=True)
+                grads = torch.autograd.grad(
+                    F.cross_entropy(logits[half], y[half]), parameters, create_graph=True
+                )
                 flat.append(torch.cat([g.flatten() for g in grads]))
             loss = loss - self.cvg * F.cosine_similarity(flat[0], flat[1], dim=0)
         return loss

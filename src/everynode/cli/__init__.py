@@ -25,8 +25,8 @@ from everynode.cli.reproduce import reproduce
 from everynode.cli.results import results_export, results_merge, results_show, results_tables
 from everynode.cli.train import train
 from everynode.cli.tune import tune, tune_export
+from everynode.console import say
 from everynode.errors import EverynodeError
-from everynode.say import say
 
 
 def _exactly(kind: Any, tokens: Sequence[Token]) -> Any:
@@ -69,9 +69,13 @@ app.command(results)
 def main() -> None:
     """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this: what is said is lost, what is done is not
+        if (
+            getattr(sys, name) is None
+        ):  # closed by whoever started this: what is said is lost, what is done is not
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process lives
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files that are no text are shown, as on stderr
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # names of files that are no text are shown, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with ctrl_c_ends_at_once():
@@ -81,7 +85,9 @@ def main() -> None:
         command = " ".join(["everynode", *(error.command_chain or ())])
         words = " ".join(error.unused_tokens or ())
         option = " (such as --nodes)" if command == "everynode fit" else ""
-        say(f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them.")
+        say(
+            f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them."
+        )
         code = 2
     except CycloptsError as error:
         command = " ".join(["everynode", *(error.command_chain or ())])
@@ -96,9 +102,13 @@ def main() -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # what torch says
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(
+            error
+        ):  # what torch says
             raise
-        say("everynode: Not enough memory for this: use fewer --channels, or 'everynode train --batch-size 1024', a part at a time.")
+        say(
+            "everynode: Not enough memory for this: use fewer --hidden-channels, or 'everynode train --batch-size 1024', a part at a time."
+        )
         code = 3
     except OSError as error:
         what = f"read or write {error.filename}" if error.filename else "write the result"

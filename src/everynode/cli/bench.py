@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from everynode.cli.options import JsonFlag, QuietFlag
+from everynode.console import say
 from everynode.errors import DataError, UsageError, require, unknown
-from everynode.say import say
 
 
 def bench(
@@ -51,7 +51,7 @@ def bench(
     from everynode.benchmarks.measure import machine
     from everynode.benchmarks.memory import peak
     from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
-    from everynode.data import is_present
+    from everynode.datasets import is_present
     from everynode.settings import named_terms
     from everynode.training.checkpoint import write_atomically
 
@@ -64,12 +64,17 @@ def bench(
                     raise UsageError(
                         f"The other side of the benchmark has no {term}: give --objectives of ce, enc, mi, tv, cvg and their sums."
                     )
-            settings_for(backbone, objective)  # an objective that is not one is refused before anything is measured
+            settings_for(
+                backbone, objective
+            )  # an objective that is not one is refused before anything is measured
     named = graphs.split(",")
     here = [name for name in named if is_present(name, data_dir=data_dir)]
     for name in named:
         if name not in here:
-            say(f"{name} is left out: its files are not here. `everynode data check {name}` gets them.", quiet)
+            say(
+                f"{name} is left out: its files are not here. `everynode data check {name}` gets them.",
+                quiet,
+            )
     try:
         counts = [int(count) for count in threads.split(",")]
     except ValueError:
@@ -79,19 +84,28 @@ def bench(
     result, known = _earlier(out)
     limits = [machine(count) for count in counts]
     result |= {"command": shlex.join(["everynode", *sys.argv[1:]]), "machine": limits}
-    for row in measure(here, backbones.split(","), objectives.split(","), limits, seconds, data_dir, known):
+    for row in measure(
+        here, backbones.split(","), objectives.split(","), limits, seconds, data_dir, known
+    ):
         if memory and row["threads"] == counts[0]:
             where = row["graph"], row["backbone"].partition("-")[0], row["objective"]
             row["memory"] = {side: peak(side, *where, data_dir) for side in ("everynode", "stock")}
         result["rows"].append(row)
         if out:
             write_atomically(out, json.dumps(result, indent=1).encode())
-        text = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
+        text = (
+            f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
+        )
         timing = f"everynode {row['everynode_ms']:8.2f} ms   stock PyG {row['stock_ms']:8.2f} ms   {row['ratio']:5.1f}x"
         if "memory" in row:
-            timing += "   peak " + " / ".join(f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock"))
+            timing += "   peak " + " / ".join(
+                f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock")
+            )
         if not json_output:
-            print(f"{text}   {timing}   {100 * row['roofline_ms'] / row['everynode_ms']:3.0f}% of the machine's limit", flush=True)
+            print(
+                f"{text}   {timing}   {100 * row['roofline_ms'] / row['everynode_ms']:3.0f}% of the machine's limit",
+                flush=True,
+            )
         else:
             say(f"{text}   {timing}", quiet)
     if json_output:
@@ -105,6 +119,11 @@ def _earlier(out: Path | None) -> tuple[dict[str, Any], list[tuple[str, str, str
         return {"rows": []}, []
     try:
         result: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-        return result, [(r["graph"], r["backbone"].partition("-")[0], r["objective"], r["threads"]) for r in result["rows"]]
+        return result, [
+            (r["graph"], r["backbone"].partition("-")[0], r["objective"], r["threads"])
+            for r in result["rows"]
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{out} is not a result of `everynode bench` ({error}): name another --out.") from error
+        raise DataError(
+            f"{out} is not a result of `everynode bench` ({error}): name another --out."
+        ) from error

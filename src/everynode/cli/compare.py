@@ -12,9 +12,16 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import OUTPUT, DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import (
+    OUTPUT,
+    DataOptions,
+    EngineOptions,
+    JsonFlag,
+    ModelOptions,
+    QuietFlag,
+)
+from everynode.console import say
 from everynode.errors import UsageError
-from everynode.say import say
 
 
 def compare(
@@ -58,10 +65,10 @@ def compare(
     import torch
 
     from everynode.experiments.compare import BASELINE, conclude
-    from everynode.experiments.declare import Over
-    from everynode.experiments.estimate import seconds_left
-    from everynode.experiments.run import Run, short
+    from everynode.experiments.experiment import Over
+    from everynode.experiments.run_spec import Run, short
     from everynode.experiments.runner import Graphs, do_runs
+    from everynode.experiments.runtime_model import seconds_left
     from everynode.experiments.store import Store, store_path
     from everynode.machine import cores
     from everynode.progress import Bar
@@ -71,11 +78,15 @@ def compare(
     torch.set_num_threads(1)
     objective = objective_name(model.objective)
     if objective == BASELINE:
-        raise UsageError("Cross-entropy cannot be compared with itself: choose another --objective.")
+        raise UsageError(
+            "Cross-entropy cannot be compared with itself: choose another --objective."
+        )
     if any(given is not None and given < 1 for given in (seeds, folds)):
         raise UsageError("--seeds and --folds must be at least 1.")
     if folds is not None and (seeds, fold) != (None, None):
-        raise UsageError("--folds goes over the first folds with one seed each: give neither --seeds nor --fold.")
+        raise UsageError(
+            "--folds goes over the first folds with one seed each: give neither --seeds nor --fold."
+        )
     do_many = engine.start()
     if engine.engine == "ray" and data.device != "cpu":
         raise UsageError("--engine ray runs on CPUs: leave out --device.")
@@ -84,16 +95,33 @@ def compare(
         raise UsageError(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
-    pairs = [(fold or 0, seed + i) for i in range(seeds or 10)] if folds is None else [(f, seed) for f in range(folds)]
-    runs = [model.run(name, graph, split, data, fold=f, seed=s, objective=either) for f, s in pairs for either in (BASELINE, objective)]
+    pairs = (
+        [(fold or 0, seed + i) for i in range(seeds or 10)]
+        if folds is None
+        else [(f, seed) for f in range(folds)]
+    )
+    runs = [
+        model.run(name, graph, split, data, fold=f, seed=s, objective=either)
+        for f, s in pairs
+        for either in (BASELINE, objective)
+    ]
     graphs = Graphs(data.data_dir)
     graphs.add(runs[0], graph)
     path = store_path(out)
     store = Store(path)
     known, left = 0, seconds_left(runs, store.records(), again=not resume)
-    title, work, at_once = f"{name} {model.backbone}", sum(left.values()), min(engine.workers or cores(), max(1, len(left)))
+    title, work, at_once = (
+        f"{name} {model.backbone}",
+        sum(left.values()),
+        min(engine.workers or cores(), max(1, len(left))),
+    )
     try:
-        with ctrl_c_raises(), Bar(title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once) as bar:
+        with (
+            ctrl_c_raises(),
+            Bar(
+                title, len(runs), unit="runs", show=not quiet, seconds=work, at_once=at_once
+            ) as bar,
+        ):
 
             def on_record(run: Run, record: dict[str, Any], fresh: bool) -> None:
                 nonlocal known
@@ -102,9 +130,21 @@ def compare(
                 got = "diverged" if "error" in record else f"test {short(record['test_accuracy'])}"
                 bar.advance(f"{record['objective']} {where}: {got}", seconds=left.get(run.key, 0.0))
 
-            records = do_runs(runs, graphs, store, workers=engine.workers, engine=do_many, on_record=on_record, again=not resume)
+            records = do_runs(
+                runs,
+                graphs,
+                store,
+                workers=engine.workers,
+                engine=do_many,
+                on_record=on_record,
+                again=not resume,
+            )
     except KeyboardInterrupt:
-        how = "and the same command goes on from there" if resume else "of the others the old record stays; the same command does all again"
+        how = (
+            "and the same command goes on from there"
+            if resume
+            else "of the others the old record stays; the same command does all again"
+        )
         say(f"\nInterrupted: what has ended is in {path}, {how}.")
         return INTERRUPTED
     if known:
@@ -112,26 +152,44 @@ def compare(
     over: Over = "seeds" if folds is None else "folds"
     result = conclude(records, objective, over=over)
     if result.diverged:
-        say(f"Left out {count(result.diverged, over[:-1])}: a training diverged. What is said is of the other {result.gain.count}.")
+        say(
+            f"Left out {count(result.diverged, over[:-1])}: a training diverged. What is said is of the other {result.gain.count}."
+        )
     if json_output:
         print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
         return 0
     from rich.console import Console
     from rich.table import Table
 
-    which = f"{result.gain.count} of {count(len(pairs), over[:-1])}" if result.diverged else count(len(pairs), over[:-1])
+    which = (
+        f"{result.gain.count} of {count(len(pairs), over[:-1])}"
+        if result.diverged
+        else count(len(pairs), over[:-1])
+    )
     title = f"{name}, {model.backbone}, split {split}, {which}: accuracy in %"
     table = Table(title=title, title_justify="left")
-    for heading in ("objective", "test mean", "std", "95% interval", "validation mean", "s per run"):
+    for heading in (
+        "objective",
+        "test mean",
+        "std",
+        "95% interval",
+        "validation mean",
+        "s per run",
+    ):
         table.add_column(heading, justify="left" if heading == "objective" else "right")
-    settings = {either: next(run.settings for run in runs if run.objective == either) for either in result.test}
-    depths = len({found.layers for found in settings.values()}) > 1
+    settings = {
+        either: next(run.settings for run in runs if run.objective == either)
+        for either in result.test
+    }
+    depths = len({found.num_layers for found in settings.values()}) > 1
     for either, test in result.test.items():
         took = [r.get("seconds") for r in records if r["objective"] == either and "error" not in r]
-        seconds = [one for one in took if one is not None]  # runs that came from an export may not say it
+        seconds = [
+            one for one in took if one is not None
+        ]  # runs that came from an export may not say it
         interval = "-" if math.isnan(test.low) else f"{short(test.low)} to {short(test.high)}"
         remark = settings[either].remark(either)
-        depth = f", {settings[either].layers} layers" if depths else ""
+        depth = f", {settings[either].num_layers} layers" if depths else ""
         table.add_row(
             f"{'cross-entropy' if either == BASELINE else either}{f' ({remark})' if remark else ''}{depth}",
             short(test.mean), short(test.std), interval, short(result.val[either].mean),

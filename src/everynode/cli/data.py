@@ -17,18 +17,29 @@ def data_list(*, data_dir: Path | None = None, json_output: JsonFlag = False) ->
     data_dir
         Where the public graphs are.
     """
-    from everynode.data import CATALOGUE, is_present
+    from everynode.datasets import CATALOGUE, is_present
 
     entries = [(entry, is_present(entry.name, data_dir=data_dir)) for entry in CATALOGUE.values()]
     if json_output:
         print(
             json.dumps(
-                [{"name": e.name, "present": here, "splits": e.splits, "about": e.about, "caution": e.caution} for e, here in entries]
+                [
+                    {
+                        "name": e.name,
+                        "present": here,
+                        "splits": e.splits,
+                        "about": e.about,
+                        "caution": e.caution,
+                    }
+                    for e, here in entries
+                ]
             )
         )
         return 0
     for entry, here in entries:
-        print(f"{entry.name:15} {'here' if here else 'not here':9} {' | '.join(entry.splits):28} {entry.about} {entry.caution}".rstrip())
+        print(
+            f"{entry.name:15} {'here' if here else 'not here':9} {' | '.join(entry.splits):28} {entry.about} {entry.caution}".rstrip()
+        )
     return 0
 
 
@@ -51,8 +62,8 @@ def data_check(
     data_dir
         Where the public graphs are.
     """
-    from everynode.data import check_named
-    from everynode.data.entries import STAND_IN, is_generated
+    from everynode.datasets import check_named
+    from everynode.datasets.entries import STAND_IN, is_generated
 
     report = check_named(name, split, data_dir=data_dir)
     if json_output:
@@ -81,7 +92,11 @@ def _short(value: Any) -> str:
         return ", ".join(f"{name}: {_short(part)}" for name, part in value.items())
     if isinstance(value, list):
         words = isinstance(next(iter(value), ""), str)
-        return " and ".join(value) if words else " to ".join(dict.fromkeys(map(_short, (min(value), max(value)))))
+        return (
+            " and ".join(value)
+            if words
+            else " to ".join(dict.fromkeys(map(_short, (min(value), max(value)))))
+        )
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
     return "" if value is None else str(value)

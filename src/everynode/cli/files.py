@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.cli.options import FILES
+from everynode.console import showable
 from everynode.errors import UsageError
-from everynode.say import showable
 
 if TYPE_CHECKING:
-    from everynode.data.recipe import Recipe
     from everynode.graph import Graph
+    from everynode.io.feature_encoder import Recipe
 
 
 @Parameter(name="*", group=FILES)
@@ -45,7 +45,7 @@ class Files:
 
     def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
         """The graph in the files; ``recipe``: turn columns into features as another time."""
-        from everynode.data import read
+        from everynode.io import read
 
         if self.nodes is None and self.edges is None:
             raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
@@ -53,11 +53,15 @@ class Files:
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace these files, or others that are read, under this name or another."""
-        read = [path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()]
+        read = [
+            path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
+        ]
         for result in results:
             for path in read if result.exists() else ():
                 if result.samefile(path):
-                    raise UsageError(f"The result would replace {path}, which is read here: name another --out.")
+                    raise UsageError(
+                        f"The result would replace {path}, which is read here: name another --out."
+                    )
 
     @property
     def name(self) -> str:

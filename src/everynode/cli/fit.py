@@ -16,8 +16,8 @@ from everynode.cli.files import Files
 from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, RaceOptions
+from everynode.console import say, showable
 from everynode.errors import UsageError, require
-from everynode.say import say, showable
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
@@ -91,34 +91,54 @@ def fit(
     """
     import torch
 
-    from everynode.data.parts import share_out
     from everynode.estimator import NodeClassifier
+    from everynode.io.assign_splits import share_out
 
     require(threads >= 1, "threads", "fit", ">= 1", threads)
     require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     torch.set_num_threads(threads)
     read = files.read(label=label, features=features, split=split, name=files.name)
-    tell = (lambda text: say(text, quiet)) if json_output else (lambda text: None if quiet else print(text))
+    tell = (
+        (lambda text: say(text, quiet))
+        if json_output
+        else (lambda text: None if quiet else print(text))
+    )
     if read.understood is not None:
         for line in read.understood.lines(warnings_only=quiet):
             (say if quiet else tell)(line)
     if not read.num_classes:
-        columns = ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+        columns = (
+            ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+        )
         if not columns:
             raise UsageError(
                 "No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add if only "
                 "the edges have some of the nodes."
             )
         raise UsageError(f"Which column holds the labels? Give --label, one of {columns}.")
-    graph, said = share_out(read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed)
+    graph, said = share_out(
+        read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed
+    )
     for text in said:
         tell(text)
     if dry_run:
         if json_output:
-            print(json.dumps({"understood": read.understood.to_dict() if read.understood else None, "parts": said}))
+            print(
+                json.dumps(
+                    {
+                        "understood": read.understood.to_dict() if read.understood else None,
+                        "parts": said,
+                    }
+                )
+            )
         return 0
-    chosen: dict[str, Any] = {**asdict(model), "calibrate": calibrate, "cv": cv or "auto", "n_estimators": ensemble}
+    chosen: dict[str, Any] = {
+        **asdict(model),
+        "calibrate": calibrate,
+        "cv": cv or "auto",
+        "n_estimators": ensemble,
+    }
     classifier = NodeClassifier(**chosen, random_state=seed, verbose=not quiet)
     folder = out or Path("runs") / f"fit-{files.name}"
     files.spare(folder / name for name in MADE)
@@ -135,12 +155,16 @@ def fit(
         summary = _write(folder, classifier, graph, said, drawn=not read.splits)
         if summary["interrupted"]:
             when = f" after {summary['epochs']} epochs" if len(summary["best_epochs"]) == 1 else ""
-            say(f"Interrupted{when}: the best so far is kept, and the same command goes on from here.")
+            say(
+                f"Interrupted{when}: the best so far is kept, and the same command goes on from here."
+            )
         else:
             remove_states(states)
             whole = ensemble * summary["folds"]
             if left_out := whole - summary["networks"]:
-                say(f"Left out {left_out} of {whole} networks, which diverged: lower the learning rates or the terms' weights.")
+                say(
+                    f"Left out {left_out} of {whole} networks, which diverged: lower the learning rates or the terms' weights."
+                )
     if json_output:
         print(json.dumps(summary))
     else:
@@ -152,10 +176,14 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     """Of everything that decides the files in --out."""
     from everynode import __version__
 
-    parameters = {name: value for name, value in classifier.get_params().items() if name != "verbose"}
+    parameters = {
+        name: value for name, value in classifier.get_params().items() if name != "verbose"
+    }
     ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
     recipe = None if graph.recipe is None else graph.recipe.to_dict()
-    said = json.dumps([__version__, parameters, graph.name, graph.digest, ids, recipe], sort_keys=True)
+    said = json.dumps(
+        [__version__, parameters, graph.name, graph.digest, ids, recipe], sort_keys=True
+    )
     return hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -171,7 +199,9 @@ def _finished(folder: Path) -> dict[str, Any]:
         raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
 
 
-def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str], *, drawn: bool) -> dict[str, Any]:
+def _write(
+    folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str], *, drawn: bool
+) -> dict[str, Any]:
     """Everything that a fit leaves behind; its summary."""
     from everynode.report.fit import Fit
     from everynode.report.fit_page import page
@@ -180,35 +210,46 @@ def _write(folder: Path, classifier: NodeClassifier, graph: Graph, said: list[st
     made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")
     write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(folder / "report.html", page(made, model=showable(str(folder / "model")), drawn=drawn).encode())
+    write_atomically(
+        folder / "report.html",
+        page(made, model=showable(str(folder / "model")), drawn=drawn).encode(),
+    )
     summary = made.summary()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 
 
 def _tell(summary: dict[str, Any], folder: Path) -> None:
-    from everynode.data.understood import counted
+    from everynode.io.summary import counted
     from everynode.report.text import ENTRANTS, decided_by
 
     seconds = f"{summary['seconds']:.1f} s"
-    print(f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}")
+    print(
+        f"{summary['graph']}, {summary['backbone']}, {summary['objective']}, seed {summary['seed']}"
+    )
     if len(summary["race"]) > 1:
         meant = f" ({ENTRANTS[summary['objective']]})" if summary["objective"] in ENTRANTS else ""
         print(f"  chosen       {summary['objective']}{meant}, {decided_by(summary['select'])}")
-        print(f"  {'':12} validation {summary['select']} when they stopped: {', '.join(_standings(summary))}")
+        print(
+            f"  {'':12} validation {summary['select']} when they stopped: {', '.join(_standings(summary))}"
+        )
     if summary["networks"] == 1:
         print(f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}")
     else:
         best = ", ".join(map(str, summary["best_epochs"]))
         print(f"  networks     {summary['networks']} ({seconds}), best epochs {best}")
     for part, scores in summary["quality"].items():
-        print(f"  {part:12} {_score(scores['accuracy'], ' % right')} ({counted(scores['nodes'], 'node')})")
-        if summary["select"] not in ("accuracy", "loss"):
+        print(
+            f"  {part:12} {_score(scores['accuracy'], ' % right')} ({counted(scores['nodes'], 'node')})"
+        )
+        if summary["monitor"] not in ("accuracy", "loss"):
             print(f"  {'':12} {summary['select']} {_score(scores[summary['select']])}")
     print(f"  {summary['caution']}")
     if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
         advice = "" if len(summary["race"]) > 1 else " Without --objective, others race with it."
-        print(f"  No later epoch was better than the first: the settings do not suit this graph.{advice}")
+        print(
+            f"  No later epoch was better than the first: the settings do not suit this graph.{advice}"
+        )
     if summary["temperature"] != 1.0:
         part = next(iter(summary["quality"]))
         ece = f"{summary['quality'][part]['ece_before']:.3f} before, {summary['quality'][part]['ece'][0]:.3f} after"
@@ -221,11 +262,13 @@ def _tell(summary: dict[str, Any], folder: Path) -> None:
 def _standings(summary: dict[str, Any]) -> Iterator[str]:
     """How each entrant of a race came off, the winner first, by what decided; with the loss where another got as much."""
     race = dict(sorted(summary["race"].items(), key=lambda item: item[0] != summary["objective"]))
-    by_loss = summary["select"] == "loss"
+    by_loss = summary["monitor"] == "loss"
     shown = {}
     for name, got in race.items():
         score = got.get("val_score")
-        shown[name] = "" if score is None else f" {score:.3f}" if by_loss else f" {100 * score:.1f} %"
+        shown[name] = (
+            "" if score is None else f" {score:.3f}" if by_loss else f" {100 * score:.1f} %"
+        )
     for name, text in shown.items():
         tied = text and not by_loss and list(shown.values()).count(text) > 1
         yield f"{name}{text}" + (f" (loss {race[name]['val_loss']:.3f})" if tied else "")

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from everynode.console import showable
 from everynode.errors import DataError, UsageError
-from everynode.say import showable
 
 
 def command() -> str:
     """The command that was given, as it is typed."""
-    return showable(shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]]))
+    return showable(
+        shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
+    )
 
 
 def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bool) -> bool:
@@ -43,14 +45,18 @@ def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bo
     elif before is not None:
         said = before.get("command")
         if "unreadable" in before:
-            raise DataError(f"{start} cannot be read ({before['unreadable']}): --no-resume starts over.")
+            raise DataError(
+                f"{start} cannot be read ({before['unreadable']}): --no-resume starts over."
+            )
         if there and before["key"] != key:
             what = (
                 "an older run of this command; the files, or everynode, have changed since"
                 if said == command()
                 else f"another run{f' ({said})' if isinstance(said, str) else ''}"
             )
-            raise UsageError(f"{folder} holds {what}: give another --out, or --no-resume to replace it.")
+            raise UsageError(
+                f"{folder} holds {what}: give another --out, or --no-resume to replace it."
+            )
         if there == list(made):
             return True
     elif there:
@@ -81,7 +87,9 @@ def remove_states(states: Path) -> None:
     for path in _entries(states):
         if is_state(path, damaged=True):
             path.unlink()
-    with contextlib.suppress(OSError):  # it is a file, and gone; or somebody has put something else there
+    with contextlib.suppress(
+        OSError
+    ):  # it is a file, and gone; or somebody has put something else there
         states.rmdir()
 
 

@@ -37,7 +37,10 @@ def ctrl_c_raises() -> Iterator[None]:
 @contextmanager
 def _handler(handler: Any, *, instead_of: Any) -> Iterator[None]:
     """SIGINT's handler for this block, if the present one is the expected one (it may be ignored, as under nohup, or a caller's)."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not instead_of:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not instead_of
+    ):
         yield
         return
     signal.signal(signal.SIGINT, handler)

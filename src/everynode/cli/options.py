@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
-from everynode.settings import Select
+from everynode.settings import Monitor
 
 if TYPE_CHECKING:
     import torch
 
-    from everynode.disk import DiskGraph
-    from everynode.experiments.run import Run
+    from everynode.experiments.run_spec import Run
     from everynode.graph import Graph
+    from everynode.graph.disk_graph import DiskGraph
     from everynode.settings import Batches, Settings
-    from everynode.training.many import Engine
+    from everynode.training.process_pool import Engine
 
 BackboneName = Literal["gcn", "gat", "gcnii"]
 #: Under which headings --help lists the flags, in this order; those that a command has alone come under ``LEARNED``, or first.
@@ -39,9 +39,17 @@ FILES, LEARNED, GRAPH, NETWORK, TERMS, OPTIMISER, BATCHES, RUNNING, OUTPUT = (
 )
 #: Flags that every command has.
 JsonFlag = Annotated[
-    bool, Parameter(name="--json", negative="", group=OUTPUT, help="One JSON object on stdout, everything else on stderr.")
+    bool,
+    Parameter(
+        name="--json",
+        negative="",
+        group=OUTPUT,
+        help="One JSON object on stdout, everything else on stderr.",
+    ),
 ]
-QuietFlag = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", group=OUTPUT, help="No progress.")]
+QuietFlag = Annotated[
+    bool, Parameter(name=["--quiet", "-q"], negative="", group=OUTPUT, help="No progress.")
+]
 
 
 @Parameter(name="*", group=GRAPH)
@@ -66,18 +74,27 @@ class DataOptions:
         """The graph of this name, or in this folder; and the name of its split."""
         if not (Path(name) / "graph.json").is_file():
             return self.load(name)
-        from everynode.disk import DiskGraph
+        from everynode.graph.disk_graph import DiskGraph
 
         if self != DataOptions():
-            raise UsageError(f"{name} is the folder of a graph, which has its own split: leave out --split and --directed.")
+            raise UsageError(
+                f"{name} is the folder of a graph, which has its own split: leave out --split and --directed."
+            )
         return DiskGraph.open(name), "own"
 
     def load(self, name: str) -> tuple[Graph, str]:
         """The graph, and the name of its split."""
-        from everynode.data import load
-        from everynode.data.entries import find
+        from everynode.datasets import load
+        from everynode.datasets.entries import find
 
-        graph = load(name, self.split, data_dir=self.data_dir, directed=self.directed, per_class=self.per_class, seed=self.split_seed)
+        graph = load(
+            name,
+            self.split,
+            data_dir=self.data_dir,
+            directed=self.directed,
+            per_class=self.per_class,
+            seed=self.split_seed,
+        )
         split = self.split or find(name).splits[0]
         device = self.usable_device()
         return (graph if device.type == "cpu" else graph.to(device)), split
@@ -90,7 +107,9 @@ class DataOptions:
             device = torch.device(self.device)
             torch.zeros(1, device=device).item()
         except (RuntimeError, AssertionError) as error:
-            raise UsageError(f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu.") from error
+            raise UsageError(
+                f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu."
+            ) from error
         return device
 
 
@@ -106,16 +125,16 @@ class ModelOptions:
     preset: Annotated[str, Parameter(group=LEARNED)] = "default"
     """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
     `everynode tune`."""
-    layers: Annotated[int | None, Parameter(group=NETWORK)] = None
+    num_layers: Annotated[int | None, Parameter(group=NETWORK)] = None
     "How many layers."
-    channels: Annotated[int | None, Parameter(group=NETWORK)] = None
+    hidden_channels: Annotated[int | None, Parameter(group=NETWORK)] = None
     "How wide."
     dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
     "On the input and before the closing layer."
     layer_dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
     "Before each layer."
-    input: Annotated[Literal["row", "raw"] | None, Parameter(group=NETWORK)] = None
-    "Row-normalised or raw input features."
+    normalize_features: Annotated[bool | None, Parameter(group=NETWORK)] = None
+    "Divide each row of the features by its sum."
     gcnii_alpha: Annotated[float | None, Parameter(group=NETWORK)] = None
     "How much of the opening features GCNII mixes into each layer."
     gcnii_lambda: Annotated[float | None, Parameter(group=NETWORK)] = None
@@ -128,17 +147,21 @@ class ModelOptions:
     "The weight of total variation."
     tv_sigma: Annotated[float | None, Parameter(group=TERMS)] = None
     "How different features must be for TV to see a boundary."
-    tv_gate: Annotated[Literal["raw", "row", "standardised", "none"] | None, Parameter(group=TERMS)] = None
+    tv_gate: Annotated[
+        Literal["raw", "row", "standardised", "none"] | None, Parameter(group=TERMS)
+    ] = None
     "The features that TV looks at for boundaries."
     cvg: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of cross-validating gradients."
-    halves: Annotated[Literal["random", "stratified", "fixed"] | None, Parameter(group=TERMS)] = None
+    halves: Annotated[Literal["random", "stratified", "fixed"] | None, Parameter(group=TERMS)] = (
+        None
+    )
     "How CVG halves the labelled nodes."
     cvg_every: Annotated[int | None, Parameter(group=TERMS)] = None
     "Take CVG at every so many steps only, which costs less."
-    con: Annotated[float | None, Parameter(group=TERMS)] = None
+    consistency: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of consistency: two passes of different dropout should agree. Not of the paper; a step takes about twice as long."
-    con_temperature: Annotated[float | None, Parameter(group=TERMS)] = None
+    consistency_temperature: Annotated[float | None, Parameter(group=TERMS)] = None
     "How sure consistency wants a node to be: the lower, the surer."
     prior: Annotated[float | None, Parameter(group=TERMS)] = None
     "The weight of the class prior: classes in the shares that validation nodes let expect. Not of the paper."
@@ -146,11 +169,11 @@ class ModelOptions:
     "The weight of P-reg."
     lr_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Learning rate of the layers."
-    lr_oc: Annotated[float | None, Parameter(group=OPTIMISER)] = None
+    lr: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Learning rate of opening and closing layer."
-    wd_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
+    weight_decay_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Weight decay of the layers."
-    wd_oc: Annotated[float | None, Parameter(group=OPTIMISER)] = None
+    weight_decay: Annotated[float | None, Parameter(group=OPTIMISER)] = None
     "Weight decay of opening and closing layer."
     epochs: Annotated[int | None, Parameter(group=OPTIMISER)] = None
     "At most so many."
@@ -158,39 +181,60 @@ class ModelOptions:
     "Stop after so many epochs without a better one. In a race over folds with fewer than 100 labels these share it, unless it is given."
     class_weight: Annotated[Literal["balanced"] | None, Parameter(group=LEARNED)] = None
     "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
-    select: Annotated[Select | None, Parameter(name=["--select", "--metric"], group=LEARNED)] = None
+    monitor: Annotated[Monitor | None, Parameter(name=["--monitor", "--metric"], group=LEARNED)] = (
+        None
+    )
     "What makes an epoch the best on the validation nodes."
 
     @property
     def named(self) -> dict[str, Any]:
         """The settings that were given by a flag."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("backbone", "objective", "preset")}
+        values = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("backbone", "objective", "preset")
+        }
         return {name: value for name, value in values.items() if value is not None}
 
     def settings(self, dataset: str, split: str, objective: str) -> Settings:
         """The preset with what was given on top."""
         from everynode.settings import Settings
 
-        return Settings.preset(self.preset, graph=dataset, split=split, backbone=self.backbone, objective=objective, **self.named)
+        return Settings.preset(
+            self.preset,
+            graph=dataset,
+            split=split,
+            backbone=self.backbone,
+            objective=objective,
+            **self.named,
+        )
 
     def run(
         self, dataset: str, graph: Graph | DiskGraph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str,
         batches: Batches | None = None, processes: int = 1,
     ) -> Run:  # fmt: skip
         """The run that these options describe."""
-        from everynode.data.entries import find
-        from everynode.data.files import Root
-        from everynode.disk import DiskGraph
-        from everynode.experiments.run import Run
+        from everynode.datasets.entries import find
+        from everynode.datasets.files import Root
+        from everynode.experiments.run_spec import Run
+        from everynode.graph.disk_graph import DiskGraph
         from everynode.settings import objective_name
 
         objective = objective_name(objective)  # however it was written, it is the same run
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
-        per_class, split_seed = (data.per_class, data.split_seed) if split == "random" else (None, None)
-        digest = graph.digest if isinstance(graph, DiskGraph) else find(dataset).digest(split, Root.find(data.data_dir))
+        per_class, split_seed = (
+            (data.per_class, data.split_seed) if split == "random" else (None, None)
+        )
+        digest = (
+            graph.digest
+            if isinstance(graph, DiskGraph)
+            else find(dataset).digest(split, Root.find(data.data_dir))
+        )
         chosen = self.settings(dataset, split, objective).for_objective(objective)
-        preset = Path(self.preset).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        preset = Path(
+            self.preset
+        ).name  # of a file: its settings are in the run, and where it lay is nobody's business
         return Run(
             dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed,
             batches=batches, processes=processes,
@@ -217,12 +261,18 @@ class BatchOptions:
 
         if self.batch_size is None:
             if self != BatchOptions():
-                raise UsageError("--fan-out, --tv-edges and --clusters are for batches: give --batch-size too.")
+                raise UsageError(
+                    "--fan-out, --tv-edges and --clusters are for batches: give --batch-size too."
+                )
             return None
         words = [word.strip().replace("all", "-1") for word in self.fan_out.split(",")]
         if not all(word.removeprefix("-").isdecimal() for word in words):
-            raise UsageError(f"--fan-out takes numbers such as 15,10, or 'all'. Got {self.fan_out!r}.")
-        return Batches(self.batch_size, tuple(int(word) for word in words), self.tv_edges, self.clusters)
+            raise UsageError(
+                f"--fan-out takes numbers such as 15,10, or 'all'. Got {self.fan_out!r}."
+            )
+        return Batches(
+            self.batch_size, tuple(int(word) for word in words), self.tv_edges, self.clusters
+        )
 
 
 @Parameter(name="*")
@@ -256,6 +306,6 @@ class EngineOptions:
             return partial(run_on_ray, address=self.address)
         if self.address is not None:
             raise UsageError("--address is of a Ray cluster: give --engine ray too.")
-        from everynode.training.many import run_many
+        from everynode.training.process_pool import run_many
 
         return run_many

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from everynode.cli.files import Files
 from everynode.cli.options import JsonFlag, QuietFlag
+from everynode.console import say
 from everynode.errors import UsageError
-from everynode.say import say
 
 #: Endings of names that promise another format than CSV.
 NOT_CSV = (
@@ -51,25 +51,35 @@ def predict(
     import torch
 
     from everynode.estimator import NodeClassifier
-    from everynode.predictions import is_table, predictions
-    from everynode.quality import wilson
+    from everynode.evaluation.predictions import is_table, predictions
+    from everynode.evaluation.quality import wilson
     from everynode.training.checkpoint import model_folder, write_atomically
 
     torch.set_num_threads(1)
     folder = model_folder(model)
     classifier = NodeClassifier.load(folder)
     if classifier.recipe_ is None:
-        raise UsageError(f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python.")
+        raise UsageError(
+            f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python."
+        )
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder: name a file.")
     if out.name == "predictions.csv" and (out.resolve().parent / "fit.json").exists():
-        raise UsageError(f"{out} here is what 'everynode fit' predicted: name another file (--out ...).")
+        raise UsageError(
+            f"{out} here is what 'everynode fit' predicted: name another file (--out ...)."
+        )
     files.spare([out], *folder.rglob("model.*"))
     if out.suffix.lower().removeprefix(".") in NOT_CSV:
-        raise UsageError(f"--out {out}: predictions are written as CSV. Name a file that ends in .csv.")
+        raise UsageError(
+            f"--out {out}: predictions are written as CSV. Name a file that ends in .csv."
+        )
     if out.is_file() and out.stat().st_size and not is_table(out):
-        raise UsageError(f"{out} is there, and is no table of predictions: name another --out, or move it away.")
-    graph = replace(files, directed=files.directed or classifier.directed_).read(recipe=classifier.recipe_, label=label, name=files.name)
+        raise UsageError(
+            f"{out} is there, and is no table of predictions: name another --out, or move it away."
+        )
+    graph = replace(files, directed=files.directed or classifier.directed_).read(
+        recipe=classifier.recipe_, label=label, name=files.name
+    )
     if graph.understood is not None:
         for line in graph.understood.lines(warnings_only=quiet):
             say(line)
@@ -86,6 +96,8 @@ def predict(
     print(f"{out}: {graph.num_nodes} nodes")
     if known:
         value, low, high = (100 * x for x in wilson(right, len(known)))
-        print(f"  of {len(known)} that have a label, {value:.1f} % are right (95% interval {low:.1f} to {high:.1f})")
+        print(
+            f"  of {len(known)} that have a label, {value:.1f} % are right (95% interval {low:.1f} to {high:.1f})"
+        )
         print(f"  {CAUTION}")
     return 0

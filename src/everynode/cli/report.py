@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.cli.results import STORE, nothing_of
+from everynode.console import say
 from everynode.errors import UsageError
-from everynode.say import say
 
 if TYPE_CHECKING:
     from everynode.experiments.store import Store
@@ -43,8 +43,8 @@ def report(
     data_dir
         Where the public graphs are; only for ogbn-arxiv, if its archive was unpacked there by hand.
     """
-    from everynode.data.files import Root
-    from everynode.experiments.exported import Exports, is_export
+    from everynode.datasets.files import Root
+    from everynode.experiments.exports import Exports, is_export
     from everynode.report.page import is_page, page_of_store
     from everynode.settings import PRESETS
     from everynode.training.checkpoint import write_atomically
@@ -55,7 +55,9 @@ def report(
     if sources and all(map(is_export, sources)):
         there = Exports(sources, root)
     elif len(sources) > 1:
-        raise UsageError("A page is of one store, or of exports (.csv, .json): `everynode results merge` makes one store of several.")
+        raise UsageError(
+            "A page is of one store, or of exports (.csv, .json): `everynode results merge` makes one store of several."
+        )
     else:
         there = _store(sources[0] if sources else STORE)
         if out.resolve() == there.path.resolve():
@@ -64,19 +66,37 @@ def report(
     records, shown = there.records(), ", ".join(map(str, sources or [STORE]))
     if preset is None:
         preset, *others = sorted({record["preset"] for record in records.values()}) or ["paper"]
-        if others or not (preset in PRESETS or Path(preset).is_file()):  # of a file only the name is known
+        if others or not (
+            preset in PRESETS or Path(preset).is_file()
+        ):  # of a file only the name is known
             preset = "paper"
         elif preset != "paper":
-            say(f"All runs in {shown} had the preset {preset}: the page is of --preset {preset}.", quiet)
+            say(
+                f"All runs in {shown} had the preset {preset}: the page is of --preset {preset}.",
+                quiet,
+            )
     text, outcomes = page_of_store(there, preset, root, seeds=seeds, folds=folds, named=named)
     runs = len({key for outcome in outcomes for cell in outcome.cells for key in cell.keys})
-    if not runs and (records or out.is_file()):  # the page of an empty store says what to run, and replaces none
+    if not runs and (
+        records or out.is_file()
+    ):  # the page of an empty store says what to run, and replaces none
         raise nothing_of(preset, shown, records.values())
     if out.is_file() and not is_page(out):
-        raise UsageError(f"{out} is no page of everynode, and is not replaced: name another file with --out, or move it away.")
+        raise UsageError(
+            f"{out} is no page of everynode, and is not replaced: name another file with --out, or move it away."
+        )
     write_atomically(out, text.encode())
     if json_output:
-        print(json.dumps({"page": str(out), "preset": preset, "runs": runs, "experiments": [o.experiment.id for o in outcomes]}))
+        print(
+            json.dumps(
+                {
+                    "page": str(out),
+                    "preset": preset,
+                    "runs": runs,
+                    "experiments": [o.experiment.id for o in outcomes],
+                }
+            )
+        )
     else:
         say(f"{out}: {runs} runs in {len(outcomes)} tables and figures.", quiet)
     return 0
@@ -87,10 +107,14 @@ def _store(path: Path) -> Store:
     from everynode.experiments.store import NoStore, Store, store_path
 
     if (path / "fit.json").is_file() and not store_path(path).is_file():
-        raise UsageError(f"{path} is the folder of a fit, whose page is {path / 'report.html'}: open that file.")
+        raise UsageError(
+            f"{path} is the folder of a fit, whose page is {path / 'report.html'}: open that file."
+        )
     try:
         return Store(path, must_exist=True)
     except NoStore as error:
         if path != STORE:
             raise
-        raise NoStore(f"{error} One that is elsewhere is named first, such as `everynode report runs/demo`.") from None
+        raise NoStore(
+            f"{error} One that is elsewhere is named first, such as `everynode report runs/demo`."
+        ) from None

@@ -11,15 +11,22 @@ from cyclopts import Parameter
 
 from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import OUTPUT, BatchOptions, DataOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import (
+    OUTPUT,
+    BatchOptions,
+    DataOptions,
+    JsonFlag,
+    ModelOptions,
+    QuietFlag,
+)
+from everynode.console import say
 from everynode.errors import UsageError, require
-from everynode.say import say
 
 if TYPE_CHECKING:
-    from everynode.disk import DiskGraph
-    from everynode.experiments.run import Run
+    from everynode.experiments.run_spec import Run
     from everynode.graph import Graph
-    from everynode.training.batches.ranks import Ranks
+    from everynode.graph.disk_graph import DiskGraph
+    from everynode.training.distributed import Ranks
 
 #: What a folder holds when a training has ended, in the order in which it is written.
 MADE = ("model.safetensors", "model.json")
@@ -63,23 +70,39 @@ def train(
     """
     import torch
 
-    from everynode.disk import DiskGraph
-    from everynode.experiments.run import short
-    from everynode.training.batches.ranks import how_many, joined
+    from everynode.experiments.run_spec import short
+    from everynode.graph.disk_graph import DiskGraph
+    from everynode.training.distributed import how_many, joined
 
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     batches = batch.batches()
     if batches is None and how_many() > 1:
-        raise UsageError("Several processes share the steps of training in batches: give --batch-size, or start one process.")
+        raise UsageError(
+            "Several processes share the steps of training in batches: give --batch-size, or start one process."
+        )
     with joined(data.usable_device()) as ranks:
         # In batches the graph stays on the CPU, and only a batch at a time goes to the device.
         graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
         if batches is None and isinstance(graph, DiskGraph):
-            raise UsageError(f"{name} is a graph on disk, which is trained in batches: give --batch-size.")
+            raise UsageError(
+                f"{name} is a graph on disk, which is trained in batches: give --batch-size."
+            )
         called = graph.name if isinstance(graph, DiskGraph) else name
-        run = model.run(called, graph, split, data, fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size)
-        folder = out or Path("runs") / f"{called}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
+        run = model.run(
+            called,
+            graph,
+            split,
+            data,
+            fold=fold,
+            seed=seed,
+            objective=model.objective,
+            batches=batches,
+            processes=ranks.size,
+        )
+        folder = (
+            out or Path("runs") / f"{called}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
+        )
         if not ranks.first:
             return _help(run, graph, folder, ranks)
         record = _train(run, graph, folder, resume, quiet, ranks)
@@ -89,7 +112,9 @@ def train(
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
         remark = run.settings.remark(run.objective)
         objective = f"{run.objective} ({remark})" if remark else run.objective
-        print(f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}")
+        print(
+            f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}"
+        )
         print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
         print(f"  validation accuracy  {short(record['val_accuracy'])} %")
         print(f"  test accuracy        {short(record['test_accuracy'])} %")
@@ -99,7 +124,9 @@ def train(
     return INTERRUPTED if record["interrupted"] else 0
 
 
-def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet: bool, ranks: Ranks) -> dict[str, Any]:
+def _train(
+    run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet: bool, ranks: Ranks
+) -> dict[str, Any]:
     """Train, or find that it was done before; the run's record."""
     from everynode.experiments import tasks
     from everynode.progress import Bar, describe
@@ -118,13 +145,19 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
         say(f"Going on from {state}.", quiet)
     title = f"{run.dataset} {run.settings.backbone} {run.objective}"
     with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
-        fitted, result = tasks.train(
-            run, graph, report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1), checkpoint=state, ranks=ranks
+        fitted, result = tasks.train_run(
+            run,
+            graph,
+            report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
+            checkpoint=state,
+            ranks=ranks,
         )
     record = result.to_dict()
     save_model(folder, fitted, {"run": record})
     if fitted.interrupted:
-        say(f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here.")
+        say(
+            f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here."
+        )
     else:
         remove_states(state)
     return record
@@ -132,11 +165,19 @@ def _train(run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet
 
 def _help(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int:
     """Share the steps of the first process, which prepares the folder, tells and writes."""
-    from everynode.training import fit
+    from everynode.training import train
 
     if ranks.any(False):  # it was done before, or there is something wrong with the folder
         return 0
-    fitted = fit(graph, run.settings, fold=run.fold, seed=run.seed, checkpoint=folder / STATE, batches=run.batches, ranks=ranks)
+    fitted = train(
+        graph,
+        run.settings,
+        fold=run.fold,
+        seed=run.seed,
+        checkpoint=folder / STATE,
+        batches=run.batches,
+        ranks=ranks,
+    )
     return INTERRUPTED if fitted.interrupted else 0
 
 

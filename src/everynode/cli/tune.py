@@ -11,12 +11,12 @@ from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.console import say
 from everynode.errors import EverynodeError, UsageError
-from everynode.say import say
 
 if TYPE_CHECKING:
-    from everynode.experiments.journal import Trials
-    from everynode.experiments.study import Study
+    from everynode.selection.study import Study
+    from everynode.selection.study_storage import Trials
 
 
 def tune(
@@ -69,12 +69,12 @@ def tune(
     import torch
     from optuna.exceptions import StorageInternalError
 
-    from everynode.experiments.journal import Database, Journal
-    from everynode.experiments.tune import tune as do_trials
-    from everynode.experiments.tuned import merge, rows_of
     from everynode.progress import Bar
     from everynode.report.study import figure
     from everynode.report.text import count
+    from everynode.selection.study_storage import Database, Journal
+    from everynode.selection.tuned_presets import merge, rows_of
+    from everynode.selection.tuning import tune as do_trials
     from everynode.training.checkpoint import write_atomically
 
     if any(given is not None and given < 1 for given in (trials, seeds, folds)):
@@ -92,22 +92,41 @@ def tune(
         raise UsageError(
             f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
         )
-    study = _study(name, split, model, data, "seeds" if folds is None else "folds", folds or seeds or 3, space, start_from)
+    study = _study(
+        name,
+        split,
+        model,
+        data,
+        "seeds" if folds is None else "folds",
+        folds or seeds or 3,
+        space,
+        start_from,
+    )
     path = out / "tune" / f"{study.name}.journal"
     journal = Journal(path, study) if storage is None else Database(storage, study)
     if space and journal.study.space != study.space:
-        raise UsageError(f"{journal.where} was begun with another search space: name another --out or --storage.")
+        raise UsageError(
+            f"{journal.where} was begun with another search space: name another --out or --storage."
+        )
     done = len(journal.ended())
     if done:
         say(f"{done} trials are in {journal.where} already.", quiet)
     if (journal.study.base, journal.study.space) != (study.base, study.space):
-        say("The presets have changed since: the study goes on with the settings and the search space that it was begun with.", quiet)
+        say(
+            "The presets have changed since: the study goes on with the settings and the search space that it was begun with.",
+            quiet,
+        )
     if start_from and journal.study.known != study.known:
         say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
     tried = {trial.user_attrs.get("from") for trial in journal.ended()}
-    if left_out := [known for known in journal.study.known if known not in tried][max(0, trials - done) :]:
+    if left_out := [known for known in journal.study.known if known not in tried][
+        max(0, trials - done) :
+    ]:
         starts = f"the {len(journal.study.known)} settings to start from"
-        say(f"{count(trials, 'trial')} cannot try all of {starts}: left out are {', '.join(left_out)}.", quiet)
+        say(
+            f"{count(trials, 'trial')} cannot try all of {starts}: left out are {', '.join(left_out)}.",
+            quiet,
+        )
     try:
         title = f"{name} {model.backbone} {study.objective}"
         with ctrl_c_raises(), Bar(title, trials, unit="trials", show=not quiet, done=done) as bar:
@@ -116,12 +135,18 @@ def tune(
             def on_trial() -> None:
                 bar.advance(_note(journal), to=len(journal.ended()))
 
-            do_trials(journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial)
+            do_trials(
+                journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial
+            )
     except KeyboardInterrupt:
-        say(f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there.")
+        say(
+            f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there."
+        )
         return INTERRUPTED
     except StorageInternalError as error:
-        raise EverynodeError(f"{journal.where} does not answer any more ({error}): the same command goes on when it does.") from error
+        raise EverynodeError(
+            f"{journal.where} does not answer any more ({error}): the same command goes on when it does."
+        ) from error
     result = _result(journal)
     picture = path.with_suffix(".svg")
     picture.parent.mkdir(parents=True, exist_ok=True)
@@ -147,8 +172,8 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     file
         The preset (.toml), which --preset then takes; it need not be there yet. Or a table (.csv) of all trials, which is made anew.
     """
-    from everynode.experiments.tuned import merge, rows_of, studies, trials_csv
     from everynode.report.text import count
+    from everynode.selection.tuned_presets import merge, rows_of, studies, trials_csv
     from everynode.training.checkpoint import write_atomically
 
     if file.suffix == ".csv":
@@ -179,15 +204,23 @@ def _study(
     start_from: Sequence[Path],
 ) -> Study:  # fmt: skip
     """The study that the flags describe."""
-    from everynode.data.entries import find
-    from everynode.data.files import Root
-    from everynode.experiments.study import Study, known_parameters, search_space
+    from everynode.datasets.entries import find
+    from everynode.datasets.files import Root
+    from everynode.selection.study import Study, known_parameters, search_space
     from everynode.settings import objective_name
 
     objective = objective_name(model.objective)
-    searched = {key: choice for key, choice in search_space(model.backbone, objective, space).items() if key not in model.named}
+    searched = {
+        key: choice
+        for key, choice in search_space(model.backbone, objective, space).items()
+        if key not in model.named
+    }
     known = known_parameters(searched, name, split, model.backbone, objective, start_from)
-    changes = model.named if model.preset == "default" else {"preset": Path(model.preset).name, **model.named}
+    changes = (
+        model.named
+        if model.preset == "default"
+        else {"preset": Path(model.preset).name, **model.named}
+    )
     if split == "random":
         changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
     if data.directed:
@@ -196,38 +229,64 @@ def _study(
         changes |= {"space": space.name}
     digest = find(name).digest(split, Root.find(data.data_dir))
     base = model.settings(name, split, objective)
-    return Study(name, digest, split, model.backbone, objective, over, count, base, searched, known, changes)
+    return Study(
+        name, digest, split, model.backbone, objective, over, count, base, searched, known, changes
+    )
 
 
 def _note(journal: Trials) -> str:
-    from everynode.experiments.run import short
+    from everynode.experiments.run_spec import short
 
     best = journal.best()
     return f"best {short(best.value)} (trial {best.number})" if best else ""
 
 
 def _result(journal: Trials) -> dict[str, Any]:
-    from everynode.experiments.tune import importance
-    from everynode.experiments.tuned import record
+    from everynode.selection.tuned_presets import record
+    from everynode.selection.tuning import importance
 
     best, study = journal.best(), journal.study
     assert best is not None
-    where = {"dataset": study.dataset, "split": study.split, "backbone": study.backbone, "objective": study.objective}
+    where = {
+        "dataset": study.dataset,
+        "split": study.split,
+        "backbone": study.backbone,
+        "objective": study.objective,
+    }
     seconds = round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1)
-    return {**where, **record(journal), "seconds": seconds, "parameters": study.values(best.params), "importance": importance(journal)}
+    return {
+        **where,
+        **record(journal),
+        "seconds": seconds,
+        "parameters": study.values(best.params),
+        "importance": importance(journal),
+    }
 
 
 def _show(journal: Trials, result: dict[str, Any]) -> None:
     """The best settings, and how much each parameter mattered."""
-    from everynode.experiments.run import short
+    from everynode.experiments.run_spec import short
     from everynode.report.text import count
 
     study = journal.study
     print(f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}: ", end="")
     runs = count(study.count, study.over.removesuffix("s"))
-    print(f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s")
-    print(f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})")
-    for parameter in dict.fromkeys([*study.space, *result["importance"]]):  # whether a term is off has an importance of its own
+    print(
+        f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s"
+    )
+    print(
+        f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})"
+    )
+    for parameter in dict.fromkeys(
+        [*study.space, *result["importance"]]
+    ):  # whether a term is off has an importance of its own
         value, weight = result["parameters"].get(parameter, ""), result["importance"].get(parameter)
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        print(f"  {parameter:13} {shown:>12}" + (f"   importance {weight:.2f} {'#' * round(20 * weight)}" if weight is not None else ""))
+        print(
+            f"  {parameter:13} {shown:>12}"
+            + (
+                f"   importance {weight:.2f} {'#' * round(20 * weight)}"
+                if weight is not None
+                else ""
+            )
+        )

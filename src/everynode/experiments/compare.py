@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from everynode.errors import EverynodeError
-from everynode.experiments.declare import Over
-from everynode.experiments.outcome import test_share
+from everynode.experiments.analysis import test_share
+from everynode.experiments.experiment import Over
 from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
 
 BASELINE = "ce"
@@ -42,7 +42,9 @@ class Comparison:
         }
 
 
-def conclude(records: Sequence[dict[str, Any]], objective: str, *, over: Over = "seeds") -> Comparison:
+def conclude(
+    records: Sequence[dict[str, Any]], objective: str, *, over: Over = "seeds"
+) -> Comparison:
     """Summaries and the paired gain over the seeds, or the folds, of which neither run diverged.
 
     If one did, there is no p-value: what is left was not chosen at random.
@@ -50,12 +52,19 @@ def conclude(records: Sequence[dict[str, Any]], objective: str, *, over: Over = 
     places: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
     for record in records:
         places.setdefault((record["fold"], record["seed"]), {})[record["objective"]] = record
-    pairs = [places[place] for place in sorted(places) if not any("error" in record for record in places[place].values())]
+    pairs = [
+        places[place]
+        for place in sorted(places)
+        if not any("error" in record for record in places[place].values())
+    ]
     if not pairs:
         raise EverynodeError(next(record["error"] for record in records if "error" in record))
     share = test_share(over, [pair[objective] for pair in pairs])
     names = (BASELINE, objective)
-    test, val = ({name: [pair[name][metric] for pair in pairs] for name in names} for metric in ("test_accuracy", "val_accuracy"))
+    test, val = (
+        {name: [pair[name][metric] for pair in pairs] for name in names}
+        for metric in ("test_accuracy", "val_accuracy")
+    )
     gain = compare_paired(test[objective], test[BASELINE], test_share=share)
     return Comparison(
         list(records),

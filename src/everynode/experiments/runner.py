@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everynode.data import load, random_split
-from everynode.experiments.run import Run
+from everynode.datasets import load, random_split
+from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store, state_path
 from everynode.experiments.tasks import Result, carry_out
 from everynode.graph import Graph
-from everynode.training.many import Engine, run_many
+from everynode.training.process_pool import Engine, run_many
 
 #: Seconds between two looks at runs that another process is doing.
 POLL = 0.5
@@ -55,7 +55,9 @@ class Graphs:
         if source in self._fixed:
             return self._fixed[source]
         if run.split != "random":
-            self._fixed[source] = load(run.dataset, run.split, data_dir=self.data_dir, directed=run.directed)
+            self._fixed[source] = load(
+                run.dataset, run.split, data_dir=self.data_dir, directed=run.directed
+            )
             return self._fixed[source]
         if source not in self._random:
             while len(self._random) >= KEPT:
@@ -63,13 +65,17 @@ class Graphs:
             assert run.per_class is not None  # every run with a random split says how it is drawn
             assert run.split_seed is not None
             base = self._base(run)
-            self._random[source] = base.with_splits([random_split(base.labels, run.per_class, seed=run.split_seed)])
+            self._random[source] = base.with_splits(
+                [random_split(base.labels, run.per_class, seed=run.split_seed)]
+            )
         return self._random[source]
 
     def _base(self, run: Run) -> Graph:
         key = run.dataset, run.directed
         if key not in self._bases:
-            self._bases[key] = load(run.dataset, "random", data_dir=self.data_dir, directed=run.directed)
+            self._bases[key] = load(
+                run.dataset, "random", data_dir=self.data_dir, directed=run.directed
+            )
         return self._bases[key]
 
     @staticmethod
@@ -115,7 +121,9 @@ def do_runs(
         for run in left:
             if run.key in known:
                 found[run.key] = known[run.key]
-                state_path(store.path, run.key).unlink(missing_ok=True)  # of a process that was killed just after its last write
+                state_path(store.path, run.key).unlink(
+                    missing_ok=True
+                )  # of a process that was killed just after its last write
                 on_record(run, found[run.key], False)
         left = [run for run in left if run.key not in found]
 

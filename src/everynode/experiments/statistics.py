@@ -27,7 +27,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it: NaN becomes None."""
-        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in asdict(self).items()}
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(self).items()
+        }
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ def summarise(values: Sequence[float], *, test_share: float | None = None) -> Su
     return Summary(len(values), mean, std, mean - half, mean + half)
 
 
-def compare_paired(a: Sequence[float], b: Sequence[float], *, test_share: float | None = None) -> Paired:
+def compare_paired(
+    a: Sequence[float], b: Sequence[float], *, test_share: float | None = None
+) -> Paired:
     """How much better ``a`` is than ``b`` on the same seeds (independent), or on the same folds (``test_share`` given).
 
     Folds of one graph share their training nodes, so their scores are not independent. For them the variance of the mean is not
@@ -89,4 +94,8 @@ def _interval(values: Sequence[float], factor: float) -> tuple[float, float, flo
     if len(values) < 2:
         return mean, math.nan, math.nan
     std = float(np.std(values, ddof=1))
-    return mean, std, float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std * math.sqrt(factor)
+    return (
+        mean,
+        std,
+        float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std * math.sqrt(factor),
+    )

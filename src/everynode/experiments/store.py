@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from everynode.errors import DataError
-from everynode.experiments.owner import Owner, lives
+from everynode.storage.owner import Owner, lives
 
 #: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
 APPLICATION_ID, SCHEMA = 0x454E4331, 2
@@ -79,7 +79,7 @@ class Store:
     it must exist, a folder stands for the store that ``reproduce`` and ``compare`` keep in it.
 
     A process that is about to do a run claims it, so that another process on the same store does not do it too. A claim ends with its
-    owner: see :class:`~everynode.experiments.owner.Owner`.
+    owner: see :class:`~everynode.storage.owner.Owner`.
     """
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
@@ -88,7 +88,9 @@ class Store:
             self.path = self.path.resolve()
         self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
-            raise NoStore(f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first.")
+            raise NoStore(
+                f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first."
+            )
         tables = self._inspect() if self.path.exists() else 0
         if not tables and must_exist:
             raise NoStore(f"{self.path} is empty, not a store of runs: name another file.")
@@ -111,19 +113,38 @@ class Store:
             before = self._stamp()
             try:
                 with self._connect(read_only=True) as connection:
-                    tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-                    owner, schema = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-                    if 0 < self.path.stat().st_size < HEADER or owner not in ((APPLICATION_ID,) if tables else (APPLICATION_ID, 0)):
-                        raise DataError(f"{self.path} is a file of something else: name another file.")
+                    tables: int = connection.execute(
+                        "SELECT count(*) FROM sqlite_master"
+                    ).fetchone()[0]
+                    owner, schema = (
+                        connection.execute(f"PRAGMA {name}").fetchone()[0]
+                        for name in ("application_id", "user_version")
+                    )
+                    if 0 < self.path.stat().st_size < HEADER or owner not in (
+                        (APPLICATION_ID,) if tables else (APPLICATION_ID, 0)
+                    ):
+                        raise DataError(
+                            f"{self.path} is a file of something else: name another file."
+                        )
                     if tables and schema != SCHEMA:
-                        raise DataError(f"{self.path} was written by another version of everynode: move it away, or name another file.")
-                    if tables and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                        raise DataError(
+                            f"{self.path} was written by another version of everynode: move it away, or name another file."
+                        )
+                    if (
+                        tables
+                        and (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+                        != "ok"
+                    ):
                         raise self._damaged(damage.splitlines()[-1])
-                    if tables and self._beside("-wal").exists():  # which whoever reads next may fold in: so all rows are looked at now
+                    if (
+                        tables and self._beside("-wal").exists()
+                    ):  # which whoever reads next may fold in: so all rows are looked at now
                         self._check(connection)
                 break
             except DataError:
-                if turn == TURNS - 1 or self._stamp() == before:  # else somebody was writing just then
+                if (
+                    turn == TURNS - 1 or self._stamp() == before
+                ):  # else somebody was writing just then
                     raise
         return tables
 
@@ -131,7 +152,9 @@ class Store:
         """When the file and the log beside it were written to last, and their sizes."""
         found = list[int]()
         for path in (self.path, self._beside("-wal")):
-            with suppress(FileNotFoundError):  # the log goes when the last who has the store open closes it
+            with suppress(
+                FileNotFoundError
+            ):  # the log goes when the last who has the store open closes it
                 status = path.stat()
                 found += [status.st_size, status.st_mtime_ns]
         return tuple(found)
@@ -145,7 +168,9 @@ class Store:
             with ExitStack() as ends:
                 path, how = self.path.absolute(), ""
                 if read_only and not self._beside("-wal").exists():
-                    how = "?immutable=1"  # without a log nothing beside the file is needed, nor made
+                    how = (
+                        "?immutable=1"  # without a log nothing beside the file is needed, nor made
+                    )
                 elif read_only and self._beside("-shm").exists():
                     how = "?mode=ro"
                 elif read_only:  # the log of a process that was killed: to be read it would be folded in, which a copy may be
@@ -155,22 +180,30 @@ class Store:
                     path = folder / self.path.name
                 else:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
-                connection = ends.enter_context(closing(sqlite3.connect(f"{path.as_uri()}{how}", timeout=TIMEOUT, uri=True)))
+                connection = ends.enter_context(
+                    closing(sqlite3.connect(f"{path.as_uri()}{how}", timeout=TIMEOUT, uri=True))
+                )
                 with connection:
                     yield connection
         except (sqlite3.Error, OSError) as error:
             if str(error).startswith("Could not decode to UTF-8"):  # followed by the whole column
                 raise self._damaged(str(error).partition(" with text ")[0]) from error
-            raise DataError(f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}.") from error
+            raise DataError(
+                f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}."
+            ) from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that only reads, which it also can where nothing may be written."""
-        return self._connect(read_only=not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)))
+        return self._connect(
+            read_only=not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
+        )
 
     def _parse(self, value: str | bytes) -> dict[str, Any]:
         """A column's JSON, packed or not: within a row SQLite's own check sees nothing."""
         try:
-            found: dict[str, Any] = json.loads(value if isinstance(value, str) else zlib.decompress(value))
+            found: dict[str, Any] = json.loads(
+                value if isinstance(value, str) else zlib.decompress(value)
+            )
         except (ValueError, zlib.error) as error:
             raise self._damaged(str(error)) from error
         if not isinstance(found, dict):
@@ -182,29 +215,44 @@ class Store:
         for row in connection.execute(_ROWS):
             self._checked(*row)
 
-    def _checked(self, key: str, specification: str, record: str, cost: str, curve: bytes) -> dict[str, Any]:
+    def _checked(
+        self, key: str, specification: str, record: str, cost: str, curve: bytes
+    ) -> dict[str, Any]:
         """Record and cost of a row, which has to be what was kept. (Rows of everynode 0.15 and before have no digest.)"""
         got, took = self._parse(record), self._parse(cost)
         told = took.pop(DIGEST, None)
         if hashlib.sha256(specification.encode()).hexdigest() != key:
             raise self._damaged(f"run {key[:12]} does not belong to its specification")
-        sound = took.keys() <= set(COST) if told is None else told == _digest(key, record, took, curve)
+        sound = (
+            took.keys() <= set(COST) if told is None else told == _digest(key, record, took, curve)
+        )
         if not sound:
             raise self._damaged(f"the record of run {key[:12]} is not what was kept")
         return got | took
 
     def _damaged(self, how: str) -> DataError:
-        return DataError(f"{self.path} is damaged ({how}): restore it from a copy, or move it away and run again.")
+        return DataError(
+            f"{self.path} is damaged ({how}): restore it from a copy, or move it away and run again."
+        )
 
     # ------------------------------------------------------------------ records
 
     def put(
-        self, specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]], *, again: bool = False
+        self,
+        specification: str,
+        record: dict[str, Any],
+        cost: dict[str, Any],
+        curve: dict[str, list[float]],
+        *,
+        again: bool = False,
     ) -> None:
         """Keep what a run got; the first record of a run stays, unless it was done ``again``."""
         row = row_of(specification, record, cost, curve)
         with self._connect() as connection:
-            connection.execute(f"INSERT OR {'REPLACE' if again else 'IGNORE'} INTO runs VALUES (?, ?, ?, ?, ?)", row)
+            connection.execute(
+                f"INSERT OR {'REPLACE' if again else 'IGNORE'} INTO runs VALUES (?, ?, ?, ?, ?)",
+                row,
+            )
             connection.execute("DELETE FROM claims WHERE key = ?", row[:1])
         state_path(self.path, row[0]).unlink(missing_ok=True)
 
@@ -217,15 +265,25 @@ class Store:
             connection.execute("BEGIN IMMEDIATE")
             self._check(connection)
             for key, specification, record, cost, curve in rows:
-                here = connection.execute("SELECT record, curve FROM runs WHERE key = ?", (key,)).fetchone()
+                here = connection.execute(
+                    "SELECT record, curve FROM runs WHERE key = ?", (key,)
+                ).fetchone()
                 if here is None:
-                    connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (key, specification, record, cost, curve))
+                    connection.execute(
+                        "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
+                        (key, specification, record, cost, curve),
+                    )
                     continue
                 known += 1
                 ours = self._parse(here[0])
                 differs = _without_none(ours) != _without_none(self._parse(record))
-                if here[1] == NO_CURVE != curve and "error" not in ours:  # what diverged has none either
-                    connection.execute("UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?", (record, cost, curve, key))
+                if (
+                    here[1] == NO_CURVE != curve and "error" not in ours
+                ):  # what diverged has none either
+                    connection.execute(
+                        "UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?",
+                        (record, cost, curve, key),
+                    )
                     replaced += 1
                     changed += differs
                 else:
@@ -249,7 +307,10 @@ class Store:
     def runs(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """The specification (canonical JSON) of every run, and its record and cost, by key, in the order of the keys."""
         with self._reading() as connection:
-            return {row[0]: (row[1], self._checked(*row)) for row in connection.execute(f"{_ROWS} ORDER BY key")}
+            return {
+                row[0]: (row[1], self._checked(*row))
+                for row in connection.execute(f"{_ROWS} ORDER BY key")
+            }
 
     def keys(self) -> set[str]:
         """The keys of all runs."""
@@ -281,13 +342,22 @@ class Store:
         self._owner = self._owner or Owner(self.path)
         with self._connect() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            for (name,) in connection.execute("SELECT DISTINCT owner FROM claims WHERE owner != ?", (self._owner.name,)).fetchall():
+            for (name,) in connection.execute(
+                "SELECT DISTINCT owner FROM claims WHERE owner != ?", (self._owner.name,)
+            ).fetchall():
                 if not lives(self.path, name):
                     connection.execute("DELETE FROM claims WHERE owner = ?", (name,))
-            if not again and connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone():
+            if (
+                not again
+                and connection.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone()
+            ):
                 return False
-            connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (key, self._owner.name))
-            (owner,) = connection.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
+            connection.execute(
+                "INSERT OR IGNORE INTO claims VALUES (?, ?)", (key, self._owner.name)
+            )
+            (owner,) = connection.execute(
+                "SELECT owner FROM claims WHERE key = ?", (key,)
+            ).fetchone()
         return bool(owner == self._owner.name)
 
     def close(self) -> None:
@@ -309,15 +379,31 @@ def records_at(path: Path) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def row_of(specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]) -> Row:
+def row_of(
+    specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]
+) -> Row:
     """A run as the store keeps it."""
-    key, text, packed = hashlib.sha256(specification.encode()).hexdigest(), _json(record), zlib.compress(_json(curve).encode(), 6)
-    return key, specification, text, _json({**cost, DIGEST: _digest(key, text, cost, packed)}), packed
+    key, text, packed = (
+        hashlib.sha256(specification.encode()).hexdigest(),
+        _json(record),
+        zlib.compress(_json(curve).encode(), 6),
+    )
+    return (
+        key,
+        specification,
+        text,
+        _json({**cost, DIGEST: _digest(key, text, cost, packed)}),
+        packed,
+    )
 
 
 def _without_none(value: Any) -> Any:
     """A record without what it says is not there: an export as a table does not say it."""
-    return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value
+    return (
+        {k: _without_none(v) for k, v in value.items() if v is not None}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
@@ -327,9 +413,15 @@ def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
 
 def _way_out(error: sqlite3.Error | OSError, path: Path) -> str:
     """What to do about a file that SQLite or the system cannot use: a full disk, or somebody who writes, is no fault of the file."""
-    code = getattr(error, "sqlite_errorname", None) or ""  # none is of errors that SQLite's module makes itself
-    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
-        return "see whether the disk is full, then start the same command again; what was kept is kept"
+    code = (
+        getattr(error, "sqlite_errorname", None) or ""
+    )  # none is of errors that SQLite's module makes itself
+    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (
+        isinstance(error, OSError) and error.errno == errno.ENOSPC
+    ):
+        return (
+            "see whether the disk is full, then start the same command again; what was kept is kept"
+        )
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return f"another process has been writing for {TIMEOUT:g} seconds, so wait for it or end it; the same command goes on"
     if code == "SQLITE_NOTADB" and path.suffix.lower() in (".csv", ".json"):

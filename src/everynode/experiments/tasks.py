@@ -16,23 +16,23 @@ import torch
 from torch import Tensor
 
 from everynode import __version__
-from everynode.backbones import Network
-from everynode.disk import DiskGraph
+from everynode.console import say
 from everynode.errors import Diverged
-from everynode.experiments.run import Run, Task
+from everynode.evaluation.metrics import confusion, scores
+from everynode.experiments.run_spec import Run, Task
 from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import cpu, others_running
-from everynode.metrics import confusion, scores
+from everynode.models import Network
 from everynode.numerics import subnormals_flushed
-from everynode.say import say
 from everynode.settings import TERMS
-from everynode.training import Fitted, fit
-from everynode.training.batches.inference import infer
-from everynode.training.batches.ranks import Ranks
+from everynode.training import Fitted, train
 from everynode.training.checkpoint import UnusableState
+from everynode.training.distributed import Ranks
+from everynode.training.full_batch import build, layer_bytes, step
 from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
-from everynode.training.whole import build, layer_bytes, step
+from everynode.training.mini_batch.inference import infer
 
 #: Significant digits of the numbers in a curve.
 CURVE_DIGITS = 6
@@ -77,7 +77,7 @@ def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
         return Result({**run.describe(), "error": str(error), **_provenance(run)}, {})
 
 
-def train(
+def train_run(
     run: Run,
     graph: Graph | DiskGraph,
     *,
@@ -94,18 +94,28 @@ def train(
     """
     forget_peak()
     test = graph.nodes("test", run.fold)
-    fitted = fit(
+    fitted = train(
         graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         watch=None if run.batches else test, batches=run.batches, ranks=ranks,
     )  # fmt: skip
     nodes = {part: graph.nodes(part, run.fold) for part in ("val", "test")}
     logits = dict(
-        zip(nodes, predict(fitted.network, graph, torch.cat(list(nodes.values()))).split([*map(len, nodes.values())]), strict=True)
+        zip(
+            nodes,
+            predict(fitted.network, graph, torch.cat(list(nodes.values()))).split(
+                [*map(len, nodes.values())]
+            ),
+            strict=True,
+        )
     )
     found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
     for part, of_part in logits.items():
         labels = graph.labels[nodes[part]]
-        measured = scores(of_part, labels) if len(labels) else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
+        measured = (
+            scores(of_part, labels)
+            if len(labels)
+            else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
+        )
         found |= {f"{part}_{name}": value for name, value in measured.items()}
     found["val_accuracy"] = fitted.metrics["val_accuracy"]
     watched = fitted.history.get("test_accuracy", [])
@@ -116,10 +126,18 @@ def train(
         "best_epoch": fitted.best_epoch,
         **found,
         "test_oracle_accuracy": max(watched) if watched else None,
-        "terms": {name: values[fitted.best_epoch] for name, values in fitted.history.items() if name in (*terms_of(run), "total")},
+        "terms": {
+            name: values[fitted.best_epoch]
+            for name, values in fitted.history.items()
+            if name in (*terms_of(run), "total")
+        },
         "confusion": confusion(logits["test"], graph.labels[test]) if len(test) else None,
         "interrupted": fitted.interrupted,
-        **({"batches": dataclasses.asdict(run.batches), "processes": run.processes} if run.batches else {}),
+        **(
+            {"batches": dataclasses.asdict(run.batches), "processes": run.processes}
+            if run.batches
+            else {}
+        ),
         **_provenance(run),
     }
     cost = {
@@ -127,7 +145,10 @@ def train(
         "seconds_per_epoch": round(fitted.seconds / fitted.epochs, 6),
         "peak_mb": round(peak_mb(), 1),
     }
-    curve = {name: [float(f"{value:.{CURVE_DIGITS}g}") for value in values] for name, values in fitted.history.items()}
+    curve = {
+        name: [float(f"{value:.{CURVE_DIGITS}g}") for value in values]
+        for name, values in fitted.history.items()
+    }
     return fitted, Result(record, cost, curve)
 
 
@@ -145,7 +166,7 @@ def terms_of(run: Run) -> tuple[str, ...]:
 
 
 def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[Fitted, Result]:
-    fitted, result = train(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
+    fitted, result = train_run(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
     if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
         raise KeyboardInterrupt
     return fitted, result
@@ -166,11 +187,16 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
 
     with reused_memory(layer_bytes(graph, run.settings)):
         with subnormals_flushed():  # as in training
-            training, beside_training = _median_ms(lambda: step(network, objective, optimiser, graph))
+            training, beside_training = _median_ms(
+                lambda: step(network, objective, optimiser, graph)
+            )
         inference, beside_inference = _median_ms(infer)
     cost = {"training_ms": training, "inference_ms": inference}
     beside = [*beside_training, *beside_inference]
-    return Result({**run.describe(), **_provenance(run)}, {**cost, "others": round(statistics.mean(beside), 2)} if beside else cost)
+    return Result(
+        {**run.describe(), **_provenance(run)},
+        {**cost, "others": round(statistics.mean(beside), 2)} if beside else cost,
+    )
 
 
 def _median_ms(work: Callable[[], object]) -> tuple[float, list[int]]:
@@ -206,24 +232,41 @@ def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
     fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
-    return dataclasses.replace(result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)})
+    return dataclasses.replace(
+        result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)}
+    )
 
 
 def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
     """Lay the nodes out in the plane by their input features."""
-    return Result({**run.describe(), **_map_of(graph.dense_features.numpy(), graph, run.seed), **_provenance(run)}, {})
+    return Result(
+        {
+            **run.describe(),
+            **_map_of(graph.dense_features.numpy(), graph, run.seed),
+            **_provenance(run),
+        },
+        {},
+    )
 
 
 def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
     from sklearn.manifold import TSNE
 
     positions = TSNE(2, init="pca", random_state=seed, n_jobs=1).fit_transform(x)
-    return {"positions": [[round(float(v), 2) for v in row] for row in positions], "labels": graph.labels.tolist()}
+    return {
+        "positions": [[round(float(v), 2) for v in row] for row in positions],
+        "labels": graph.labels.tolist(),
+    }
 
 
 def _provenance(run: Run) -> dict[str, Any]:
     """With which graph, settings and versions, in every record: from an export a run can be told again, and checked against its key."""
-    made = {"graph_digest": run.graph_digest, "directed": run.directed, "settings": dataclasses.asdict(run.settings), "key": run.key}
+    made = {
+        "graph_digest": run.graph_digest,
+        "directed": run.directed,
+        "settings": dataclasses.asdict(run.settings),
+        "key": run.key,
+    }
     on = {"python": platform.python_version(), "system": sys.platform, "cpu": cpu()}
     return {**made, "version": __version__, "versions": run.versions, **on}
 

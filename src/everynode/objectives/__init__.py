@@ -3,11 +3,19 @@
 from everynode.objectives.class_prior import ClassPrior, class_prior, estimated_shares
 from everynode.objectives.consistency import Consistency, consistency
 from everynode.objectives.cross_entropy import CrossEntropy, cross_entropy
-from everynode.objectives.cross_validating import CrossValidatingGradients, cross_validating_gradients
+from everynode.objectives.cross_validating_gradients import (
+    CrossValidatingGradients,
+    cross_validating_gradients,
+)
 from everynode.objectives.enc import ENC
 from everynode.objectives.mutual_information import MutualInformation, mutual_information
-from everynode.objectives.propagation import PReg, p_reg
-from everynode.objectives.total_variation import TotalVariation, dirichlet_energy, graph_gradient, total_variation
+from everynode.objectives.p_reg import PReg, p_reg
+from everynode.objectives.total_variation import (
+    TotalVariation,
+    dirichlet_energy,
+    graph_gradient,
+    total_variation,
+)
 
 __all__ = [
     "ENC",

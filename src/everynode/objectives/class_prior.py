@@ -86,12 +86,18 @@ class ClassPrior(nn.Module):
     mean: Tensor
     steps: Tensor
 
-    def __init__(self, graph: Graph, *, fold: int = 0, shares: Sequence[float] | Tensor | None = None):
+    def __init__(
+        self, graph: Graph, *, fold: int = 0, shares: Sequence[float] | Tensor | None = None
+    ):
         super().__init__()
         k = graph.num_classes
         given = None if shares is None else torch.as_tensor(shares, dtype=torch.float64)
-        if given is not None and not (given.shape == (k,) and (given > 0).all() and torch.isfinite(given).all()):
-            raise UsageError(f"The class prior is a share above 0 for each of the {k} classes. Got {given.tolist()}.")
+        if given is not None and not (
+            given.shape == (k,) and (given > 0).all() and torch.isfinite(given).all()
+        ):
+            raise UsageError(
+                f"The class prior is a share above 0 for each of the {k} classes. Got {given.tolist()}."
+            )
         self.register_buffer("shares", given if given is None else given / given.sum())
         nodes, train = graph.nodes("val", fold), graph.nodes("train", fold)
         if given is None and not len(nodes):
@@ -120,17 +126,25 @@ class ClassPrior(nn.Module):
 
     def estimate(self) -> Tensor:
         """The shares as they are estimated now."""
-        of_others = estimated_shares(self.confusion.cpu().double(), self.mean.cpu().double(), self.counts)
+        of_others = estimated_shares(
+            self.confusion.cpu().double(), self.mean.cpu().double(), self.counts
+        )
         return (of_others * self.others + self.learned) / (self.others + len(self.labelled))
 
     def _carry_on(self, ys: Sequence[Tensor]) -> None:
         """Move the running means, at first the means of all steps so far; numbers of k x k, in float64 on the CPU."""
         seen = torch.stack([y[:, self.nodes] for y in ys]).mean(0).cpu().double()
-        total = torch.stack([y.sum(1) - y[:, self.labelled].sum(1) for y in ys]).mean(0).cpu().double()
+        total = (
+            torch.stack([y.sum(1) - y[:, self.labelled].sum(1) for y in ys]).mean(0).cpu().double()
+        )
         mean = total / max(self.others, 1)
         if not torch.isfinite(mean).all():  # a step that its own loop will leave out
             return
         rate = max(RATE, 1.0 / (int(self.steps) + 1))
-        self.confusion.copy_(torch.lerp(self.confusion.cpu().double(), seen @ self.truth / self.counts.clamp_min(1.0), rate))
+        self.confusion.copy_(
+            torch.lerp(
+                self.confusion.cpu().double(), seen @ self.truth / self.counts.clamp_min(1.0), rate
+            )
+        )
         self.mean.copy_(torch.lerp(self.mean.cpu().double(), mean, rate))
         self.steps += 1

@@ -54,8 +54,14 @@ class Consistency(nn.Module):
         """The term for the n x k logits of each pass; with ``share``, the sum over the nodes, each of which counts with its own."""
         shapes = {tuple(view.shape) for view in views}
         if isinstance(views, Tensor) or len(views) < 2 or len(shapes) > 1:
-            got = "one" if isinstance(views, Tensor) or len(views) == 1 else " and ".join(map(str, sorted(shapes))) or "none"
-            raise UsageError(f"Consistency compares passes of different dropout: give the n x k logits of two in a tuple. Got {got}.")
+            got = (
+                "one"
+                if isinstance(views, Tensor) or len(views) == 1
+                else " and ".join(map(str, sorted(shapes))) or "none"
+            )
+            raise UsageError(
+                f"Consistency compares passes of different dropout: give the n x k logits of two in a tuple. Got {got}."
+            )
         if len({id(view) for view in views}) < len(views):
             raise UsageError(
                 "Consistency was given one pass twice, which always agrees with itself: call the model once for each, in training."
@@ -64,5 +70,7 @@ class Consistency(nn.Module):
         with torch.no_grad():
             log_mean = torch.logsumexp(torch.stack(log_y), dim=0)  # but for log K, which cancels
             target = torch.softmax(log_mean / self.temperature, dim=0)
-            target = target / max(target.shape[1], 1) if share is None else target * share.to(target)
+            target = (
+                target / max(target.shape[1], 1) if share is None else target * share.to(target)
+            )
         return torch.stack([-(target * one).sum() for one in log_y]).mean()

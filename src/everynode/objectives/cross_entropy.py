@@ -13,7 +13,9 @@ from everynode.graph import Graph
 ClassWeight = Literal["balanced"]
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, nodes: Tensor, weight: Tensor | None = None) -> Tensor:
+def cross_entropy(
+    logits: Tensor, labels: Tensor, nodes: Tensor, weight: Tensor | None = None
+) -> Tensor:
     r"""The mean negative log-likelihood of the labels of ``nodes``, weighted by class if a ``weight`` per class is given.
 
     .. math:: \mathcal{L}_{CE} = -\frac{1}{|V^{lab}|} \sum_{i \in V^{lab}} \sum_{s=1}^{k} y_{i,s} \log \hat y_{i,s}
@@ -25,7 +27,9 @@ def cross_entropy(logits: Tensor, labels: Tensor, nodes: Tensor, weight: Tensor 
     >>> cross_entropy(torch.zeros(3, 2), torch.tensor([0, 1, -1]), torch.tensor([0, 1]))
     tensor(0.6931)
     """
-    return nn.functional.cross_entropy(logits[nodes], labels[nodes], None if weight is None else weight.to(logits.dtype))
+    return nn.functional.cross_entropy(
+        logits[nodes], labels[nodes], None if weight is None else weight.to(logits.dtype)
+    )
 
 
 def balanced(labels: Tensor, num_classes: int) -> Tensor:
@@ -52,14 +56,26 @@ class CrossEntropy(nn.Module):
 
     def __init__(self, graph: Graph, *, fold: int = 0, class_weight: ClassWeight | None = None):
         super().__init__()
-        require(class_weight in (None, "balanced"), "class_weight", "CrossEntropy", "None or 'balanced'", class_weight)
+        require(
+            class_weight in (None, "balanced"),
+            "class_weight",
+            "CrossEntropy",
+            "None or 'balanced'",
+            class_weight,
+        )
         nodes = graph.nodes("train", fold)
         if not len(nodes):
-            raise DataError(f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first.")
+            raise DataError(
+                f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first."
+            )
         self.register_buffer("labels", graph.labels, persistent=False)
         self.register_buffer("nodes", nodes, persistent=False)
         weight = balanced(graph.labels[nodes], graph.num_classes) if class_weight else None
-        of_nodes = torch.ones(len(nodes), dtype=torch.float64, device=nodes.device) if weight is None else weight[graph.labels[nodes]]
+        of_nodes = (
+            torch.ones(len(nodes), dtype=torch.float64, device=nodes.device)
+            if weight is None
+            else weight[graph.labels[nodes]]
+        )
         self.register_buffer("weight", weight, persistent=False)
         self.register_buffer("node_weight", of_nodes, persistent=False)
 

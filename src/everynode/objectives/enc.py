@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
-from everynode.objectives.at_once import Terms, at_once
 from everynode.objectives.class_prior import ClassPrior
 from everynode.objectives.consistency import PASSES, Consistency, each_pass
 from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
-from everynode.objectives.cross_validating import CrossValidatingGradients, Halves
+from everynode.objectives.cross_validating_gradients import CrossValidatingGradients, Halves
+from everynode.objectives.fused import Terms, at_once
 from everynode.objectives.mutual_information import MutualInformation
-from everynode.objectives.propagation import PReg
+from everynode.objectives.p_reg import PReg
 from everynode.objectives.total_variation import Gate, TotalVariation
 
 
@@ -29,8 +29,8 @@ class ENC(nn.Module):
     :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons. ``class_weight``: ``balanced`` lets
     every class weigh the same in cross-entropy and in CVG's halves, however many of its nodes are labelled.
 
-    ``con``: the weight of :func:`consistency`, :math:`\delta \mathcal{L}_{CON}`, a term that the paper does not have, and
-    ``con_temperature``. It compares ``passes`` of different dropout (two, else one), so the objective is then given the logits of both,
+    ``consistency``: the weight of :func:`consistency`, :math:`\delta \mathcal{L}_{CON}`, a term that the paper does not have, and
+    ``consistency_temperature``. It compares ``passes`` of different dropout (two, else one), so the objective is then given the logits of both,
     ``objective((model(x), model(x)), model)``, and a step takes about twice the time and memory.
 
     ``prior``: the weight of :class:`ClassPrior`, :math:`\epsilon \mathcal{L}_{PRIOR}`, another that the paper does not have;
@@ -63,8 +63,8 @@ class ENC(nn.Module):
         tv_gate: Gate = "raw",
         halves: Halves = "stratified",
         cvg_every: int = 1,
-        con: float = 0.0,
-        con_temperature: float = 0.5,
+        consistency: float = 0.0,
+        consistency_temperature: float = 0.5,
         prior: float = 0.0,
         class_prior: Sequence[float] | Tensor | None = None,
         preg: float = 0.0,
@@ -74,33 +74,62 @@ class ENC(nn.Module):
     ):
         super().__init__()
         if not isinstance(graph, Graph):
-            raise UsageError(f"ENC takes an everynode Graph, not a {type(graph).__name__}: for PyG's Data, ENC(Graph.from_pyg(data)).")
+            raise UsageError(
+                f"ENC takes an everynode Graph, not a {type(graph).__name__}: for PyG's Data, ENC(Graph.from_pyg(data))."
+            )
         self.shape = (graph.num_nodes, graph.num_classes)
         #: How many passes a step takes.
-        self.passes = PASSES if con else 1
-        self.weights = {"ce": 1.0, "mi": mi, "tv": tv, "cvg": cvg, "con": con, "prior": prior, "preg": preg}
+        self.passes = PASSES if consistency else 1
+        self.weights = {
+            "ce": 1.0,
+            "mi": mi,
+            "tv": tv,
+            "cvg": cvg,
+            "consistency": consistency,
+            "prior": prior,
+            "preg": preg,
+        }
         for name, weight in self.weights.items():
             require(weight >= 0, name, "ENC", ">= 0", weight)
-        require(con_temperature > 0, "con_temperature", "ENC", "> 0", con_temperature)
+        require(
+            consistency_temperature > 0,
+            "consistency_temperature",
+            "ENC",
+            "> 0",
+            consistency_temperature,
+        )
         ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
         self._of_predictions = of = Terms(
-            ce, MutualInformation(lam=mi_lambda) if mi else None, TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None
+            ce,
+            MutualInformation(lam=mi_lambda) if mi else None,
+            TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None,
         )
-        self.terms = nn.ModuleDict({name: term for name, term in (("ce", of.ce), ("mi", of.mi), ("tv", of.tv)) if term})
+        self.terms = nn.ModuleDict(
+            {name: term for name, term in (("ce", of.ce), ("mi", of.mi), ("tv", of.tv)) if term}
+        )
         if cvg:
             self.terms["cvg"] = CrossValidatingGradients(
-                graph, fold=fold, halves=halves, every=cvg_every, seed=seed, class_weight=class_weight
+                graph,
+                fold=fold,
+                halves=halves,
+                every=cvg_every,
+                seed=seed,
+                class_weight=class_weight,
             )
-        if con:
-            self.terms["con"] = Consistency(temperature=con_temperature)
+        if consistency:
+            self.terms["consistency"] = Consistency(temperature=consistency_temperature)
         if class_prior is not None and not prior:
-            raise UsageError("ENC was given a class_prior, but its weight is 0: give one (prior=1.0), or leave it out.")
+            raise UsageError(
+                "ENC was given a class_prior, but its weight is 0: give one (prior=1.0), or leave it out."
+            )
         if prior:
             self.terms["prior"] = ClassPrior(graph, fold=fold, shares=class_prior)
         if preg:
             self.terms["preg"] = PReg(graph)
 
-    def breakdown(self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None) -> dict[str, Tensor]:
+    def breakdown(
+        self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None
+    ) -> dict[str, Tensor]:
         """Each term's value before weighting, under its name, and their weighted sum as ``total``.
 
         Of several passes: consistency between them, CVG of the last one, which is the one that ``model`` remembers, and the mean of the
@@ -113,13 +142,19 @@ class ENC(nn.Module):
                     f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, view.shape))}."
                 )
         each = [self._of_one_pass(view) for view in views]
-        values = each[0] if len(each) == 1 else {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
+        values = (
+            each[0]
+            if len(each) == 1
+            else {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
+        )
         total = values.pop("total")
         if "cvg" in self.terms:
-            weighted = self.terms["cvg"](views[-1], model, self.weights["cvg"])  # who weighs it later pays for a pass over every layer
+            weighted = self.terms["cvg"](
+                views[-1], model, self.weights["cvg"]
+            )  # who weighs it later pays for a pass over every layer
             values["cvg"] = weighted / self.weights["cvg"]
             total = total + weighted
-        for name in ("con", "prior"):
+        for name in ("consistency", "prior"):
             if name in self.terms:
                 values[name] = self.terms[name](views)
                 total = total + self.weights[name] * values[name]
@@ -134,9 +169,15 @@ class ENC(nn.Module):
             ce: Tensor = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
             return {"ce": ce, "total": ce}
         found = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
-        return {name: value for name, value in found._asdict().items() if name in self.terms or name == "total"}
+        return {
+            name: value
+            for name, value in found._asdict().items()
+            if name in self.terms or name == "total"
+        }
 
-    def forward(self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None) -> Tensor:
+    def forward(
+        self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None
+    ) -> Tensor:
         """The total, for the n x k ``logits`` that ``model`` gave in this step (CVG needs the model, the other terms do not).
 
         Or for those of several passes, which consistency needs.

@@ -40,7 +40,9 @@ class _MutualInformation(torch.autograd.Function):
         log_y = _bounded(log_y)
         y = log_y.exp()
         mean, log_mean = mean_prediction(y)
-        return torch.dot(y.view(-1), log_y.view(-1)) / -log_y.shape[1] + lam * torch.dot(mean, log_mean)
+        return torch.dot(y.view(-1), log_y.view(-1)) / -log_y.shape[1] + lam * torch.dot(
+            mean, log_mean
+        )
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]

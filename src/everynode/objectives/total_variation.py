@@ -13,7 +13,7 @@ from torch import Tensor
 from everynode.errors import require, unknown
 from everynode.graph import Graph
 from everynode.numerics import log_softmax_by_class
-from everynode.objectives.on_graph import OnGraph
+from everynode.objectives.graph_term import OnGraph
 from everynode.sparse import SparseMatrix
 
 Gate = Literal["raw", "row", "standardised", "none"]
@@ -42,7 +42,9 @@ def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
     return squared.sum() if weight is None else (squared * weight.to(f.dtype)).sum()
 
 
-def total_variation(logits: Tensor, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw") -> Tensor:
+def total_variation(
+    logits: Tensor, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw"
+) -> Tensor:
     r"""Neighbours should get the same prediction, unless their input features say that a boundary runs between them.
 
     .. math:: \mathcal{L}_{TV} = \frac{1}{|E|} \sum_{(i,j) \in E} \left\| (\nabla_{G_w} \hat y)_{ij} \right\|_1
@@ -73,7 +75,9 @@ class TotalVariation(OnGraph):
             factor *= weight.cpu().double()
         if gate != "none":
             factor *= torch.from_numpy(np.exp(-_squared_feature_gradient(graph, gate) / sigma))
-        factor[factor.abs() < torch.finfo(torch.float32).tiny] = 0.0  # so that no edge loses one of its two entries to rounding
+        factor[factor.abs() < torch.finfo(torch.float32).tiny] = (
+            0.0  # so that no edge loses one of its two entries to rounding
+        )
         super().__init__(_gradient_operator(graph, factor))
 
     def forward(self, logits: Tensor) -> Tensor:
@@ -102,7 +106,9 @@ class _TotalVariation(torch.autograd.Function):
     @staticmethod
     def forward(ctx, log_y: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
         jumps = operator.product_by_column(log_y.exp())
-        value = jumps.abs().sum()  # torch.linalg.vector_norm adds one by one: of 44 million float32 it loses a tenth
+        value = (
+            jumps.abs().sum()
+        )  # torch.linalg.vector_norm adds one by one: of 44 million float32 it loses a tenth
         ctx.save_for_backward(log_y, jumps.sign_())
         ctx.operator = operator
         return value
@@ -125,7 +131,9 @@ def _gradient_operator(graph: Graph, factor: Tensor | None) -> SparseMatrix:
     scale = np.ones(m) if factor is None else factor.numpy()
     data = np.stack([scale * w[i], -scale * w[j]], axis=1).ravel()
     columns = np.stack([i, j], axis=1).ravel()
-    matrix = scipy.sparse.csr_array((data, columns, np.arange(0, 2 * m + 1, 2)), shape=(m, graph.num_nodes))
+    matrix = scipy.sparse.csr_array(
+        (data, columns, np.arange(0, 2 * m + 1, 2)), shape=(m, graph.num_nodes)
+    )
     return SparseMatrix.from_scipy(matrix, graph.dtype).to(graph.labels.device)
 
 
@@ -147,27 +155,45 @@ def column_scale(blocks: Iterable[SparseMatrix | Tensor]) -> np.ndarray:
         x = _in_float64(block)
         rows += x.shape[0]
         total = total + np.asarray(x.sum(axis=0)).ravel()
-        square = square + np.asarray((x.multiply(x) if scipy.sparse.issparse(x) else x * x).sum(axis=0)).ravel()
+        square = (
+            square
+            + np.asarray((x.multiply(x) if scipy.sparse.issparse(x) else x * x).sum(axis=0)).ravel()
+        )
     deviation = np.sqrt(np.maximum(square / max(rows, 1) - (total / max(rows, 1)) ** 2, 0.0))
     return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
 
 
 def squared_differences(
-    features: SparseMatrix | Tensor, scale: np.ndarray | None, w: np.ndarray, i: np.ndarray, j: np.ndarray, chunk: int = 65536
+    features: SparseMatrix | Tensor,
+    scale: np.ndarray | None,
+    w: np.ndarray,
+    i: np.ndarray,
+    j: np.ndarray,
+    chunk: int = 65536,
 ) -> np.ndarray:
     """:math:`\\|w_i f_i - w_j f_j\\|_2^2` for pairs of rows of the features (their columns times ``scale``), a block at a time."""
     x = _in_float64(features)
     if scale is not None:
         x = x @ scipy.sparse.diags_array(scale) if scipy.sparse.issparse(x) else x * scale
-    x = scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x) if scipy.sparse.issparse(x) else w[:, None] * x
+    x = (
+        scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x)
+        if scipy.sparse.issparse(x)
+        else w[:, None] * x
+    )
     out = np.empty(len(i))
     for start in range(0, len(i), chunk):
         block = slice(start, start + chunk)
         difference = x[i[block]] - x[j[block]]
-        squared = difference.multiply(difference) if scipy.sparse.issparse(difference) else difference * difference
+        squared = (
+            difference.multiply(difference)
+            if scipy.sparse.issparse(difference)
+            else difference * difference
+        )
         out[block] = np.asarray(squared.sum(axis=1)).ravel()
     return out
 
 
 def _in_float64(features: SparseMatrix | Tensor) -> Any:
-    return (features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()).astype(np.float64)
+    return (
+        features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()
+    ).astype(np.float64)

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from everynode.experiments.declare import Cell, Experiment, Over
-from everynode.experiments.outcome import CellOutcome, Outcome, value
-from everynode.experiments.run import Run
+from everynode.experiments.analysis import CellOutcome, Outcome, value
+from everynode.experiments.experiment import Cell, Experiment, Over
+from everynode.experiments.run_spec import Run
 from everynode.experiments.statistics import Summary, summarise
 from everynode.experiments.store import store_path
 from everynode.report import svg
@@ -26,7 +26,15 @@ CURVE_POINTS = 90
 #: Digits of a run key that are shown; `everynode results show` takes them.
 KEY_DIGITS = 12
 #: How the terms are called in the paper.
-TERMS = {"ce": "CE", "mi": "MI", "tv": "TV", "cvg": "CVG", **NOT_OF_THE_PAPER, "preg": "P-reg", "total": "total"}
+TERMS = {
+    "ce": "CE",
+    "mi": "MI",
+    "tv": "TV",
+    "cvg": "CVG",
+    **NOT_OF_THE_PAPER,
+    "preg": "P-reg",
+    "total": "total",
+}
 #: What the runs of a cell differ in: its name, and the entry of their records.
 DIFFER: dict[Over, tuple[str, str]] = {
     "seeds": ("seed", "seed"),
@@ -57,7 +65,15 @@ class Source:
 
     def show(self, key: str) -> str:
         """The command that shows a run."""
-        return shlex.join(["everynode", "results", "show", key[:KEY_DIGITS], *(["--store", str(self.store)] if self.store else [])])
+        return shlex.join(
+            [
+                "everynode",
+                "results",
+                "show",
+                key[:KEY_DIGITS],
+                *(["--store", str(self.store)] if self.store else []),
+            ]
+        )
 
     def reproduce(self, outcome: Outcome, cell: Cell | None = None) -> str:
         """The command that makes the runs of an experiment (or of a cell and of the one with which it is compared), or shows them again."""
@@ -79,7 +95,10 @@ class Source:
             others = f"(protocol {inner['protocol']}), torch {inner['torch']}, Python {record['python']}, {record['system']}"
             others += f", {record['cpu']}" if "cpu" in record else ""  # younger than 0.13
             found.setdefault(others, set()).add(record["version"])
-        return [f"everynode {', '.join(sorted(ours, key=_by_number))} {others}" for others, ours in sorted(found.items())]
+        return [
+            f"everynode {', '.join(sorted(ours, key=_by_number))} {others}"
+            for others, ours in sorted(found.items())
+        ]
 
 
 def _place(cell: Cell, cells: Sequence[Cell]) -> list[str]:
@@ -90,7 +109,9 @@ def _place(cell: Cell, cells: Sequence[Cell]) -> list[str]:
     places |= {"--columns": ("column", [cell.column]), "--panels": ("panel", [cell.panel])}
     for flag, (attribute, names) in places.items():
         fewer = [other for other in cells if getattr(other, attribute) in names]
-        if len(fewer) < len(cells) and not any("," in name for name in names):  # at a comma the command would cut the name
+        if len(fewer) < len(cells) and not any(
+            "," in name for name in names
+        ):  # at a comma the command would cut the name
             words += [flag, ",".join(names)]
             cells = fewer
     return words
@@ -98,20 +119,27 @@ def _place(cell: Cell, cells: Sequence[Cell]) -> list[str]:
 
 def _by_number(version: str) -> list[tuple[bool, int, str]]:
     """A key by which 0.9.0 comes before 0.10.0, whatever else a version consists of."""
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in version.split(".")]
+    return [
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in version.split(".")
+    ]
 
 
 def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
     """How many decimals a cell has: counts have none, an accuracy among times those of accuracies."""
     if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily"):
         return 0
-    return 1 if cell.cell.metric.endswith("accuracy") and experiment.unit != "%" else experiment.digits
+    return (
+        1 if cell.cell.metric.endswith("accuracy") and experiment.unit != "%" else experiment.digits
+    )
 
 
 def printed(experiment: Experiment, cell: CellOutcome) -> str:
     """The paper's number of a cell, with the decimals that its table has."""
     assert cell.cell.published is not None
-    return as_printed(cell.cell.published, max(digits_of(experiment, cell), _decimals(experiment, cell.cell.metric)))
+    return as_printed(
+        cell.cell.published,
+        max(digits_of(experiment, cell), _decimals(experiment, cell.cell.metric)),
+    )
 
 
 @cache
@@ -146,8 +174,23 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
     experiment = outcome.experiment
     records = [source.records[key] for key in cell.keys]
     fine = [record for record in records if "error" not in record]
-    close = h("button", "×", popovertarget=ident, popovertargetaction="hide", aria_label="Close", class_="close")
-    head = h("header", h("div", h("p", experiment.title, class_="over"), h("h3", place_name(experiment, cell), id=f"{ident}-h")), close)
+    close = h(
+        "button",
+        "×",
+        popovertarget=ident,
+        popovertargetaction="hide",
+        aria_label="Close",
+        class_="close",
+    )
+    head = h(
+        "header",
+        h(
+            "div",
+            h("p", experiment.title, class_="over"),
+            h("h3", place_name(experiment, cell), id=f"{ident}-h"),
+        ),
+        close,
+    )
     body = (
         _facts(experiment, cell),
         _diagnostic(experiment, cell),
@@ -158,9 +201,20 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
         _settings(cell, source),
         h("h4", "Make it again"),
         h("p", h("code", source.reproduce(outcome, cell.cell), class_="command")),
-        h("p", "One run: ", h("code", source.show(cell.keys[0]), class_="command")) if cell.keys else None,
+        h("p", "One run: ", h("code", source.show(cell.keys[0]), class_="command"))
+        if cell.keys
+        else None,
     )
-    return h("div", head, body, popover="auto", id=ident, class_="panel", role="dialog", aria_labelledby=f"{ident}-h")
+    return h(
+        "div",
+        head,
+        body,
+        popover="auto",
+        id=ident,
+        class_="panel",
+        role="dialog",
+        aria_labelledby=f"{ident}-h",
+    )
 
 
 def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
@@ -172,8 +226,12 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
         if found.count > 1:
             rows.append(("standard deviation", number(found.std, digits)))
             if experiment.over == "folds" and cell.on_these is not None:
-                rows.append(("95% interval on these folds", interval(*limits(cell.on_these, cell), digits)))
-                rows.append(("and for what others would give", interval(*limits(found, cell), digits)))
+                rows.append(
+                    ("95% interval on these folds", interval(*limits(cell.on_these, cell), digits))
+                )
+                rows.append(
+                    ("and for what others would give", interval(*limits(found, cell), digits))
+                )
             else:
                 rows.append(("95% interval of the mean", interval(*limits(found, cell), digits)))
     if cell.cell.published is not None:
@@ -181,7 +239,12 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
     if cell.verdict:
         rows.append(("verdict", cell.verdict))
     if gain is not None and gain.count > 1:
-        rows.append((f"gain over {cell.cell.against}, {gain.count} pairs", number(gain.mean, digits, sign=True)))
+        rows.append(
+            (
+                f"gain over {cell.cell.against}, {gain.count} pairs",
+                number(gain.mean, digits, sign=True),
+            )
+        )
         rows.append(("its 95% interval", interval(gain.low, gain.high, digits)))
         rows.append(("significance after Holm", p_value(cell.p_holm)))
         if cell.published_gain is not None:
@@ -195,7 +258,11 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
 
 
 def _facts(experiment: Experiment, cell: CellOutcome) -> Html:
-    return h("dl", [h("div", h("dt", name), h("dd", text)) for name, text in facts(experiment, cell)], class_="facts")
+    return h(
+        "dl",
+        [h("div", h("dt", name), h("dd", text)) for name, text in facts(experiment, cell)],
+        class_="facts",
+    )
 
 
 def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
@@ -213,11 +280,19 @@ def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html |
         return None
     record, curve = source.records[key], source.curve(key)
     if not curve:
-        return h("p", "Without training curves: these runs were taken over from an export, which has none.", class_="small")
+        return h(
+            "p",
+            "Without training curves: these runs were taken over from an export, which has none.",
+            class_="small",
+        )
     word, entry = DIFFER[experiment.over]
     of = f"{word} {record.get(entry)}, run {key[:KEY_DIGITS]}"
     note = f"One run, {of}. Terms before they are weighted; the dashed line is the epoch that validation chose."
-    return join(h("h4", "Training curves"), h("p", note, class_="small"), curve_plots(curve, int(record["best_epoch"]), of))
+    return join(
+        h("h4", "Training curves"),
+        h("p", note, class_="small"),
+        curve_plots(curve, int(record["best_epoch"]), of),
+    )
 
 
 def curve_plots(curve: Mapping[str, Sequence[float]], best: int, of: str) -> Html:
@@ -226,9 +301,23 @@ def curve_plots(curve: Mapping[str, Sequence[float]], best: int, of: str) -> Htm
     terms = {TERMS[name]: [curve[name][e] for e in epochs] for name in TERMS if name in curve}
     if len(terms) == 2:  # one term with weight 1 is the total
         terms.pop("total", None)
-    plots = [svg.curves(epochs, terms, label=f"Terms over epochs, {of}", x_label="epoch", y_label="terms of the loss", mark=best)]
-    for name in sorted((name for name in curve if name.startswith("val_")), key=lambda name: name != "val_loss"):
-        title, factor = f"validation {name.removeprefix('val_').replace('_', ' ')}", 1 if name == "val_loss" else 100
+    plots = [
+        svg.curves(
+            epochs,
+            terms,
+            label=f"Terms over epochs, {of}",
+            x_label="epoch",
+            y_label="terms of the loss",
+            mark=best,
+        )
+    ]
+    for name in sorted(
+        (name for name in curve if name.startswith("val_")), key=lambda name: name != "val_loss"
+    ):
+        title, factor = (
+            f"validation {name.removeprefix('val_').replace('_', ' ')}",
+            1 if name == "val_loss" else 100,
+        )
         values = {title: [factor * curve[name][e] for e in epochs]}
         plots.append(svg.curves(epochs, values, label=f"{title.capitalize()} over epochs, {of}", x_label="epoch",
                                 y_label=f"{title}, %" if factor > 1 else title, mark=best))  # fmt: skip
@@ -244,9 +333,17 @@ def _selected(records: Sequence[Mapping[str, Any]]) -> Html | None:
         if found:
             rows.append((title, found, name.endswith("accuracy")))
     for name, title in TERMS.items():
-        found = [float(record["terms"][name]) for record in records if name in record.get("terms", {})]
+        found = [
+            float(record["terms"][name]) for record in records if name in record.get("terms", {})
+        ]
         if found:
-            rows.append((f"{title} (term)" if name != "total" else "total of the weighted terms", found, False))
+            rows.append(
+                (
+                    f"{title} (term)" if name != "total" else "total of the weighted terms",
+                    found,
+                    False,
+                )
+            )
     if not rows:
         return None
     body = []
@@ -254,8 +351,19 @@ def _selected(records: Sequence[Mapping[str, Any]]) -> Html | None:
         made = summarise(found)
         mean, std = (number(v, 1) if percent else number(v, 3) for v in (made.mean, made.std))
         body.append(h("tr", h("th", title, scope="row"), h("td", mean), h("td", std)))
-    head = h("thead", h("tr", h("th", "", scope="col"), h("th", "mean", scope="col"), h("th", "std", scope="col")))
-    return join(h("h4", "At the selected epoch"), scroll(h("table", head, h("tbody", body), class_="plain"), "At the selected epoch"))
+    head = h(
+        "thead",
+        h(
+            "tr",
+            h("th", "", scope="col"),
+            h("th", "mean", scope="col"),
+            h("th", "std", scope="col"),
+        ),
+    )
+    return join(
+        h("h4", "At the selected epoch"),
+        scroll(h("table", head, h("tbody", body), class_="plain"), "At the selected epoch"),
+    )
 
 
 def _confusion(records: Sequence[Mapping[str, Any]]) -> Html | None:
@@ -265,16 +373,29 @@ def _confusion(records: Sequence[Mapping[str, Any]]) -> Html | None:
     size = len(found[0])
     total = [[sum(matrix[i][j] for matrix in found) for j in range(size)] for i in range(size)]
     note = f"Test nodes, summed over {count(len(found), 'run')}. Rows are true classes, columns predicted ones; shades are shares of a row."
-    return join(h("h4", "Confusion matrix"), h("p", note, class_="small"), confusion_table(total, [str(i) for i in range(size)]))
+    return join(
+        h("h4", "Confusion matrix"),
+        h("p", note, class_="small"),
+        confusion_table(total, [str(i) for i in range(size)]),
+    )
 
 
 def confusion_table(counts: Sequence[Sequence[int]], names: Sequence[str]) -> Html:
     """True classes by predicted ones; shades are shares of a row."""
-    head = h("thead", h("tr", h("th", "true \\ predicted", scope="col"), [h("th", name, scope="col") for name in names]))
+    head = h(
+        "thead",
+        h(
+            "tr",
+            h("th", "true \\ predicted", scope="col"),
+            [h("th", name, scope="col") for name in names],
+        ),
+    )
     body = []
     for name, row in zip(names, counts, strict=True):
         whole = sum(row) or 1
-        body.append(h("tr", h("th", name, scope="row"), [_shaded(n, round(100 * n / whole)) for n in row]))
+        body.append(
+            h("tr", h("th", name, scope="row"), [_shaded(n, round(100 * n / whole)) for n in row])
+        )
     return scroll(h("table", head, h("tbody", body), class_="confusion"), "Confusion matrix")
 
 
@@ -282,7 +403,9 @@ def _shaded(n: int, share: int) -> Html:
     return h("td", str(n), style=f"--s:{share}%" if share else None)
 
 
-def _runs(experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[str, Any]]) -> Html | None:
+def _runs(
+    experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[str, Any]]
+) -> Html | None:
     if not records:
         return None
     word, entry = DIFFER[experiment.over]
@@ -290,24 +413,41 @@ def _runs(experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[s
     shown = "test_accuracy" if metric == "positions" else metric
     getters: dict[str, Callable[[dict[str, Any]], str]] = {
         word: lambda r: str(r.get(entry, DASH)),
-        "test, %" if shown == "test_accuracy" else metric_name(shown): lambda r: number(_value(r, shown), digits),
+        "test, %" if shown == "test_accuracy" else metric_name(shown): lambda r: number(
+            _value(r, shown), digits
+        ),
         "validation, %": lambda r: number(_value(r, "val_accuracy"), 1),
         "best epoch": lambda r: str(r.get("best_epoch", DASH)),
         "epochs": lambda r: str(r.get("epochs", DASH)),
         "seconds": lambda r: number(r.get("seconds"), 1),
     }
     fine = [dict(record) for record in records if "error" not in record]
-    used = {name: get for name, get in getters.items() if name == word or any(get(record) != DASH for record in fine)}
+    used = {
+        name: get
+        for name, get in getters.items()
+        if name == word or any(get(record) != DASH for record in fine)
+    }
     rows = []
     for record in map(dict, records):
         key = h("td", h("code", record["key"][:KEY_DIGITS], class_="key"))
         if "error" in record:
             text = f"diverged: {record['error']}"
-            rows.append(h("tr", key, h("td", getters[word](record)), h("td", text, colspan=max(1, len(used) - 1), class_="diverged")))
+            rows.append(
+                h(
+                    "tr",
+                    key,
+                    h("td", getters[word](record)),
+                    h("td", text, colspan=max(1, len(used) - 1), class_="diverged"),
+                )
+            )
         else:
             rows.append(h("tr", key, [h("td", get(record)) for get in used.values()]))
-    head = h("thead", h("tr", h("th", "run", scope="col"), [h("th", name, scope="col") for name in used]))
-    return join(h("h4", "Runs"), scroll(h("table", head, h("tbody", rows), class_="plain sortable"), "Runs"))
+    head = h(
+        "thead", h("tr", h("th", "run", scope="col"), [h("th", name, scope="col") for name in used])
+    )
+    return join(
+        h("h4", "Runs"), scroll(h("table", head, h("tbody", rows), class_="plain sortable"), "Runs")
+    )
 
 
 def _value(record: dict[str, Any], metric: str) -> float | None:
@@ -321,7 +461,13 @@ def _settings(cell: CellOutcome, source: Source) -> Html | None:
     if not cell.keys:
         return None
     run = source.runs[cell.keys[0]]
-    where = {"dataset": run.dataset, "split": run.split, "per_class": run.per_class, "objective": run.objective, "task": run.task}
+    where = {
+        "dataset": run.dataset,
+        "split": run.split,
+        "per_class": run.per_class,
+        "objective": run.objective,
+        "task": run.task,
+    }
     where |= {"graph_digest": f"{run.graph_digest[:KEY_DIGITS]}…"}
     settings = {} if run.task in ("describe", "tsne-input") else dataclasses.asdict(run.settings)
     both = {**{k: v for k, v in where.items() if v is not None}, **settings}

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from everynode.experiments.outcome import CellOutcome, Outcome
+from everynode.experiments.analysis import CellOutcome, Outcome
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
@@ -52,10 +52,14 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "diverged": outcome.diverged,
         "summary": None if outcome.summary is None else outcome.summary.to_dict(),
         # Of folds, not widened for their overlap as that of the summary is: the verdict is by this one.
-        "verdict_interval": None if not outcome.verdict or on_these is None or on_these.count < 2 else [on_these.low, on_these.high],
+        "verdict_interval": None
+        if not outcome.verdict or on_these is None or on_these.count < 2
+        else [on_these.low, on_these.high],
         "test_oracle": None if outcome.oracle is None else outcome.oracle.mean,
         "short_at_any_epoch": outcome.short_at_any_epoch,
-        "gain": None if outcome.gain is None else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
+        "gain": None
+        if outcome.gain is None
+        else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
         "verdict": outcome.verdict,
         "remark": outcome.remark,
         "runs": [key[:12] for key in outcome.keys],
@@ -72,12 +76,20 @@ def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
     Columns are in the order of their names, and one that is empty throughout is left out: so the same runs give the same bytes
     wherever they come from.
     """
-    flat = {key: _flatten({name: value for name, value in record.items() if name not in _LARGE}) for key, record in records.items()}
-    names = {name for row in flat.values() for name, value in row.items() if value is not None} - {"key"}
+    flat = {
+        key: _flatten({name: value for name, value in record.items() if name not in _LARGE})
+        for key, record in records.items()
+    }
+    names = {name for row in flat.values() for name, value in row.items() if value is not None} - {
+        "key"
+    }
     out = io.StringIO()
     writer = csv.DictWriter(out, ["key", *sorted(names)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: value for name, value in flat[key].items() if value is not None} for key in sorted(flat))
+    writer.writerows(
+        {name: value for name, value in flat[key].items() if value is not None}
+        for key in sorted(flat)
+    )
     return out.getvalue()
 
 

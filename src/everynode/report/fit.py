@@ -14,12 +14,12 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from everynode.calibration import Bin, reliability
 from everynode.estimator import NodeClassifier
+from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.metrics import expected_calibration_error
+from everynode.evaluation.predictions import Predictions, predictions
+from everynode.evaluation.quality import Score, quality
 from everynode.graph import Graph
-from everynode.metrics import expected_calibration_error
-from everynode.predictions import Predictions, predictions
-from everynode.quality import Score, quality
 
 #: Bins of the reliability diagram: half as many where there are fewer nodes than this.
 BINS, FEW = 10, 200
@@ -53,7 +53,9 @@ class Judged:
     @property
     def ece_before(self) -> float:
         """The calibration error without the temperature."""
-        return expected_calibration_error(torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels))
+        return expected_calibration_error(
+            torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels)
+        )
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,18 @@ class Fit:
         """Predict and measure."""
         found = predictions(model, graph)
         test, val = graph.nodes("test"), model.held_out_
-        told = {"test": (test, model.log_probabilities(graph, test)), "validation": (val.nodes, val.log_probabilities)}
+        told = {
+            "test": (test, model.log_probabilities(graph, test)),
+            "validation": (val.nodes, val.log_probabilities),
+        }
         parts = {
-            name: Judged(name, nodes.cpu().numpy(), graph.labels[nodes].cpu().numpy(), said_of_them, model.temperature_)
+            name: Judged(
+                name,
+                nodes.cpu().numpy(),
+                graph.labels[nodes].cpu().numpy(),
+                said_of_them,
+                model.temperature_,
+            )
             for name, (nodes, said_of_them) in told.items()
             if len(nodes)
         }
@@ -108,14 +119,22 @@ class Fit:
                 "new nodes; but each label is judged by networks that learned from a part of the others only, so they may be too bad as "
                 "well. There is no test part."
             )
-        chosen = ["epoch", *["temperature"] * self.model.calibrate, *["shares of the classes"] * bool(self.model.fitted_.settings.prior)]
+        chosen = [
+            "epoch",
+            *["temperature"] * self.model.calibrate,
+            *["shares of the classes"] * bool(self.model.fitted_.settings.prior),
+        ]
         what = f"{' and the '.join(chosen)} {'were' if len(chosen) > 1 else 'was'}"
         return f"The {what} chosen on the validation nodes, so these numbers are too good for new nodes; there is no test part."
 
     def reliability(self) -> dict[str, list[Bin]]:
         """The bins of the reliability diagram on the judged nodes, without and with the temperature."""
         part = self.judged
-        both = {"before": part.uncalibrated, "after": part.probabilities} if self.model.calibrate else {"": part.uncalibrated}
+        both = (
+            {"before": part.uncalibrated, "after": part.probabilities}
+            if self.model.calibrate
+            else {"": part.uncalibrated}
+        )
         bins, labels = BINS if len(part.nodes) >= FEW else BINS // 2, torch.from_numpy(part.labels)
         return {name: reliability(torch.from_numpy(p), labels, bins) for name, p in both.items()}
 
@@ -138,11 +157,22 @@ class Fit:
 
         seed = self.model.fitted_.seed
         n = self.graph.num_nodes
-        nodes = np.arange(n) if n <= MAP_NODES else np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
+        nodes = (
+            np.arange(n)
+            if n <= MAP_NODES
+            else np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
+        )
         with torch.no_grad():
-            x = self.model.network_.embed(self.graph)[torch.from_numpy(nodes)].double().cpu().numpy()
+            x = (
+                self.model.network_.embed(self.graph)[torch.from_numpy(nodes)]
+                .double()
+                .cpu()
+                .numpy()
+            )
         if len(nodes) < 5 or not (x != x[0]).any():
-            return nodes, np.stack([np.arange(len(nodes)), np.zeros(len(nodes))], 1).astype(np.float64)
+            return nodes, np.stack([np.arange(len(nodes)), np.zeros(len(nodes))], 1).astype(
+                np.float64
+            )
         with threadpool_limits(1):  # several threads would add up in another order
             size = min(30, *x.shape)
             x = PCA(size, svd_solver="full").fit_transform(x)
@@ -157,7 +187,10 @@ class Fit:
         fitted, model = self.model.fitted_, self.model
         scores: dict[str, Any] = {}
         for name, part in self.parts.items():
-            made = {metric: [None if math.isnan(x) else x for x in score] for metric, score in self.quality[name].items()}
+            made = {
+                metric: [None if math.isnan(x) else x for x in score]
+                for metric, score in self.quality[name].items()
+            }
             scores[name] = {"nodes": len(part.nodes), **made, "ece_before": part.ece_before}
         return {
             "graph": self.graph.name,
@@ -170,10 +203,13 @@ class Fit:
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
             "best_epochs": model.best_epochs_,
-            "select": fitted.settings.select,
+            "monitor": fitted.settings.monitor,
             "seconds": round(fitted.seconds, 3),
             "interrupted": fitted.interrupted,
-            "nodes": {"all": self.graph.num_nodes, **{part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}},
+            "nodes": {
+                "all": self.graph.num_nodes,
+                **{part: len(self.graph.nodes(part)) for part in ("train", "val", "test")},
+            },
             "parts": list(self.said),
             "quality": scores,
             "caution": self.caution,

@@ -63,14 +63,31 @@ def scroll(table: Html, label: str) -> Html:
 def bar(what: str) -> Html:
     """The bar on top of a page: whose it is, what it is, and the choice of light and dark."""
     toggle = h("button", "Theme: system", id="theme", type="button", hidden=True)
-    return h("header", h("a", "everynode", href="#top", class_="brand"), h("span", what, class_="quiet"), toggle, class_="top")
+    return h(
+        "header",
+        h("a", "everynode", href="#top", class_="brand"),
+        h("span", what, class_="quiet"),
+        toggle,
+        class_="top",
+    )
 
 
-def listed(heads: Iterable[str], rows: Iterable[Iterable[Html]], caption: str, *, sortable: bool = False) -> Html:
+def listed(
+    heads: Iterable[str], rows: Iterable[Iterable[Html]], caption: str, *, sortable: bool = False
+) -> Html:
     """A plain table with a row of heads; a row's cells are ``td`` or ``th`` already."""
     top = h("tr", [h("th", text, scope="col") for text in heads])
     body = h("tbody", [h("tr", row) for row in rows])
-    return scroll(h("table", h("caption", caption), h("thead", top), body, class_=f"plain{' sortable' if sortable else ''}"), caption)
+    return scroll(
+        h(
+            "table",
+            h("caption", caption),
+            h("thead", top),
+            body,
+            class_=f"plain{' sortable' if sortable else ''}",
+        ),
+        caption,
+    )
 
 
 def prose(text: str) -> Html:
@@ -84,7 +101,9 @@ def prose(text: str) -> Html:
 
 def document(title: str, *body: Child) -> str:
     """A whole page: the style and the script are in it, and its policy forbids the browser to load anything else."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    )
     assets = resources.files("everynode.report") / "assets"
     style, script = (Html((assets / f"page.{kind}").read_text("utf-8")) for kind in ("css", "js"))
     head = h(

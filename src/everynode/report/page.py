@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from everynode.data.files import Root
-from everynode.experiments.declare import Cell, Experiment, plan_all, versions_of
-from everynode.experiments.exported import Exports
-from everynode.experiments.outcome import SIGNIFICANT, CellOutcome, Outcome, conclude
-from everynode.experiments.run import Run
+from everynode.datasets.files import Root
+from everynode.experiments.analysis import SIGNIFICANT, CellOutcome, Outcome, conclude
+from everynode.experiments.experiment import Cell, Experiment, plan_all, versions_of
+from everynode.experiments.exports import Exports
+from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
 from everynode.report.cell import Source, panel
 from everynode.report.figures import bar_plot, line_plots, maps
@@ -20,18 +20,35 @@ from everynode.report.tables import badge, kind, listing, matrix, means
 from everynode.report.text import DASH, count
 
 #: What the runs of a cell differ in, in words.
-OVER = {"seeds": "seeds on one split", "folds": "folds, one seed each", "splits": "random splits, one seed each", "once": "one run each"}
+OVER = {
+    "seeds": "seeds on one split",
+    "folds": "folds, one seed each",
+    "splits": "random splits, one seed each",
+    "once": "one run each",
+}
 #: The order in which verdicts are counted.
 VERDICTS = ("reproduced", "same", "better", "short", "differs")
 PAPER = "https://arxiv.org/abs/2211.16631"
 
 
 def page_of_store(
-    store: Store | Exports, preset: str, root: Root, *, seeds: int | None = None, folds: int | None = None, named: Path | None = None
+    store: Store | Exports,
+    preset: str,
+    root: Root,
+    *,
+    seeds: int | None = None,
+    folds: int | None = None,
+    named: Path | None = None,
 ) -> tuple[str, list[Outcome]]:
     """The page of all experiments that have a run in the store, and what they say; ``named``: as which its commands name the store."""
     records = store.records()
-    return page(plan_all(preset, seeds, folds, root, versions_of(records.values())), preset, records, store.curve, named)
+    return page(
+        plan_all(preset, seeds, folds, root, versions_of(records.values())),
+        preset,
+        records,
+        store.curve,
+        named,
+    )
 
 
 def is_page(file: Path) -> bool:
@@ -64,7 +81,11 @@ def page(
         _reading(there),
         id="top",
     )
-    return document("everynode: the paper's tables and figures", bar("report"), h("div", _contents(there), main, class_="layout")), there
+    return document(
+        "everynode: the paper's tables and figures",
+        bar("report"),
+        h("div", _contents(there), main, class_="layout"),
+    ), there
 
 
 def _contents(outcomes: Sequence[Outcome]) -> Html:
@@ -72,14 +93,23 @@ def _contents(outcomes: Sequence[Outcome]) -> Html:
 
 
 def _links(outcomes: Sequence[Outcome]) -> Html:
-    places = {outcome.experiment.id: outcome.experiment.title for outcome in outcomes} | {"reading": "How to read it"}
+    places = {outcome.experiment.id: outcome.experiment.title for outcome in outcomes} | {
+        "reading": "How to read it"
+    }
     return h("ol", [h("li", h("a", title, href=f"#{place}")) for place, title in places.items()])
 
 
 def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[Outcome]) -> Html:
     """What this is, what came out, and how to go on: no more than a reader takes in at a glance."""
-    paper, guide = h("a", "“Every Node Counts”", href=PAPER), h("a", "how to read it", href="#reading")
-    lead = ("The tables and figures of ", paper, prose(f", computed again with the preset `{preset}`, beside the paper's own numbers. "))
+    paper, guide = (
+        h("a", "“Every Node Counts”", href=PAPER),
+        h("a", "how to read it", href="#reading"),
+    )
+    lead = (
+        "The tables and figures of ",
+        paper,
+        prose(f", computed again with the preset `{preset}`, beside the paper's own numbers. "),
+    )
     others = len(source.records) - len(shown)
     rest = f" {count(others, 'further run')} of the store belong to no table here: another preset, other versions, or other commands."
     made = "; ".join(source.versions(shown)) or "nothing yet"
@@ -87,8 +117,17 @@ def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[
         "section",
         h("h1", "Every Node Counts, run again"),
         h("p", lead, " ".join(_said(outcomes)), class_="lead"),
-        h("p", f"{count(len(shown), 'run')}.{rest if others else ''} Every number opens the runs behind it: see ", guide, "."),
-        h("details", h("summary", "Versions and machines"), h("p", "Made with ", made, ".", class_="small")),
+        h(
+            "p",
+            f"{count(len(shown), 'run')}.{rest if others else ''} Every number opens the runs behind it: see ",
+            guide,
+            ".",
+        ),
+        h(
+            "details",
+            h("summary", "Versions and machines"),
+            h("p", "Made with ", made, ".", class_="small"),
+        ),
         h("details", h("summary", "Contents"), _links(outcomes), class_="contents"),
         class_="head",
     )
@@ -98,10 +137,16 @@ def _said(outcomes: Sequence[Outcome]) -> list[str]:
     """What all tables together say, in two sentences; what stands in several of them counts once."""
     reached: dict[str, list[bool]] = {"cross-entropy": [], "ENC": [], "some of its terms alone": []}
     for cell in _judged(outcomes):
-        whose = {"ce": "cross-entropy", "enc": "ENC"}.get(cell.cell.objective, "some of its terms alone")
+        whose = {"ce": "cross-entropy", "enc": "ENC"}.get(
+            cell.cell.objective, "some of its terms alone"
+        )
         reached[whose].append(kind(cell.verdict) != "short")
-    told = [f"{sum(cells)} of {len(cells)} with {whose}" for whose, cells in reached.items() if cells]
-    sentences = [f"Of its accuracies that could be judged, we reach {', '.join(told)}."] if told else []
+    told = [
+        f"{sum(cells)} of {len(cells)} with {whose}" for whose, cells in reached.items() if cells
+    ]
+    sentences = (
+        [f"Of its accuracies that could be judged, we reach {', '.join(told)}."] if told else []
+    )
     if gains := _gains(outcomes):
         ahead, behind = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
         sentences.append(
@@ -127,9 +172,16 @@ def _gains(outcomes: Sequence[Outcome]) -> list[float]:
     """
     found: dict[tuple[tuple[str, ...], ...], float] = {}
     for outcome in outcomes:
-        places = {(cell.cell.panel, cell.cell.row, cell.cell.column): cell for cell in outcome.cells}
+        places = {
+            (cell.cell.panel, cell.cell.row, cell.cell.column): cell for cell in outcome.cells
+        }
         for cell in outcome.cells if outcome.experiment.over != "splits" else ():
-            if cell.gain is None or cell.p_holm is None or cell.cell.against is None or not _has_terms(cell):
+            if (
+                cell.gain is None
+                or cell.p_holm is None
+                or cell.cell.against is None
+                or not _has_terms(cell)
+            ):
                 continue
             other = places[cell.cell.panel, cell.cell.against, cell.cell.column]
             if other.cell.objective == "ce":
@@ -147,24 +199,54 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
     """How far each experiment is, and how its numbers compare with the paper's."""
     if not outcomes:
         return None
-    heads = ("experiment", "runs", "without the paper's terms", "with them", "gains that are significant")
+    heads = (
+        "experiment",
+        "runs",
+        "without the paper's terms",
+        "with them",
+        "gains that are significant",
+    )
     rows = []
     for outcome in outcomes:
-        done, planned = (sum(counts) for counts in zip(*((len(cell.keys), cell.planned) for cell in outcome.cells), strict=True))
+        done, planned = (
+            sum(counts)
+            for counts in zip(
+                *((len(cell.keys), cell.planned) for cell in outcome.cells), strict=True
+            )
+        )
         share = 100 * done // planned
-        progress = [h("span", h("span", style=f"width:{share}%"), class_="meter", aria_hidden="true"), f"{share}%"]
+        progress = [
+            h("span", h("span", style=f"width:{share}%"), class_="meter", aria_hidden="true"),
+            f"{share}%",
+        ]
         progress += [h("span", _why(outcome), class_="why")] if done < planned else []
-        groups = [[cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)]
-        stars = _stars(groups[1]) if outcome.experiment.of_the_paper else ""  # which are those of its terms
+        groups = [
+            [cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)
+        ]
+        stars = (
+            _stars(groups[1]) if outcome.experiment.of_the_paper else ""
+        )  # which are those of its terms
         entries: tuple[Child, ...] = (progress, *map(_verdicts, groups), stars)
         cells = [
             h("td", entry or DASH, data_label=head, class_=None if entry else "none")
             for head, entry in zip(heads[1:], entries, strict=True)
         ]
-        rows.append(h("tr", h("th", h("a", outcome.experiment.title, href=f"#{outcome.experiment.id}"), scope="row"), cells))
+        rows.append(
+            h(
+                "tr",
+                h(
+                    "th",
+                    h("a", outcome.experiment.title, href=f"#{outcome.experiment.id}"),
+                    scope="row",
+                ),
+                cells,
+            )
+        )
     caption = "All experiments at a glance: our numbers beside the paper's"
     top = h("tr", [h("th", text, scope="col") for text in heads])
-    table = h("table", h("caption", caption), h("thead", top), h("tbody", rows), class_="plain overview")
+    table = h(
+        "table", h("caption", caption), h("thead", top), h("tbody", rows), class_="plain overview"
+    )
     return h("section", scroll(table, caption), id="overview")
 
 
@@ -188,7 +270,9 @@ def _verdicts(cells: Sequence[CellOutcome]) -> list[Html | None]:
 
 def _stars(cells: Sequence[CellOutcome]) -> str:
     """How many gains are significant, by their sign."""
-    judged = [cell.gain.mean * cell.significant for cell in cells if cell.gain and cell.p_holm is not None]
+    judged = [
+        cell.gain.mean * cell.significant for cell in cells if cell.gain and cell.p_holm is not None
+    ]
     up, down = (sum(sign * gain > 0 for gain in judged) for sign in (1, -1))
     return f"{up} up, {down} down, of {len(judged)}" if judged else ""
 
@@ -198,7 +282,11 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
     cells = [cell for outcome in outcomes for cell in outcome.cells]
     short = [cell for cell in _judged(outcomes) if kind(cell.verdict) == "short"]
     never = sum(cell.short_at_any_epoch for cell in short)
-    even = f" Of the paper's {len(short)} accuracies that are not reached here, {never} would not be even so." if short else ""
+    even = (
+        f" Of the paper's {len(short)} accuracies that are not reached here, {never} would not be even so."
+        if short
+        else ""
+    )
     used = {
         "without CVG": any("no term" in cell.remark or "without" in cell.remark for cell in cells),
         "with consistency": any("with " in cell.remark for cell in cells),
@@ -221,9 +309,18 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
                 " The paper's number lies in our interval (over folds its mean is of the same ten); by how much it differs is in brackets. "
                 "On graphs with few test nodes intervals are so wide that this says little.",
             ),
-            h("p", badge("better by 1.2"), " Our whole interval lies above it; the amount is that of the means."),
+            h(
+                "p",
+                badge("better by 1.2"),
+                " Our whole interval lies above it; the amount is that of the means.",
+            ),
             h("p", badge("short by 1.2"), " Our whole interval lies below it."),
-            h("p", badge("same"), badge("differs by +3"), " For counts of a graph, which have no interval."),
+            h(
+                "p",
+                badge("same"),
+                badge("differs by +3"),
+                " For counts of a graph, which have no interval.",
+            ),
             h(
                 "p",
                 "The paper's number counts as exact, though it is a mean of runs too: were it one of ten seeds like ours, about one "
@@ -249,7 +346,11 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
         "another machine": "Another processor rounds otherwise, and after some hundred epochs that can mean another best epoch: a run that "
         "is done again may differ, with ENC by several points; the mean of a cell differs by less.",
     }
-    listed = [h("div", h("dt", name), h("dd", text)) for name, text in entries.items() if used.get(name, True)]
+    listed = [
+        h("div", h("dt", name), h("dd", text))
+        for name, text in entries.items()
+        if used.get(name, True)
+    ]
     return h("section", h("h2", "How to read it"), h("dl", listed, class_="reading"), id="reading")
 
 
@@ -281,7 +382,10 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
         return line_plots(experiment, panels, ids)
     if experiment.view == "bars":
         return bar_plot(experiment, outcome.cells, ids)
-    tables = [matrix(experiment, cells, ids, f"{experiment.title}{f', {name}' if name else ''}") for name, cells in panels.items()]
+    tables = [
+        matrix(experiment, cells, ids, f"{experiment.title}{f', {name}' if name else ''}")
+        for name, cells in panels.items()
+    ]
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
 
 
@@ -289,13 +393,28 @@ def _on_paper(outcome: Outcome) -> list[Html]:
     """The numbers of a figure as tables that only print has: there no mark can be asked, and no list opened."""
     if outcome.experiment.view not in ("lines", "bars"):
         return []
-    panels = [(name, [cell for cell in cells if cell.keys]) for name, cells in outcome.panels().items()]
+    panels = [
+        (name, [cell for cell in cells if cell.keys]) for name, cells in outcome.panels().items()
+    ]
     title = outcome.experiment.title
-    return [means(outcome.experiment, cells, f"{title}{f', {name}' if name else ''}: mean ± std") for name, cells in panels if cells]
+    return [
+        means(outcome.experiment, cells, f"{title}{f', {name}' if name else ''}: mean ± std")
+        for name, cells in panels
+        if cells
+    ]
 
 
 def _absent(outcomes: Sequence[Outcome], source: Source) -> Html | None:
     if not outcomes:
         return None
-    entries = [h("li", f"{o.experiment.title}: ", h("code", source.reproduce(o), class_="command")) for o in outcomes]
-    return h("section", h("h2", "Not run"), h("p", "No run of these is in the store yet."), h("ul", entries), id="not-run")
+    entries = [
+        h("li", f"{o.experiment.title}: ", h("code", source.reproduce(o), class_="command"))
+        for o in outcomes
+    ]
+    return h(
+        "section",
+        h("h2", "Not run"),
+        h("p", "No run of these is in the store yet."),
+        h("ul", entries),
+        id="not-run",
+    )

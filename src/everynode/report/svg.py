@@ -56,8 +56,14 @@ class Axis:
 
     def __call__(self, value: float) -> float:
         """Where a value is."""
-        low, high, at = (math.log(v) for v in (self.low, self.high, value)) if self.log else (self.low, self.high, value)
-        return self.start + (self.end - self.start) * ((at - low) / (high - low) if high > low else 0.5)
+        low, high, at = (
+            (math.log(v) for v in (self.low, self.high, value))
+            if self.log
+            else (self.low, self.high, value)
+        )
+        return self.start + (self.end - self.start) * (
+            (at - low) / (high - low) if high > low else 0.5
+        )
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -97,21 +103,49 @@ def lines(
     pad = 0.0 if log_x else 0.03 * (xs[-1] - xs[0])
     factor = (xs[-1] / xs[0]) ** 0.03 if log_x else 1.0
     x = Axis((xs[0] - pad) / factor, (xs[-1] + pad) * factor, LEFT, WIDTH - RIGHT, log_x)
-    y, steps = _y_axis([*points, *(Point(*place) for made in beside.values() for place in made)], ys)
+    y, steps = _y_axis(
+        [*points, *(Point(*place) for made in beside.values() for place in made)], ys
+    )
     # Series stand a little beside each other, so that their whiskers can be told apart.
     shift = {name: (i - (len(series) - 1) / 2) * 3 for i, name in enumerate(series)}
     drawn = []
     for i, (name, made) in enumerate(series.items()):
-        said = [_said(x(point.x), point, f"{x_label} {significant(point.x)}", name) for point in made]
+        said = [
+            _said(x(point.x), point, f"{x_label} {significant(point.x)}", name) for point in made
+        ]
         ranks = [xs.index(point.x) for point in made]
         gaps = [k for k, (one, other) in enumerate(pairwise(ranks), start=1) if other > one + 1]
-        if dotted := "".join(f"{'L' if k else 'M'}{_c(x(at))} {_c(y(value))}" for k, (at, value) in enumerate(beside.get(name, ()))):
-            drawn.append(h("g", h("path", d=dotted, class_="beside"), class_=f"s{i % COLOURS}", data_series=i))
-        drawn.append(_series(i, [(x(point.x) + shift[name], point) for point in made], y, said, gaps))
-    return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in xs], x_label), drawn)
+        if dotted := "".join(
+            f"{'L' if k else 'M'}{_c(x(at))} {_c(y(value))}"
+            for k, (at, value) in enumerate(beside.get(name, ()))
+        ):
+            drawn.append(
+                h(
+                    "g",
+                    h("path", d=dotted, class_="beside"),
+                    class_=f"s{i % COLOURS}",
+                    data_series=i,
+                )
+            )
+        drawn.append(
+            _series(i, [(x(point.x) + shift[name], point) for point in made], y, said, gaps)
+        )
+    return _plot(
+        label,
+        _grid(y, y_label, steps),
+        _x_ticks([(x(v), significant(v)) for v in xs], x_label),
+        drawn,
+    )
 
 
-def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: str, x_label: str, y_label: str) -> Html:
+def bars(
+    series: Mapping[str, Sequence[Point]],
+    names: Sequence[str],
+    *,
+    label: str,
+    x_label: str,
+    y_label: str,
+) -> Html:
     """Groups of bars with whiskers and their numbers: a bar of each series at every name (a point's x is the name's index).
 
     Bars are read by their length, so the axis starts at 0. The numbers stand at their feet, away from whiskers, grid and title.
@@ -125,11 +159,20 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
         for point in made:
             middle = LEFT + group * (point.x + 0.5)
             at = middle + (i - (len(series) - 1) / 2) * (width + 4)
-            whisker = f"M{_c(at)} {_c(y(point.low))}V{_c(y(point.high))}" if _has_interval(point) else ""
+            whisker = (
+                f"M{_c(at)} {_c(y(point.low))}V{_c(y(point.high))}" if _has_interval(point) else ""
+            )
             place = {"x": _c(at - width / 2), "y": _c(y(point.y))}
             said = _said(middle, point, names[int(point.x)], name)
             boxes += [
-                h("rect", **place, width=_c(width), height=_c(y.start - y(point.y)), class_="bar", **said),
+                h(
+                    "rect",
+                    **place,
+                    width=_c(width),
+                    height=_c(y.start - y(point.y)),
+                    class_="bar",
+                    **said,
+                ),
                 h("path", d=whisker, class_="whisker") if whisker else None,
                 h("text", significant(point.y), x=_c(at), y=_c(y.start - 8), class_="xt in"),
             ]
@@ -140,12 +183,21 @@ def bars(series: Mapping[str, Sequence[Point]], names: Sequence[str], *, label: 
 
 
 def curves(
-    xs: Sequence[int], series: Mapping[str, Sequence[float]], *, label: str, x_label: str, y_label: str, mark: int | None = None
+    xs: Sequence[int],
+    series: Mapping[str, Sequence[float]],
+    *,
+    label: str,
+    x_label: str,
+    y_label: str,
+    mark: int | None = None,
 ) -> Html:
     """Many values over whole numbers, such as every epoch's; ``mark`` is a place on the x axis to point at."""
     finite = [value for values in series.values() for value in values if math.isfinite(value)]
     steps = ticks(min(finite, default=0.0), max(finite, default=1.0), 4)
-    x, y = Axis(xs[0], max(xs[-1], xs[0] + 1), LEFT, WIDTH - RIGHT), Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP)
+    x, y = (
+        Axis(xs[0], max(xs[-1], xs[0] + 1), LEFT, WIDTH - RIGHT),
+        Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP),
+    )
     # Along x the path counts in epochs, and is stretched: one digit a step instead of two.
     width = (x.end - x.start) / (x.high - x.low)
     stretch = f"matrix({width:.6g} 0 0 {1 / FINE:g} {x.start - width * x.low:.6g} 0)"
@@ -154,26 +206,56 @@ def curves(
         at = _c(x(mark))
         drawn.append(h("path", d=f"M{at} {TOP}V{HEIGHT - BOTTOM}", class_="best"))
         side = "end" if x(mark) > WIDTH / 2 else "start"
-        drawn.append(h("text", f"best {mark}", x=_c(x(mark) + (-4 if side == "end" else 4)), y=TOP + 8, text_anchor=side))
+        drawn.append(
+            h(
+                "text",
+                f"best {mark}",
+                x=_c(x(mark) + (-4 if side == "end" else 4)),
+                y=TOP + 8,
+                text_anchor=side,
+            )
+        )
     for i, (name, values) in enumerate(series.items()):
-        path = _fine_path([(a, FINE * y(b)) for a, b in zip(xs, values, strict=True) if math.isfinite(b)])
+        path = _fine_path(
+            [(a, FINE * y(b)) for a, b in zip(xs, values, strict=True) if math.isfinite(b)]
+        )
         look = f"curve s{i % COLOURS} dash{i}"
-        drawn.append(h("path", d=path, class_=look, data_series=i, data_name=name, transform=stretch))
+        drawn.append(
+            h("path", d=path, class_=look, data_series=i, data_name=name, transform=stretch)
+        )
     marks = [(x(v), significant(v, 4)) for v in ticks(xs[0], xs[-1], 4) if xs[0] <= v <= xs[-1]]
-    scale = " ".join(f"{v:g}" for v in (x.low, x.high, x.start, x.end, y.low, y.high, y.start, y.end, FINE))
-    return _plot(label, _grid(y, y_label, steps), _x_ticks(marks, x_label), drawn, data_scale=scale, data_x=x_label)
+    scale = " ".join(
+        f"{v:g}" for v in (x.low, x.high, x.start, x.end, y.low, y.high, y.start, y.end, FINE)
+    )
+    return _plot(
+        label,
+        _grid(y, y_label, steps),
+        _x_ticks(marks, x_label),
+        drawn,
+        data_scale=scale,
+        data_x=x_label,
+    )
 
 
 def _series(
-    i: int, made: Sequence[tuple[float, Point]], y: Axis, said: Sequence[dict[str, str | None]], gaps: Collection[int] = ()
+    i: int,
+    made: Sequence[tuple[float, Point]],
+    y: Axis,
+    said: Sequence[dict[str, str | None]],
+    gaps: Collection[int] = (),
 ) -> Html:
     """Points, each with where it stands from left to right, with their whiskers and with what is said of each.
 
     A line joins each with the one before it, but for those that ``gaps`` numbers.
     """
     places = [(px, y(point.y), point) for px, point in made]
-    path = "".join(f"{'L' if k and k not in gaps else 'M'}{_c(px)} {_c(py)}" for k, (px, py, _point) in enumerate(places))
-    whiskers = "".join(f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p))
+    path = "".join(
+        f"{'L' if k and k not in gaps else 'M'}{_c(px)} {_c(py)}"
+        for k, (px, py, _point) in enumerate(places)
+    )
+    whiskers = "".join(
+        f"M{_c(px)} {_c(y(p.low))}V{_c(y(p.high))}" for px, _py, p in places if _has_interval(p)
+    )
     marks = [
         h(
             "path",
@@ -188,18 +270,33 @@ def _series(
              class_=f"s{i % COLOURS}", data_series=i)  # fmt: skip
 
 
-def reliability(series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str) -> Html:
+def reliability(
+    series: Mapping[str, Sequence[Point]], *, label: str, x_label: str, y_label: str
+) -> Html:
     """Shares in percent against shares in percent: on the dashed line the two are equal. Whiskers from low to high."""
     x, y = Axis(0, 100, LEFT, WIDTH - RIGHT), Axis(0, 100, HEIGHT - BOTTOM, TOP)
-    drawn: list[Html] = [h("path", d=f"M{_c(x(0))} {_c(y(0))}L{_c(x(100))} {_c(y(100))}", class_="best")]
+    drawn: list[Html] = [
+        h("path", d=f"M{_c(x(0))} {_c(y(0))}L{_c(x(100))} {_c(y(100))}", class_="best")
+    ]
     for i, (name, made) in enumerate(series.items()):
         said = [_said(x(point.x), point, f"{number(point.x)}% sure", name) for point in made]
         drawn.append(_series(i, [(x(point.x), point) for point in made], y, said))
     steps = ticks(0, 100)
-    return _plot(label, _grid(y, y_label, steps), _x_ticks([(x(v), significant(v)) for v in steps], x_label), drawn)
+    return _plot(
+        label,
+        _grid(y, y_label, steps),
+        _x_ticks([(x(v), significant(v)) for v in steps], x_label),
+        drawn,
+    )
 
 
-def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names: Sequence[str], *, label: str) -> Html:
+def scatter(
+    positions: Sequence[Sequence[float]],
+    classes: Sequence[int],
+    names: Sequence[str],
+    *,
+    label: str,
+) -> Html:
     """Points in the plane coloured by class; each class's number stands at its middle, so that colour is not all that tells them apart.
 
     Points of no class (a negative number) are drawn faintly, behind the others.
@@ -209,7 +306,10 @@ def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names:
     largest = max(high - low for low, high in spans) or 1.0
     factor = (size - 2 * edge) / largest
     middle = [(low + high) / 2 for low, high in spans]
-    placed = [(size / 2 + (p[0] - middle[0]) * factor, size / 2 - (p[1] - middle[1]) * factor) for p in positions]
+    placed = [
+        (size / 2 + (p[0] - middle[0]) * factor, size / 2 - (p[1] - middle[1]) * factor)
+        for p in positions
+    ]
     clouds, signs = [], []
 
     def dots(own: Sequence[tuple[float, float]]) -> str:
@@ -220,12 +320,30 @@ def scatter(positions: Sequence[Sequence[float]], classes: Sequence[int], names:
     for i, name in enumerate(names):
         own = [place for place, found in zip(placed, classes, strict=True) if found == i]
         if own:
-            clouds.append(h("path", d=dots(own), class_=f"cloud s{i % COLOURS}", data_series=i, data_name=name, transform="scale(.5)"))
+            clouds.append(
+                h(
+                    "path",
+                    d=dots(own),
+                    class_=f"cloud s{i % COLOURS}",
+                    data_series=i,
+                    data_name=name,
+                    transform="scale(.5)",
+                )
+            )
             mid_x, mid_y = (sorted(place[k] for place in own)[len(own) // 2] for k in (0, 1))
             # On the point that is nearest to the middle: a curved cloud has its middle outside.
             px, py = min(own, key=lambda place: (place[0] - mid_x) ** 2 + (place[1] - mid_y) ** 2)
             signs.append(h("text", str(i), x=_c(px), y=_c(py + 4), class_="sign", data_series=i))
-    return h("svg", clouds, signs, viewBox=f"0 0 {size} {size}", class_="plot map", role="img", aria_label=label, tabindex=0)
+    return h(
+        "svg",
+        clouds,
+        signs,
+        viewBox=f"0 0 {size} {size}",
+        class_="plot map",
+        role="img",
+        aria_label=label,
+        tabindex=0,
+    )
 
 
 def swatch(index: int, kind: str = "line") -> Html:
@@ -235,7 +353,11 @@ def swatch(index: int, kind: str = "line") -> Html:
     elif kind == "dot":
         inside = h("path", d="M13 6h0", class_=f"cloud s{index % COLOURS}")
     elif kind == "bar":
-        inside = h("g", h("rect", x=4, y=0, width=18, height=12, class_="bar"), class_=f"s{index % COLOURS}")
+        inside = h(
+            "g",
+            h("rect", x=4, y=0, width=18, height=12, class_="bar"),
+            class_=f"s{index % COLOURS}",
+        )
     else:
         mark = h("path", d=MARKERS[index % len(MARKERS)], transform="translate(13 6)", class_="pt")
         inside = h("g", h("path", d="M0 6h26", class_="line"), mark, class_=f"s{index % COLOURS}")
@@ -274,7 +396,9 @@ def _has_interval(point: Point) -> bool:
 
 def _y_axis(points: Sequence[Point], more: Sequence[float] = ()) -> tuple[Axis, list[float]]:
     """An axis from round number to round number over points and ``more``, and those that are to stand beside it, its ends among them."""
-    values = [v for v in (*(v for p in points for v in (p.y, p.low, p.high)), *more) if math.isfinite(v)]
+    values = [
+        v for v in (*(v for p in points for v in (p.y, p.low, p.high)), *more) if math.isfinite(v)
+    ]
     steps = ticks(min(values), max(values))
     return Axis(steps[0], steps[-1], HEIGHT - BOTTOM, TOP), steps
 
@@ -299,7 +423,13 @@ def _x_ticks(marks: Sequence[tuple[float, str]], label: str) -> Html:
 
 def _said(column: float, point: Point, head: str, name: str) -> dict[str, str | None]:
     """What the script tells of a mark; ``data-x`` says with which others it shares a hover box."""
-    return {"data_x": _c(column), "data_head": head, "data_name": name, "data_tip": point.tip, "data_opens": point.opens}
+    return {
+        "data_x": _c(column),
+        "data_head": head,
+        "data_name": name,
+        "data_tip": point.tip,
+        "data_opens": point.opens,
+    }
 
 
 def _fine_path(places: Sequence[tuple[int, float]]) -> str:
@@ -313,4 +443,13 @@ def _fine_path(places: Sequence[tuple[int, float]]) -> str:
 
 
 def _plot(label: str, *children: Html | Sequence[Html | None], **data: str) -> Html:
-    return h("svg", *children, viewBox=f"0 0 {WIDTH} {HEIGHT}", class_="plot", role="img", aria_label=label, tabindex=0, **data)
+    return h(
+        "svg",
+        *children,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        class_="plot",
+        role="img",
+        aria_label=label,
+        tabindex=0,
+        **data,
+    )

@@ -42,7 +42,9 @@ def decimals(values: Iterable[float | None]) -> int:
     >>> decimals([78.2, 85.77, None]), decimals([2708.0])
     (2, 0)
     """
-    return max((len(f"{value:.12g}".partition(".")[2]) for value in values if value is not None), default=0)
+    return max(
+        (len(f"{value:.12g}".partition(".")[2]) for value in values if value is not None), default=0
+    )
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -63,7 +65,11 @@ def interval(low: float, high: float, digits: int = 1) -> str:
     >>> interval(-0.5, 1.0), interval(float("nan"), 1.0)
     ('−0.5 to 1.0', '')
     """
-    return f"{number(low, digits)} to {number(high, digits)}" if math.isfinite(low) and math.isfinite(high) else ""
+    return (
+        f"{number(low, digits)} to {number(high, digits)}"
+        if math.isfinite(low) and math.isfinite(high)
+        else ""
+    )
 
 
 def p_value(p: float | None) -> str:
@@ -77,13 +83,17 @@ def p_value(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def decided_by(select: str) -> str:
+def decided_by(monitor: str) -> str:
     """By what epochs and races are decided on the validation nodes.
 
     >>> decided_by("macro-f1"), decided_by("loss")
     ('by validation macro-f1, on a tie by the lower validation loss', 'by the lowest validation loss')
     """
-    return "by the lowest validation loss" if select == "loss" else f"by validation {select}, on a tie by the lower validation loss"
+    return (
+        "by the lowest validation loss"
+        if monitor == "loss"
+        else f"by validation {monitor}, on a tie by the lower validation loss"
+    )
 
 
 def count(n: int, what: str) -> str:

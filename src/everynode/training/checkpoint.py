@@ -18,11 +18,11 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
 from everynode import __version__
-from everynode.backbones import Network
 from everynode.errors import DataError, UsageError
-from everynode.locks import alone
+from everynode.models import Network
 from everynode.settings import Settings
-from everynode.training.randomness import random_state, set_random_state
+from everynode.storage.locks import alone
+from everynode.training.random_state import random_state, set_random_state
 
 if TYPE_CHECKING:
     from everynode.training.loop import Fitted, Training
@@ -56,9 +56,13 @@ def write_atomically(path: Path, content: bytes) -> None:
         if path.is_file():
             with path.open("rb") as file:
                 if file.read(len(DATABASE)) == DATABASE:
-                    raise UsageError(f"{path} is a database, perhaps a store of runs, and is not replaced: name another file.")
+                    raise UsageError(
+                        f"{path} is a database, perhaps a store of runs, and is not replaced: name another file."
+                    )
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")  # always the same: what a kill leaves behind, the next write replaces
+        temporary = path.with_name(
+            f".{path.name}.part"
+        )  # always the same: what a kill leaves behind, the next write replaces
         with alone(temporary) as file:
             try:
                 file.truncate(0)
@@ -70,9 +74,14 @@ def write_atomically(path: Path, content: bytes) -> None:
                 with contextlib.suppress(OSError):
                     temporary.unlink()
                 raise
-    except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError until Python 3.13
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # links in a circle are a RuntimeError until Python 3.13
         why = getattr(error, "strerror", None) or error
-        raise DataError(f"Cannot write {path}: {why}. What was there before is untouched; free some space or write elsewhere.") from error
+        raise DataError(
+            f"Cannot write {path}: {why}. What was there before is untouched; free some space or write elsewhere."
+        ) from error
 
 
 @dataclass
@@ -96,16 +105,37 @@ class TrainingState:
         """The state between two steps, torch's random generators included."""
         t, work = training, training.work
         tensors = random_state(next(t.network.parameters()).device)
-        for part, found in {"network": t.network.state_dict(), "best": t.best, "objective": work.objective.state_dict()}.items():
+        for part, found in {
+            "network": t.network.state_dict(),
+            "best": t.best,
+            "objective": work.objective.state_dict(),
+        }.items():
             tensors |= {f"{part}.{name}": value for name, value in found.items()}
         for index, moments in work.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
         tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-        return cls(tensors, t.identity, t.history, t.best_epoch, t.best_key, t.epoch, t.seconds, work.step, work.sums)
+        return cls(
+            tensors,
+            t.identity,
+            t.history,
+            t.best_epoch,
+            t.best_key,
+            t.epoch,
+            t.seconds,
+            work.step,
+            work.sums,
+        )
 
-    def restore(self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    def restore(
+        self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer
+    ) -> dict[str, Tensor]:
         """Put the state back into the parts of a training; returns the best weights so far."""
-        parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "objective": {}, "optimiser": {}}
+        parts: dict[str, dict[str, Tensor]] = {
+            "network": {},
+            "best": {},
+            "objective": {},
+            "optimiser": {},
+        }
         for name, value in self.tensors.items():
             part, _, rest = name.partition(".")
             if part in parts:
@@ -122,7 +152,9 @@ class TrainingState:
 
     def save(self, path: Path) -> None:
         """Write the state, replacing the one before."""
-        header = json.dumps({f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"})
+        header = json.dumps(
+            {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"}
+        )
         metadata = {"everynode": header, DIGEST: _digest(header, self.tensors)}
         write_atomically(path, tensors_to_bytes(self.tensors, metadata=metadata))
 
@@ -142,11 +174,15 @@ class TrainingState:
                 header["best_key"] = tuple(header["best_key"])
                 state = cls(tensors, **header)
         except OSError as error:  # which may pass
-            raise DataError(f"{path} cannot be read ({error}): try again, or remove it (or --no-resume) to start over.") from error
+            raise DataError(
+                f"{path} cannot be read ({error}): try again, or remove it (or --no-resume) to start over."
+            ) from error
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise UnusableState(f"{path} is not a training state of everynode ({error})") from error
         if state.identity != identity:
-            raise UnusableState(f"{path} is the state of another training (other settings, seed, fold or graph)")
+            raise UnusableState(
+                f"{path} is the state of another training (other settings, seed, fold or graph)"
+            )
         return state
 
 
@@ -173,7 +209,9 @@ def _digest(header: str, tensors: dict[str, Tensor]) -> str:
 def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None = None) -> None:
     """Write a model folder: ``model.safetensors`` (weights) and ``model.json`` (what they are for and how they came about)."""
     folder = Path(folder)
-    weights = tensors_to_bytes({name: value.contiguous().cpu() for name, value in fitted.network.state_dict().items()})
+    weights = tensors_to_bytes(
+        {name: value.contiguous().cpu() for name, value in fitted.network.state_dict().items()}
+    )
     card = {
         "format": MODEL_FORMAT,
         "everynode": __version__,
@@ -193,7 +231,9 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
         **(extra or {}),
         "history": fitted.history,
     }
-    content = json.dumps(card, indent=1, default=_plain).encode()  # before anything is written: it may be refused
+    content = json.dumps(
+        card, indent=1, default=_plain
+    ).encode()  # before anything is written: it may be refused
     # The card comes last and names the digest of the weights: a folder with half a model in it is told apart.
     write_atomically(folder / "model.safetensors", weights)
     write_atomically(folder / "model.json", content)
@@ -202,7 +242,9 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
 def _plain(value: Any) -> Any:
     """A NumPy number as Python's."""
     if not hasattr(value, "item"):
-        raise DataError(f"A {type(value).__name__} cannot be saved ({value!r}): use strings or numbers for classes and parameters.")
+        raise DataError(
+            f"A {type(value).__name__} cannot be saved ({value!r}): use strings or numbers for classes and parameters."
+        )
     return value.item()
 
 
@@ -210,9 +252,13 @@ def model_folder(folder: Path | str) -> Path:
     """Where the model is: in this folder, or, if it is the --out of ``everynode fit``, in the folder ``model`` in it."""
     folder = Path(folder)
     if folder.is_file():
-        raise DataError(f"{folder} is a file: give the folder of a model, or the --out of a fit or a training.")
+        raise DataError(
+            f"{folder} is a file: give the folder of a model, or the --out of a fit or a training."
+        )
     if not folder.is_dir():
-        raise DataError(f"There is no folder {folder}: give the folder of a model, or the --out of a fit or a training.")
+        raise DataError(
+            f"There is no folder {folder}: give the folder of a model, or the --out of a fit or a training."
+        )
     inside = folder / "model"
     return inside if inside.is_dir() and not (folder / "model.json").exists() else folder
 
@@ -225,21 +271,33 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         card = json.loads(card_path.read_text(encoding="utf-8"))
         weights = weights_path.read_bytes()
     except FileNotFoundError as error:
-        raise DataError(f"{folder} is not a model folder: {Path(error.filename).name} is missing; give the --out of a training.") from error
+        raise DataError(
+            f"{folder} is not a model folder: {Path(error.filename).name} is missing; give the --out of a training."
+        ) from error
     except (OSError, ValueError) as error:
-        raise DataError(f"{card_path} cannot be read ({error}): train again, or restore the folder.") from error
+        raise DataError(
+            f"{card_path} cannot be read ({error}): train again, or restore the folder."
+        ) from error
     if not isinstance(card, dict) or card.get("format") != MODEL_FORMAT:
-        raise DataError(f"{card_path} is not a model card of format {MODEL_FORMAT}: it was written by something else or a newer version.")
+        raise DataError(
+            f"{card_path} is not a model card of format {MODEL_FORMAT}: it was written by something else or a newer version."
+        )
     if hashlib.sha256(weights).hexdigest() != card.get("weights_sha256"):
-        raise DataError(f"{weights_path} does not belong to {card_path.name} (digests differ): train again, or restore the folder.")
+        raise DataError(
+            f"{weights_path} does not belong to {card_path.name} (digests differ): train again, or restore the folder."
+        )
     try:
         settings = Settings(**card["settings"])
         network = Network(card["num_features"], len(card["classes"]), **settings.network_options())
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{card_path} is not a whole model card ({error}): train again, or restore the folder.") from error
+        raise DataError(
+            f"{card_path} is not a whole model card ({error}): train again, or restore the folder."
+        ) from error
     try:
         tensors = load_tensors(weights)
         network.to(tensors["opening.weight"].dtype).load_state_dict(tensors)
     except (RuntimeError, KeyError, SafetensorError) as error:
-        raise DataError(f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()}).") from error
+        raise DataError(
+            f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()})."
+        ) from error
     return network.eval(), card

@@ -17,19 +17,24 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from everynode.backbones import Network
-from everynode.disk import DiskGraph
 from everynode.errors import Diverged, UsageError
+from everynode.evaluation.metrics import accuracy
 from everynode.graph import Graph
-from everynode.metrics import accuracy
+from everynode.graph.disk_graph import DiskGraph
+from everynode.models import Network
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
-from everynode.training.batches.ranks import Ranks
-from everynode.training.batches.work import Batched
 from everynode.training.checkpoint import TrainingState, UnusableState
+from everynode.training.distributed import Ranks
+from everynode.training.full_batch import WholeGraph, history_name
 from everynode.training.memory import reused_memory
-from everynode.training.randomness import own_random_numbers, random_state, seed_random, set_random_state
-from everynode.training.whole import WholeGraph, history_name
+from everynode.training.mini_batch.work import Batched
+from everynode.training.random_state import (
+    own_random_numbers,
+    random_state,
+    seed_random,
+    set_random_state,
+)
 
 #: The share of the time that keeping states may take, but for the first and the last: that of a large network takes half a second to write.
 KEEPING = 0.02
@@ -108,7 +113,7 @@ class Work(Protocol):
         ...
 
 
-def fit(
+def train(
     graph: Graph | DiskGraph,
     settings: Settings | None = None,
     *,
@@ -133,7 +138,16 @@ def fit(
     """
     checkpoint = None if checkpoint is None else Path(checkpoint)
     settings, ranks = settings or Settings(), ranks or Ranks()
-    training = Training(graph, settings, fold=fold, seed=seed, checkpoint=checkpoint, watch=watch, batches=batches, ranks=ranks)
+    training = Training(
+        graph,
+        settings,
+        fold=fold,
+        seed=seed,
+        checkpoint=checkpoint,
+        watch=watch,
+        batches=batches,
+        ranks=ranks,
+    )
     with deferred_interrupt() as interrupt:
         training.advance(interrupt, report=report, checkpoint_every=checkpoint_every)
         interrupted = ranks.any(interrupt.is_set())
@@ -158,62 +172,112 @@ class Training:
         batches: Batches | None = None,
         ranks: Ranks | None = None,
     ):
-        self.graph, self.settings, self.fold, self.seed, self.ranks = graph, settings, fold, seed, ranks or Ranks()
+        self.graph, self.settings, self.fold, self.seed, self.ranks = (
+            graph,
+            settings,
+            fold,
+            seed,
+            ranks or Ranks(),
+        )
         self.checkpoint = checkpoint
         self.work: Work
         if batches and watch is not None:
-            raise UsageError("Training in batches watches no test nodes: that would cost more than the epochs. Leave out watch.")
+            raise UsageError(
+                "Training in batches watches no test nodes: that would cost more than the epochs. Leave out watch."
+            )
         if batches:
             self.work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
         elif isinstance(graph, DiskGraph):
-            raise UsageError(f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size).")
+            raise UsageError(
+                f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size)."
+            )
         else:
             self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
         self.network = self.work.network
-        what = (settings, fold, seed, graph.digest, *([batches, self.ranks.size] if batches else []))
+        what = (
+            settings,
+            fold,
+            seed,
+            graph.digest,
+            *([batches, self.ranks.size] if batches else []),
+        )
         known_by = repr(what)
         for younger in (
             ", prior=0.0,",
-            ", con=0.0, con_temperature=0.5,",
+            ", consistency=0.0, consistency_temperature=0.5,",
         ):  # terms that do nothing: states from before there were any go on
             known_by = known_by.replace(younger, ",")
         self.identity = hashlib.sha256(known_by.encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
-        self.best_key, self.best_epoch, self.epoch, self.seconds = (-math.inf, -math.inf), -1, 0, 0.0
+        self.best_key, self.best_epoch, self.epoch, self.seconds = (
+            (-math.inf, -math.inf),
+            -1,
+            0,
+            0.0,
+        )
         self._device = next(self.network.parameters()).device
         with own_random_numbers(self._device):
             seed_random(seed, self._device)
             state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
             if state:
                 try:
-                    self.best = state.restore(self.network, self.work.objective, self.work.optimiser)
+                    self.best = state.restore(
+                        self.network, self.work.objective, self.work.optimiser
+                    )
                 except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                    raise UnusableState(f"{checkpoint} is the training state of another model") from error
-                self.history, self.best_epoch, self.best_key = state.history, state.best_epoch, state.best_key
+                    raise UnusableState(
+                        f"{checkpoint} is the training state of another model"
+                    ) from error
+                self.history, self.best_epoch, self.best_key = (
+                    state.history,
+                    state.best_epoch,
+                    state.best_key,
+                )
                 self.epoch, self.seconds = state.epoch, state.seconds
                 self.work.step, self.work.sums = state.step, state.sums
-                if self.epoch and ("test_accuracy" in self.history) != (watch is not None and len(watch) > 0):
+                if self.epoch and ("test_accuracy" in self.history) != (
+                    watch is not None and len(watch) > 0
+                ):
                     raise UnusableState(
                         f"{checkpoint} is the state of a training that watched {'no ' if watch is not None else ''}test nodes"
                     )
             self._random = random_state(self._device)
-        self.ranks.agree_on("graph, settings and state", int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step)
+        self.ranks.agree_on(
+            "graph, settings and state",
+            int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step,
+        )
 
     @property
     def ended(self) -> bool:
         """Whether patience or epochs have run out."""
-        return self.epoch >= self.settings.epochs or self.epoch - self.best_epoch > self.settings.patience
+        return (
+            self.epoch >= self.settings.epochs
+            or self.epoch - self.best_epoch > self.settings.patience
+        )
 
     def advance(
-        self, interrupt: threading.Event, until: int | None = None, *, report: Report | None = None, checkpoint_every: float = 1.0
+        self,
+        interrupt: threading.Event,
+        until: int | None = None,
+        *,
+        report: Report | None = None,
+        checkpoint_every: float = 1.0,
     ) -> None:
         """Train until so many epochs are done, or to the end; or until it is interrupted."""
-        with own_random_numbers(self._device), reused_memory(self.work.layer_bytes), subnormals_flushed():
+        with (
+            own_random_numbers(self._device),
+            reused_memory(self.work.layer_bytes),
+            subnormals_flushed(),
+        ):
             set_random_state(self._random, self._device)
             before, start = self.seconds, time.perf_counter()
             due, keeping = start + checkpoint_every, 0.0
-            while not self.ended and (until is None or self.epoch < until) and not self.ranks.any(interrupt.is_set()):
+            while (
+                not self.ended
+                and (until is None or self.epoch < until)
+                and not self.ranks.any(interrupt.is_set())
+            ):
                 self.work.advance(self.epoch)
                 self._require_finite("loss", self.work.sums["total"])
                 row = self._end_epoch() if self.work.step == self.work.steps else None
@@ -231,30 +295,41 @@ class Training:
 
     def _end_epoch(self) -> dict[str, float]:
         """One look at the validation nodes, and the best weights kept."""
-        row = {name: total / self.work.steps for name, total in self.work.sums.items()} | self.work.validate()
+        row = {
+            name: total / self.work.steps for name, total in self.work.sums.items()
+        } | self.work.validate()
         self._require_finite("validation loss", row["val_loss"])
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
         key = self.key(self.epoch)
         if key > self.best_key:
             self.best_key, self.best_epoch = key, self.epoch
-            self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+            self.best = {
+                name: value.detach().clone() for name, value in self.network.state_dict().items()
+            }
         self.epoch += 1
         self.work.step, self.work.sums = 0, {}
         return row
 
     def key(self, epoch: int) -> tuple[float, float]:
-        """What makes an epoch better than another: higher is better, ties by loss; with select="loss" the loss alone counts."""
-        select = self.settings.select
-        return 0.0 if select == "loss" else self.history[history_name(select)][epoch], -self.history["val_loss"][epoch]
+        """What makes an epoch better than another: higher is better, ties by loss; with monitor="loss" the loss alone counts."""
+        monitor = self.settings.monitor
+        return 0.0 if monitor == "loss" else self.history[history_name(monitor)][
+            epoch
+        ], -self.history["val_loss"][epoch]
 
     def best_within(self, epochs: int) -> tuple[float, float]:
         """The best key among the first so many epochs."""
-        return max((self.key(epoch) for epoch in range(min(epochs, self.epoch))), default=(-math.inf, -math.inf))
+        return max(
+            (self.key(epoch) for epoch in range(min(epochs, self.epoch))),
+            default=(-math.inf, -math.inf),
+        )
 
     def _require_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
-            raise Diverged(f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights.")
+            raise Diverged(
+                f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights."
+            )
 
     def _keep(self, path: Path) -> None:
         if self.ranks.first:
@@ -267,7 +342,11 @@ class Training:
         self.network.load_state_dict(self.best)
         self.network.eval()
         self.network.let_go()
-        metrics = {name: values[self.best_epoch] for name, values in self.history.items() if name.startswith("val_")}
+        metrics = {
+            name: values[self.best_epoch]
+            for name, values in self.history.items()
+            if name.startswith("val_")
+        }
         graph = self.graph
         return Fitted(
             self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
@@ -289,7 +368,9 @@ def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0
 def deferred_interrupt() -> Iterator[threading.Event]:
     """Within this block the first Ctrl-C only sets the event, so that a step is never torn; the second one interrupts as usual."""
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may set a handler, or gets Ctrl-C
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread may set a handler, or gets Ctrl-C
         yield event
         return
     before: Any = signal.getsignal(signal.SIGINT)

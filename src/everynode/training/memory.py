@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from everynode.training.recycling import Recycling
+from everynode.training.recycled_arrays import Recycling
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # the names of glibc's mallopt parameters, from malloc.h
 #: The largest arrays, in bytes, whose memory is kept: glibc allows no more.
@@ -22,7 +22,7 @@ def reused_memory(layer_bytes: int = 0) -> Iterator[None]:
 
     By itself glibc gives the end of its heap back whenever a little is free there, and every step pays for it again page by page. It can
     be told to keep arrays of up to 32 MB (elsewhere than on Linux with glibc it cannot). If a layer's values (``layer_bytes``) are more
-    than that, arrays of that size are kept by :class:`~everynode.training.recycling.Recycling`.
+    than that, arrays of that size are kept by :class:`~everynode.training.recycled_arrays.Recycling`.
     """
     with Recycling(KEPT) if layer_bytes > KEPT else nullcontext(), _kept_by_malloc():
         yield
@@ -45,7 +45,9 @@ def _kept_by_malloc() -> Iterator[None]:
 
 def peak_mb() -> float:
     """The most memory that this process has had so far (since :func:`forget_peak`), in MB."""
-    if sys.platform == "linux":  # getrusage would start from what the parent had when it started this process
+    if (
+        sys.platform == "linux"
+    ):  # getrusage would start from what the parent had when it started this process
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2

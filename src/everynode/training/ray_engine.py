@@ -1,4 +1,4 @@
-"""Many independent jobs on the machines of a Ray cluster: what :mod:`everynode.training.many` does on one."""
+"""Many independent jobs on the machines of a Ray cluster: what :mod:`everynode.training.process_pool` does on one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 from everynode import __version__
 from everynode.errors import EverynodeError, UsageError
-from everynode.training.many import Job, Result
+from everynode.training.process_pool import Job, Result
 
 #: How often a job may be lost with its worker before that is taken for the job's own fault.
 CHANCES = 3
@@ -31,7 +31,7 @@ def run_on_ray(
     workers: int | None = None,
     at_most: int | None = None,
 ) -> Iterator[tuple[Job, Result]]:
-    """As :func:`everynode.training.many.run_many`, on the cluster at ``address``; default: the one that this machine belongs to.
+    """As :func:`everynode.training.process_pool.run_many`, on the cluster at ``address``; default: the one that this machine belongs to.
 
     ``shared``, the graph, goes once into the cluster's object store and once from there to each worker process. A job whose worker or
     machine is lost is done again elsewhere; machines may come and go. ``workers``: how many jobs at once; default: one per CPU that the
@@ -45,8 +45,12 @@ def run_on_ray(
     ray, ours = _connect(address)
     waiting: dict[Any, tuple[Job, int]] = {}
     try:
-        task = ray.remote(num_cpus=1, max_retries=0)(_call)  # no retries of Ray's own: what is done again is counted here
-        box = [ray.put(shared)]  # in a list, Ray hands the reference on and not a copy of the object for every job
+        task = ray.remote(num_cpus=1, max_retries=0)(
+            _call
+        )  # no retries of Ray's own: what is done again is counted here
+        box = [
+            ray.put(shared)
+        ]  # in a list, Ray hands the reference on and not a copy of the object for every job
 
         def submit(job: Job, losses: int) -> None:
             waiting[task.remote(work, job, box, _versions())] = (job, losses)
@@ -70,7 +74,9 @@ def run_on_ray(
                 result: Result = ray.get(ended)
             except ray.exceptions.RayTaskError as error:
                 if lacks := re.search(r"No module named '([^']+)'", str(error)):
-                    raise UsageError(f"A machine of the Ray cluster has no {lacks[1]}: install everynode there as here.") from error
+                    raise UsageError(
+                        f"A machine of the Ray cluster has no {lacks[1]}: install everynode there as here."
+                    ) from error
                 raise (error.cause or error) from error
             except ray.exceptions.RayError as error:
                 if losses + 1 == CHANCES:
@@ -93,7 +99,9 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     try:
         import ray
     except ImportError as error:
-        raise UsageError("--engine ray needs Ray: pip install 'everynode[ray]', here and on the cluster's machines.") from error
+        raise UsageError(
+            "--engine ray needs Ray: pip install 'everynode[ray]', here and on the cluster's machines."
+        ) from error
     if ray.is_initialized():
         return ray, False
     try:
@@ -135,20 +143,29 @@ def _own_address() -> str:
 
 def _no_cluster(address: str | None) -> UsageError:
     where = f"at {address}" if address else "on this machine"
-    return UsageError(f"There is no Ray cluster {where}: start one with `ray start --head`, or give its --address, such as 10.0.0.1:6379.")
+    return UsageError(
+        f"There is no Ray cluster {where}: start one with `ray start --head`, or give its --address, such as 10.0.0.1:6379."
+    )
 
 
 def _versions() -> dict[str, str]:
     return {"everynode": __version__, "torch": version("torch").partition("+")[0]}
 
 
-def _call(work: Callable[[Job, Any], Result], job: Job, box: list[Any], expected: dict[str, str]) -> Result:
+def _call(
+    work: Callable[[Job, Any], Result], job: Job, box: list[Any], expected: dict[str, str]
+) -> Result:
     """In a worker process: do a job."""
     import ray
 
     if _versions() != expected:
-        here, there = (", ".join(f"{name} {number}" for name, number in found.items()) for found in (_versions(), expected))
-        raise UsageError(f"A machine of the Ray cluster has {here}; here it is {there}: install the same everywhere.")
+        here, there = (
+            ", ".join(f"{name} {number}" for name, number in found.items())
+            for found in (_versions(), expected)
+        )
+        raise UsageError(
+            f"A machine of the Ray cluster has {here}; here it is {there}: install the same everywhere."
+        )
     if box[0].hex() not in _kept:
         _kept.clear()
         _kept[box[0].hex()] = ray.get(box[0])

@@ -1,7 +1,7 @@
 """Table: the graphs' statistics."""
 
-from everynode.data.entries import CATALOGUE
-from everynode.experiments.declare import Cell, Experiment, paper_name, published
+from everynode.datasets.entries import CATALOGUE
+from everynode.experiments.experiment import Cell, Experiment, paper_name, published
 
 COLUMNS = {
     "classes": "classes",
@@ -11,13 +11,29 @@ COLUMNS = {
     "node homophily": "node_homophily",
     "edge homophily": "edge_homophily",
 }
-GRAPHS = ("cora", "citeseer", "pubmed", "chameleon", "actor", "squirrel", "cornell-legacy", "texas", "wisconsin", "cornell", "ogbn-arxiv")
+GRAPHS = (
+    "cora",
+    "citeseer",
+    "pubmed",
+    "chameleon",
+    "actor",
+    "squirrel",
+    "cornell-legacy",
+    "texas",
+    "wisconsin",
+    "cornell",
+    "ogbn-arxiv",
+)
 
 
 def _published(graph: str, column: str) -> float | None:
     if graph == "cornell":
         return None  # the paper's is the legacy file
-    return published("homophily", paper_name(graph)) if column == "edge homophily" else published("datasets", paper_name(graph), column)
+    return (
+        published("homophily", paper_name(graph))
+        if column == "edge homophily"
+        else published("datasets", paper_name(graph), column)
+    )
 
 
 EXPERIMENT = Experiment(

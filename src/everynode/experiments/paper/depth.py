@@ -1,20 +1,20 @@
 """Table: accuracy over the number of layers, public split."""
 
-from everynode.experiments.declare import BACKBONES, Cell, Experiment, method, published
+from everynode.experiments.experiment import BACKBONES, Cell, Experiment, method, published
 
 
 def cells() -> list[Cell]:
     """Three graphs, three backbones, 2 to 64 layers, with and without ENC."""
     return [
         Cell(
-            method(backbone, objective), str(layers), graph, "public", backbone, objective, panel=graph, changes=(("layers", layers),),
-            published=published("depth", graph, method(backbone, objective), str(layers)),
+            method(backbone, objective), str(num_layers), graph, "public", backbone, objective, panel=graph, changes=(("num_layers", num_layers),),
+            published=published("depth", graph, method(backbone, objective), str(num_layers)),
             against=method(backbone, "ce") if objective == "enc" else None,
         )
         for graph in ("cora", "citeseer", "pubmed")
         for backbone in BACKBONES
         for objective in ("ce", "enc")
-        for layers in (2, 4, 8, 16, 32, 64)
+        for num_layers in (2, 4, 8, 16, 32, 64)
     ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Figure: halves of the labelled nodes that are drawn once, against halves that are drawn at every step."""
 
-from everynode.experiments.declare import BACKBONES, NAMES, SHALLOW, Cell, Experiment
+from everynode.experiments.experiment import BACKBONES, NAMES, SHALLOW, Cell, Experiment
 
 EXPERIMENT = Experiment(
     id="halves",

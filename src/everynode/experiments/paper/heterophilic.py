@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from everynode.experiments.declare import PAPERS_CORNELL, Cell, Experiment, with_and_without
+from everynode.experiments.experiment import PAPERS_CORNELL, Cell, Experiment, with_and_without
 
 GRAPHS = ("squirrel", "actor", "chameleon", PAPERS_CORNELL, "texas", "wisconsin", "cornell")
 

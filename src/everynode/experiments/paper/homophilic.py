@@ -1,6 +1,6 @@
 """Table: fully supervised node classification on the homophilic graphs, ten folds."""
 
-from everynode.experiments.declare import Experiment, with_and_without
+from everynode.experiments.experiment import Experiment, with_and_without
 
 EXPERIMENT = Experiment(
     id="homophilic",

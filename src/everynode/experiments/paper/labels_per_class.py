@@ -1,6 +1,6 @@
 """Figure: accuracy over the number of labelled nodes, each term alone and all together."""
 
-from everynode.experiments.declare import BACKBONES, NAMES, SHALLOW, Cell, Experiment
+from everynode.experiments.experiment import BACKBONES, NAMES, SHALLOW, Cell, Experiment
 
 #: Row to objective.
 LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv", "CE + CVG": "cvg", "ENC": "enc"}

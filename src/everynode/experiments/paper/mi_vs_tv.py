@@ -1,6 +1,6 @@
 """Figure: MI against TV over depth."""
 
-from everynode.experiments.declare import BACKBONES, NAMES, Cell, Experiment
+from everynode.experiments.experiment import BACKBONES, NAMES, Cell, Experiment
 
 #: Row to objective.
 LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv"}
@@ -15,12 +15,12 @@ EXPERIMENT = Experiment(
     view="lines",
     cells=lambda: [
         Cell(
-            row, str(layers), "cora", "public", backbone, objective, panel=NAMES[backbone], changes=(("layers", layers),),
+            row, str(num_layers), "cora", "public", backbone, objective, panel=NAMES[backbone], changes=(("num_layers", num_layers),),
             against=None if objective == "ce" else "CE",
         )
         for backbone in BACKBONES
         for row, objective in LINES.items()
-        for layers in (2, 4, 8, 16, 32, 64)
+        for num_layers in (2, 4, 8, 16, 32, 64)
     ],
     x="layers",
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Not in the paper: its settings with what they leave unsaid read otherwise, one choice at a time and all together."""
 
-from everynode.experiments.declare import NAMES, Cell, Changes, Experiment, method, published
+from everynode.experiments.experiment import NAMES, Cell, Changes, Experiment, method, published
 from everynode.settings import read_preset
 
 #: What every other reading is compared with: the choices of ``presets/paper.toml``.
@@ -13,14 +13,18 @@ def readings(backbone: str) -> dict[str, Changes]:
     """By what they are called: the changes to the settings."""
     dropout = read_preset("paper")["public"]["cora"][backbone]["dropout"]
     others: dict[str, Changes] = {
-        "epoch by validation accuracy": (("select", "accuracy"),),
-        "raw input features": (("input", "raw"),),
+        "epoch by validation accuracy": (("monitor", "accuracy"),),
+        "raw input features": (("normalize_features", False),),
         "row-normalised features in the gate": (("tv_gate", "row"),),
         "stratified halves": (("halves", "stratified"),),
         "dropout before every layer": (("layer_dropout", dropout),),
         "no early stopping": (("patience", 1500),),
     }
-    return {AS_HERE: (), **others, "all of these": tuple(change for changes in others.values() for change in changes)}
+    return {
+        AS_HERE: (),
+        **others,
+        "all of these": tuple(change for changes in others.values() for change in changes),
+    }
 
 
 def cells() -> list[Cell]:

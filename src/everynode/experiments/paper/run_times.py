@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from everynode.experiments.declare import BACKBONES, NAMES, Cell, Experiment, method, published
+from everynode.experiments.experiment import BACKBONES, NAMES, Cell, Experiment, method, published
 
 
 def cells() -> list[Cell]:
@@ -10,8 +10,14 @@ def cells() -> list[Cell]:
     made = []
     for objective in ("ce", "mi+tv", "enc"):
         for backbone in BACKBONES:
-            row = f"{NAMES[backbone]} + MI + TV" if objective == "mi+tv" else method(backbone, objective)
-            accuracy = Cell(row, "accuracy", "cora", "public", backbone, objective, changes=(("layers", 2),))
+            row = (
+                f"{NAMES[backbone]} + MI + TV"
+                if objective == "mi+tv"
+                else method(backbone, objective)
+            )
+            accuracy = Cell(
+                row, "accuracy", "cora", "public", backbone, objective, changes=(("num_layers", 2),)
+            )
             timed = replace(accuracy, task="time")
             made += [
                 replace(timed, column="training", metric="training_ms"),

@@ -1,6 +1,6 @@
 """Table: semi-supervised node classification, public split."""
 
-from everynode.experiments.declare import Experiment, with_and_without
+from everynode.experiments.experiment import Experiment, with_and_without
 
 EXPERIMENT = Experiment(
     id="semi-supervised",

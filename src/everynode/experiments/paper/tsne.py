@@ -1,6 +1,6 @@
 """Figure: the nodes of Cora in the plane."""
 
-from everynode.experiments.declare import Cell, Experiment
+from everynode.experiments.experiment import Cell, Experiment
 
 EXPERIMENT = Experiment(
     id="tsne",

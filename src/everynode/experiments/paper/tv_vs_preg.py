@@ -1,7 +1,7 @@
 """Table: total variation, plain and edge-aware, against P-reg."""
 
-from everynode.data.entries import SIZES
-from everynode.experiments.declare import PAPERS_CORNELL, Cell, Experiment, paper_name, published
+from everynode.datasets.entries import SIZES
+from everynode.experiments.experiment import PAPERS_CORNELL, Cell, Experiment, paper_name, published
 
 GRAPHS = ("cora", "citeseer", "pubmed", PAPERS_CORNELL, "texas", "wisconsin")
 
@@ -19,7 +19,19 @@ def cells() -> list[Cell]:
         ):
             number = published("tv-vs-preg", row, paper_name(graph))
             against = None if row == "GCN" else "GCN"
-            made.append(Cell(row, graph, graph, "geom-gcn", "gcn", objective, changes=changes, published=number, against=against))
+            made.append(
+                Cell(
+                    row,
+                    graph,
+                    graph,
+                    "geom-gcn",
+                    "gcn",
+                    objective,
+                    changes=changes,
+                    published=number,
+                    against=against,
+                )
+            )
     return made
 
 

@@ -1,0 +1,46 @@
+"""Public graphs: their catalogue and readers, splits, generated graphs, and diagnostics."""
+
+from typing import TYPE_CHECKING
+
+from everynode._lazy import lazy
+
+if TYPE_CHECKING:
+    from everynode.datasets.catalogue import check_named, load
+    from everynode.datasets.diagnostics import Finding, Report, check
+    from everynode.datasets.entries import CATALOGUE, Entry, is_present
+    from everynode.datasets.splits import cross_validation, hold_out, random_split, stratified_split
+    from everynode.datasets.synthetic import generate
+
+_HOME = {
+    "CATALOGUE": "entries",
+    "Entry": "entries",
+    "Finding": "diagnostics",
+    "Report": "diagnostics",
+    "check": "diagnostics",
+    "check_named": "catalogue",
+    "cross_validation": "splits",
+    "generate": "synthetic",
+    "hold_out": "splits",
+    "is_present": "entries",
+    "load": "catalogue",
+    "random_split": "splits",
+    "stratified_split": "splits",
+}
+
+__all__ = [
+    "CATALOGUE",
+    "Entry",
+    "Finding",
+    "Report",
+    "check",
+    "check_named",
+    "cross_validation",
+    "generate",
+    "hold_out",
+    "is_present",
+    "load",
+    "random_split",
+    "stratified_split",
+]
+
+__getattr__, __dir__ = lazy(__name__, _HOME)

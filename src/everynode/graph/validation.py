@@ -1,0 +1,239 @@
+"""From outside into a graph: arrays are tidied up, which is counted, or refused, in one sentence with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from everynode.errors import DataError
+from everynode.sparse import SparseMatrix
+
+#: Features with at most this share of non-zeros are kept sparse.
+SPARSE_DENSITY = 0.25
+#: How many rows of features are looked at together: they may be more than memory holds, mapped from a file.
+ROWS = 65_536
+#: The label of a node that has none.
+UNLABELLED = -1
+
+
+class Split(NamedTuple):
+    """Which nodes are for training, for selection and for the final score: sorted node indices, disjoint."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+
+def tidy_split(split: Sequence[Any], n: int) -> Split:
+    """Train, validation and test nodes as sorted indices, from indices or boolean masks in lists, arrays or tensors."""
+    if len(split) != 3:
+        raise DataError(f"A split is three sets of nodes: train, val and test. Got {len(split)}.")
+    parts = []
+    for given in split:
+        part = torch.as_tensor(given)
+        if part.dtype == torch.bool:
+            if part.shape != (n,):
+                raise DataError(
+                    f"A split's mask has shape {tuple(part.shape)}, but there are {n} nodes: give one value per node."
+                )
+            part = part.nonzero()[:, 0]
+        parts.append(part.long().sort().values)
+    return Split(*parts)
+
+
+def encode_labels(
+    labels: Any, classes: Sequence[Hashable] | None
+) -> tuple[Tensor | None, Sequence[Hashable]]:
+    """Class indices and what they stand for. Integers are class indices already; anything else is sorted into classes."""
+    if labels is None:
+        return None, ()
+    if isinstance(labels, Tensor):
+        labels = labels.cpu().numpy()
+    array = np.asarray(labels) if not isinstance(labels, list) else np.asarray(labels, dtype=object)
+    if array.ndim != 1:
+        raise DataError(f"Labels must be one value per node; got an array of shape {array.shape}.")
+    values = [v.item() if isinstance(v, np.generic) else v for v in array.tolist()]
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+        codes = torch.tensor(values, dtype=torch.int64)
+        return codes, classes if classes is not None else range(max(values, default=-1) + 1)
+    missing = [is_missing(v) or v == "" for v in values]
+    known = sorted(
+        {v for v, gone in zip(values, missing, strict=True) if not gone},
+        key=lambda v: (str(type(v)), v),
+    )
+    if classes is None:
+        classes = known
+    index = {c: i for i, c in enumerate(classes)}
+    for node, (value, gone) in enumerate(zip(values, missing, strict=True)):
+        if not gone and value not in index:
+            raise DataError(
+                f"Node {node} has the label {value!r}, which is not one of the {len(classes)} classes given."
+            )
+    return torch.tensor(
+        [UNLABELLED if gone else index[v] for v, gone in zip(values, missing, strict=True)]
+    ), classes
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a label says that there is none: None, NaN, or pandas' NA, of which nothing is true, not even that it differs.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def tidy_features(features: Any) -> SparseMatrix | Tensor:
+    """Sparse when sparse, and float32 (``graph.to(torch.float64)`` is there for checking gradients)."""
+    if isinstance(features, SparseMatrix):
+        return features
+    if scipy.sparse.issparse(features):
+        if features.nnz > SPARSE_DENSITY * features.shape[0] * features.shape[1]:
+            return torch.from_numpy(features.toarray()).float()
+        return SparseMatrix.from_scipy(features)
+    try:
+        dense = torch.as_tensor(
+            features if isinstance(features, Tensor) else np.ascontiguousarray(features)
+        )  # torch reads no memory backwards
+    except (TypeError, ValueError) as wrong:
+        raise DataError(
+            f"Features must be a nodes x features matrix of numbers ({wrong})."
+        ) from None
+    dense = dense.detach().to(torch.float32, copy=True)
+    if dense.ndim != 2:
+        raise DataError(
+            f"Features must be a nodes x features matrix; got an array of shape {tuple(dense.shape)}."
+        )
+    share = float((dense != 0).double().mean()) if dense.numel() else 1.0
+    return (
+        dense
+        if share > SPARSE_DENSITY
+        else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()))
+    )
+
+
+def tidy_edges(
+    edge_index: Any, edge_weight: Any, n: int, directed: bool
+) -> tuple[Tensor, Tensor | None, dict[str, int]]:
+    """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
+    if edge_index is None:
+        raise DataError(
+            "The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges)."
+        )
+    try:
+        edges = torch.as_tensor(
+            edge_index if isinstance(edge_index, Tensor) else np.ascontiguousarray(edge_index)
+        )
+    except (TypeError, ValueError) as wrong:
+        raise DataError(
+            f"Edges must be a 2 x m array of node indices, rows of the features from 0 ({wrong}): if they are ids, use everynode.read."
+        ) from None
+    if bool((edges != edges.long()).any()):
+        raise DataError(
+            "Edges must be a 2 x m array of node indices, whole numbers from 0; these have fractions."
+        )
+    edges = edges.long()
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        turn = ": transpose it" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+        raise DataError(
+            f"Edges must be a 2 x m array of node indices; got shape {tuple(edges.shape)}{turn}."
+        )
+    outside = ((edges < 0) | (edges >= n)).any(0).nonzero()[:, 0]
+    if len(outside):
+        first = int(outside[0])
+        raise DataError(
+            f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, but nodes are 0 to {n - 1}"
+            f" ({len(outside)} such edges): drop these edges or add the nodes."
+        )
+    if edge_weight is not None and not isinstance(edge_weight, Tensor):
+        edge_weight = torch.as_tensor(np.ascontiguousarray(edge_weight))
+    weight = None if edge_weight is None else edge_weight.float()
+    if weight is not None:
+        if len(weight) != edges.shape[1]:
+            raise DataError(
+                f"{edges.shape[1]} edges have {len(weight)} weights: give one per edge."
+            )
+        bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
+        if len(bad):
+            raise DataError(
+                f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: weights must be positive and finite."
+            )
+    loops = edges[0] == edges[1]
+    edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
+    key = edges[0] * n + edges[1]
+    distinct = torch.unique(key)
+    if directed:
+        one_way = 0
+    else:
+        one_way = int((~torch.isin(distinct, distinct % n * n + distinct // n)).sum()) if n else 0
+        edges = torch.stack([edges.amin(0), edges.amax(0)])
+        key = edges[0] * n + edges[1]
+    repairs = {
+        "self_loops": int(loops.sum()),
+        "repeated_edges": len(loops) - int(loops.sum()) - len(distinct),
+        "one_way_edges": one_way,
+    }
+    key, where = torch.unique(key, return_inverse=True)
+    if weight is not None:
+        weight = weight.new_zeros(len(key)).scatter_reduce(0, where, weight, "amax")
+    return torch.stack([key // max(n, 1), key % max(n, 1)]), weight, repairs
+
+
+def check_features(features: SparseMatrix | Tensor) -> None:
+    """Refuse features that are not finite, naming the first."""
+    values = features.values if isinstance(features, SparseMatrix) else features
+    for start in range(0, len(values), ROWS):
+        if not bool(torch.isfinite(values[start : start + ROWS]).all()):
+            break
+    else:
+        return
+    bad = (~torch.isfinite(values[start : start + ROWS])).nonzero()[0]
+    bad[0] += start
+    if isinstance(features, SparseMatrix):
+        entry = int(bad[0])
+        node, column, value = (
+            int(features.pattern.row[entry]),
+            int(features.pattern.column[entry]),
+            float(values[entry]),
+        )
+    else:
+        node, column = int(bad[0]), int(bad[1])
+        value = float(values[node, column])
+    raise DataError(
+        f"Feature {column} of node {node} is {value}: features must be finite numbers; fill or drop what is missing."
+    )
+
+
+def check_labels(labels: Tensor, k: int) -> None:
+    """Refuse class indices that are neither a class nor -1."""
+    bad = ((labels < UNLABELLED) | (labels >= k)).nonzero()[:, 0]
+    if len(bad):
+        node = int(bad[0])
+        raise DataError(
+            f"Node {node} has the label {int(labels[node])}, but the classes are 0 to {k - 1} (-1 means unlabelled)."
+        )
+
+
+def check_split(split: Split, n: int, fold: int) -> None:
+    """Refuse parts of a fold that reach outside the graph, name a node twice, or share one."""
+    owner: dict[str, Tensor] = {}
+    for part, index in zip(Split._fields, split, strict=True):
+        if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
+            raise DataError(f"The {part} nodes of fold {fold} reach outside 0 to {n - 1}.")
+        if len(index.unique()) != len(index):
+            raise DataError(
+                f"A node is twice among the {part} nodes of fold {fold}: name each once."
+            )
+        for other, taken in owner.items():
+            both = index[torch.isin(index, taken)]
+            if len(both):
+                raise DataError(
+                    f"Node {int(both[0])} is in both {other} and {part} of fold {fold} ({len(both)} such nodes): "
+                    "a score on nodes that were trained on means nothing; make the masks disjoint."
+                )
+        owner[part] = index

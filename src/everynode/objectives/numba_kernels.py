@@ -1,0 +1,194 @@
+"""The terms of all nodes' predictions and their gradient in a few passes over the nodes and one over the edges, compiled by numba.
+
+Importing this module imports numba: :mod:`everynode.objectives.fused` does so where it can, and does without where it cannot.
+
+Two things make it quick. Rows are padded to whole vector registers, since shorter ones would be done one number at a time. And
+probabilities under tiny / eps (1e-31 in float32) count as 0: products with them would be subnormal numbers, which take a CPU a hundred
+times as long, and an objective that rewards certainty makes many.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+#: Sums may be taken in any order. NaN and infinity stay what they are, and so does the difference of two equal products: 0.
+FASTMATH = {"nsz", "arcp", "reassoc"}
+
+
+def padded(classes: int) -> int:
+    """How many columns a row has in the kernels.
+
+    >>> padded(7), padded(8), padded(9)
+    (8, 8, 16)
+    """
+    return (classes + 7) // 8 * 8
+
+
+def shift(logits, out, largest):  # type: ignore[no-untyped-def]
+    r"""Each row of the n x k ``logits`` minus its ``largest``, :math:`x_{i,s} - \max_r x_{i,r}`, with zeros as padding.
+
+    What is under log(tiny / eps) becomes that, since for less torch's exponential takes a hundred times as long.
+    """
+    n, k = logits.shape
+    floor = logits.dtype.type(math.log(np.finfo(logits.dtype).tiny / np.finfo(logits.dtype).eps))
+    for i in range(n):
+        top = logits[i, 0]
+        for s in range(1, k):
+            top = logits[i, s] if logits[i, s] > top else top
+        largest[i] = top
+        for s in range(k):
+            x = logits[i, s] - top
+            out[i, s] = floor if x < floor else x  # in this order NaN stays NaN
+        for s in range(k, out.shape[1]):
+            out[i, s] = 0.0
+
+
+def terms_and_gradient(  # type: ignore[no-untyped-def]
+    logits, largest, x, y, ends, factors, nodes, weights, labels, alpha, lam, beta, gradient
+):
+    r""":math:`\mathcal{L}_{CE}, \mathcal{L}_{MI}, \mathcal{L}_{TV}`, their weighted sum, and in ``gradient`` (n x k) that of the sum.
+
+    .. math:: \frac{\partial (\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV})}{\partial x_{i,s}}
+              = \hat y_{i,s} \Big( u_{i,s} - \sum_{r=1}^{k} \hat y_{i,r} u_{i,r} \Big)
+              + \frac{[i \in V^{lab}] \, w_i}{|V^{lab}|} (\hat y_{i,s} - y_{i,s}),
+
+    .. math:: u_{i,s} = \frac{\alpha}{|V|} \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
+              + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
+
+    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
+    the two nodes of the first edge, of the second, and so on; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s
+    operator. ``nodes``: :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over
+    nodes and edges are taken in float64.
+    """
+    n, width = x.shape
+    k = logits.shape[1]
+    real = x.dtype.type
+    least = real(
+        2.0 * np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps
+    )  # above the exponential of what shift cut off
+    u = x  # each entry is read for the last time before it is written: one array less to fetch
+    log_sum = np.empty(n, x.dtype)
+    mass = np.zeros(width)
+    is_class = np.zeros(width, x.dtype)  # 1, and 0 in the padding
+    is_class[:k] = 1.0
+    share = real(alpha / n)
+
+    mi = 0.0
+    for i in range(n):
+        total = real(0.0)
+        for s in range(width):
+            total += y[i, s] * is_class[s]
+        scale, log_total = real(1.0) / total, np.log(total)
+        log_sum[i] = log_total
+        negative_entropy = real(0.0)
+        for s in range(width):
+            log_p = x[i, s] - log_total
+            p = y[i, s] * scale * is_class[s]
+            p = real(0.0) if p < least else p
+            y[i, s] = p
+            negative_entropy += p * log_p
+            u[i, s] = -share * log_p
+        for s in range(
+            width
+        ):  # in float64, so in a loop of its own: in the one above it slowed the float32 down
+            mass[s] += y[i, s]
+        mi -= negative_entropy
+    mi /= n
+
+    of_class = np.zeros(width, x.dtype)
+    for s in range(k):
+        mean = mass[s] / n
+        log_mean = np.log(max(mean, np.finfo(x.dtype).tiny))  # see mean_prediction
+        mi += lam * mean * log_mean
+        of_class[s] = share * (lam * (log_mean + 1.0) - 1.0)
+
+    tv = 0.0
+    weight = real(beta)
+    for e in range(len(ends) // 2):
+        # Unsigned, so that numba need not ask at every access whether an index counts from the end.
+        one, other = np.uint64(ends[2 * e]), np.uint64(ends[2 * e + 1])
+        a_one, a_other = factors[2 * e], factors[2 * e + 1]
+        variation = real(0.0)
+        for s in range(width):
+            jump = a_one * y[one, s] + a_other * y[other, s]
+            variation += abs(jump)
+            sign = weight * (
+                real(jump > 0) - real(jump < 0)
+            )  # without a branch, which would be mispredicted half of the time
+            u[one, s] += a_one * sign
+            u[other, s] += a_other * sign
+        tv += variation
+
+    for i in range(n):
+        mean_u = real(0.0)
+        for s in range(width):
+            u[i, s] += of_class[s]
+            mean_u += y[i, s] * u[i, s]
+        for s in range(k):
+            gradient[i, s] = y[i, s] * (u[i, s] - mean_u)
+
+    ce = 0.0
+    for j in range(len(nodes)):
+        i, share = nodes[j], real(weights[j] / len(nodes))
+        # In float64: the order is free, and of large logits in float32 "largest + log_sum" would lose all of log_sum.
+        ce -= weights[j] * (
+            np.float64(logits[i, labels[i]]) - np.float64(largest[i]) - np.float64(log_sum[i])
+        )
+        for s in range(k):
+            gradient[i, s] += share * y[i, s]
+        gradient[i, labels[i]] -= share
+    ce /= len(nodes)
+    return (
+        real(ce),
+        real(mi),
+        real(tv),
+        real(ce + alpha * mi + beta * tv),
+    )  # infinite if too large for the type
+
+
+@functools.cache
+def compiled(
+    dtype: str,
+) -> tuple[Callable[..., None], Callable[..., tuple[float, float, float, float]]]:
+    """Both kernels as machine code for 'float32' or 'float64', kept on disk where numba finds a place for it."""
+    real, count, number = numba.from_dtype(np.dtype(dtype)), numba.int64, numba.float64
+    rows, line, nodes, index = real[:, ::1], real[::1], numba.int32[::1], count[::1]
+    values = numba.types.UniTuple(real, 4)
+    return (
+        _compile(shift, numba.void(rows, rows, line)),
+        _compile(
+            terms_and_gradient,
+            values(
+                rows,
+                line,
+                rows,
+                rows,
+                nodes,
+                line,
+                index,
+                number[::1],
+                index,
+                number,
+                number,
+                number,
+                rows,
+            ),
+        ),
+    )
+
+
+def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH, "nogil": True}
+    try:
+        return numba.njit(signature, cache=True, **options)(function)
+    except (
+        RuntimeError,
+        OSError,
+    ):  # no folder that can be written to, or a full disk: then this process compiles for itself
+        return numba.njit(signature, **options)(function)

@@ -1,0 +1,1 @@
+"""Choosing a model: successive halving, ensembles, and tuning on validation nodes."""

@@ -1,0 +1,1 @@
+"""Files that several processes share: atomic writes, locks, and owners of unfinished work."""

@@ -1,0 +1,160 @@
+"""Training on the whole graph: one step an epoch, on all nodes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from everynode.errors import DataError, UsageError
+from everynode.evaluation.metrics import METRICS, accuracy
+from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
+from everynode.models import Network
+from everynode.objectives import ENC
+from everynode.settings import Settings
+
+
+class WholeGraph:
+    """The :class:`~everynode.training.loop.Work` of an epoch that is one step."""
+
+    steps = 1
+
+    def __init__(
+        self, graph: Graph, settings: Settings, *, fold: int, seed: int, watch: Tensor | None
+    ):
+        self.graph, self.watch = graph, watch
+        val = validation_nodes(graph, fold, settings.monitor)
+        self.monitor, self.labels = settings.monitor, graph.labels[val]
+        self.looked_at = val if watch is None else torch.cat([val, watch])
+        self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.layer_bytes = layer_bytes(graph, settings)
+        self.step, self.sums = 0, dict[str, float]()
+
+    def advance(self, epoch: int) -> None:
+        """The one step."""
+        self.sums = step(self.network, self.objective, self.optimiser, self.graph)
+        self.step = 1
+
+    def validate(self) -> dict[str, float]:
+        """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy`` where there are test nodes to watch."""
+        return validate(
+            self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor
+        )
+
+
+def layer_bytes(graph: Graph, settings: Settings) -> int:
+    """How large one layer's values are; on a GPU torch keeps memory itself, and none counts."""
+    return (
+        graph.num_nodes * settings.hidden_channels * graph.dtype.itemsize
+        if graph.labels.device.type == "cpu"
+        else 0
+    )
+
+
+def build(
+    graph: Graph, settings: Settings, *, fold: int, seed: int
+) -> tuple[Network, ENC, torch.optim.Adam]:
+    """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
+    network, optimiser = build_network(graph, settings, seed=seed)
+    objective = ENC(graph, fold=fold, seed=seed, **settings.objective_options()).to(
+        graph.labels.device
+    )
+    return network, objective, optimiser
+
+
+def build_network(
+    graph: Graph | DiskGraph, settings: Settings, *, seed: int, device: torch.device | None = None
+) -> tuple[Network, torch.optim.Adam]:
+    """A network for a graph, and its optimiser; ``device``: None is where the graph is."""
+    if graph.num_classes < 2:
+        raise DataError(
+            f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes."
+        )
+    if settings.consistency and not (settings.dropout or settings.layer_dropout):
+        raise UsageError(
+            "Consistency compares passes of different dropout, and there is none: give a dropout, or leave out con."
+        )
+    network = Network(
+        graph.num_features, graph.num_classes, seed=seed, **settings.network_options()
+    )
+    network.to(device=device or graph.labels.device, dtype=graph.dtype)
+    groups = network.parameter_groups()
+    optimiser = torch.optim.Adam(
+        [
+            {
+                "params": groups["gnn"],
+                "lr": settings.lr_gnn,
+                "weight_decay": settings.weight_decay_gnn,
+            },
+            {"params": groups["oc"], "lr": settings.lr, "weight_decay": settings.weight_decay},
+        ],
+        fused=True,
+    )
+    return network, optimiser
+
+
+def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:
+    """Those with a label, of which there must be some, and enough for the metric that selects."""
+    val = graph.nodes("val", fold)
+    if not len(val):
+        raise DataError(
+            f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart."
+        )
+    if monitor == "auc" and len(graph.labels[val].unique()) < 2:
+        raise DataError(
+            f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric."
+        )
+    return val
+
+
+def step(
+    network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
+) -> dict[str, float]:
+    """One training step; each term before weighting, and ``total``."""
+    network.train()
+    terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
+    optimiser.zero_grad()
+    terms["total"].backward()
+    optimiser.step()
+    return {name: value.item() for name, value in terms.items()}
+
+
+def history_name(monitor: str) -> str:
+    """What a validation metric is called in the history.
+
+    >>> history_name("macro-f1")
+    'val_macro_f1'
+    """
+    return f"val_{monitor.replace('-', '_')}"
+
+
+def judge(logits: Tensor, labels: Tensor, monitor: str) -> dict[str, float]:
+    """``val_loss``, ``val_accuracy`` and what else selects."""
+    row = {
+        "val_loss": nn.functional.cross_entropy(logits, labels).item(),
+        "val_accuracy": accuracy(logits, labels),
+    }
+    if monitor not in ("loss", "accuracy"):
+        row[history_name(monitor)] = METRICS[monitor](logits, labels)
+    return row
+
+
+def validate(
+    network: Network,
+    graph: Graph,
+    looked_at: Tensor,
+    labels: Tensor,
+    watch: Tensor | None = None,
+    monitor: str = "accuracy",
+) -> dict[str, float]:
+    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
+
+    ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
+    """
+    network.eval()
+    with torch.no_grad():
+        logits, watched = network(graph, looked_at).tensor_split([len(labels)])
+        row = judge(logits, labels, monitor)
+        if watch is not None and len(watch):
+            row["test_accuracy"] = accuracy(watched, graph.labels[watch])
+    return row

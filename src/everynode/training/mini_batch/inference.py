@@ -1,0 +1,83 @@
+"""The logits of any nodes of a graph of any size: layer by layer, a block of nodes at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.matrix_rows import room
+from everynode.graph.neighbors import Integers, Neighbours
+from everynode.models import Network
+from everynode.models.receptive_field import Batch
+from everynode.training.mini_batch.sampler import Sampler
+
+#: Nodes that a layer is applied to at once.
+BLOCK = 16384
+#: Where all neighbours are taken nothing is drawn from it.
+ALL = np.random.Generator(np.random.SFC64(0))
+
+
+@torch.no_grad()
+def infer(
+    network: Network,
+    graph: Graph | DiskGraph,
+    nodes: Tensor,
+    *,
+    sampler: Sampler | None = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """The logits of ``nodes``, as the network would give them for the whole graph: every layer sees all neighbours.
+
+    Only the receptive field of the nodes is computed, and each of its nodes once per layer. Between two layers the features of all its
+    nodes are kept, in memory or, if they are large, in a file beside the graph.
+    """
+    network.eval()
+    sampler = sampler or Sampler(graph)
+    device = network.closing.weight.device
+    folder: Path | None = getattr(graph, "folder", None)
+    dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
+    asked = np.unique(nodes.numpy(force=True))
+    levels = _levels(graph.neighbours, asked, len(network.stack), graph.num_nodes)
+    hidden_channels, k = network.closing.weight.shape
+
+    f = f_0 = room(len(levels[0]), hidden_channels, dtype, folder)
+    for at in _blocks(len(levels[0]), block):
+        batch = Batch(graph.rows(levels[0][at]), (), graph.name).to(device)
+        f.write(
+            at.start, torch.relu_(network.opening(network.features_of(batch))).numpy(force=True)
+        )
+    for layer, sources, targets in zip(network.stack, levels[:-1], levels[1:], strict=True):
+        last = targets is levels[-1]
+        out = room(len(targets), k if last else hidden_channels, dtype, folder)
+        for at in _blocks(len(targets), block):
+            seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
+            opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at]))).to(device)
+            result = layer(
+                torch.from_numpy(f.read(np.searchsorted(sources, seen))).to(device),
+                opened,
+                hop.to(device),
+            )
+            out.write(at.start, (network.closing(result) if last else result).numpy(force=True))
+        f = out
+    return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy(force=True))))
+
+
+def _levels(neighbours: Neighbours, nodes: Integers, num_layers: int, n: int) -> list[Integers]:
+    """The nodes between the layers, from the opening layer's to those asked for; each sorted."""
+    levels = [nodes]
+    seen = np.zeros(n, dtype=bool)
+    seen[nodes] = True
+    for _ in range(num_layers):
+        for at in _blocks(len(levels[-1]), BLOCK):
+            seen[neighbours.draw(levels[-1][at], -1, ALL).nodes] = True
+        levels.append(np.flatnonzero(seen))
+    return levels[::-1]
+
+
+def _blocks(total: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]

@@ -1,0 +1,157 @@
+"""Which nodes are the seeds of which step, and what they count for."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from everynode.errors import DataError, UsageError
+from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.neighbors import Integers, Neighbours
+
+#: What random numbers are for. (CVG's halves are drawn as they are for the whole graph, without such a number.)
+SEEDS, SURROUNDINGS, ORDER = 1, 2, 3
+
+
+def generator(purpose: int, *numbers: int) -> np.random.Generator:
+    """Random numbers that depend on these numbers, and are others for another purpose.
+
+    As a spawn key, since NumPy pads a short seed with zeros: [3, 7] would be [3, 7, 0, 0] as well.
+    """
+    return np.random.Generator(
+        np.random.SFC64(np.random.SeedSequence(numbers, spawn_key=(purpose,)))
+    )
+
+
+class Seeds(NamedTuple):
+    """The seeds of a step, of all processes together."""
+
+    #: Training nodes, and nodes that are not.
+    labelled: Integers
+    others: Integers
+
+
+class Plan(ABC):
+    """The seeds of every step of every epoch.
+
+    Sums over seeds are weighted so that their mean over the steps of an epoch is the sum over the graph: by ``of_labelled`` and by
+    ``of_others``. (Where not all others are seeds, it is so on average over the draws.)
+    """
+
+    #: How many steps an epoch has.
+    steps: int
+    of_labelled: float
+    of_others: float
+
+    def __init__(self, train: Integers, seed: int):
+        self.train, self.seed = train, seed
+        self._epoch, self._seeds = -1, list[Seeds]()
+
+    def seeds(self, epoch: int, step: int) -> Seeds:
+        """The same whenever they are asked for."""
+        if epoch != self._epoch:
+            self._epoch, self._seeds = epoch, self._draw(generator(SEEDS, self.seed, epoch))
+        return self._seeds[step]
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> list[Seeds]:
+        """Those of an epoch."""
+
+
+class AtRandom(Plan):
+    """An epoch goes through the training nodes once, in steps of ``size`` seeds, at most half of which are training nodes.
+
+    The other half are other nodes, since every node counts. Where they do not all fit into an epoch, each epoch draws some of them. If
+    ``with_others`` is False (the objective is about labels only), all seeds are training nodes.
+    """
+
+    def __init__(self, train: Integers, n: int, size: int, *, with_others: bool, seed: int):
+        super().__init__(train, seed)
+        is_other = np.ones(n, dtype=bool)
+        is_other[train] = False
+        self.others = np.flatnonzero(is_other) if with_others else np.zeros(0, dtype=np.int64)
+        self.steps = max(1, math.ceil(len(train) / (size // 2 if len(self.others) else size)))
+        room = self.steps * max(0, size - math.ceil(len(train) / self.steps))
+        self.used = min(len(self.others), room)
+        self.of_labelled = float(self.steps)
+        self.of_others = self.steps * len(self.others) / max(self.used, 1)
+
+    def _draw(self, rng: np.random.Generator) -> list[Seeds]:
+        labelled = np.array_split(rng.permutation(self.train), self.steps)
+        others = np.array_split(rng.choice(self.others, self.used, replace=False), self.steps)
+        return [Seeds(*both) for both in zip(labelled, others, strict=True)]
+
+
+class ByCluster(Plan):
+    """An epoch goes through all nodes once, in steps of whole clusters, as many as make up about ``size`` seeds.
+
+    Nodes of a cluster have many neighbours in common, so their surroundings are smaller than those of as many nodes at random.
+    ``cluster_of``: the number of each node's cluster.
+    """
+
+    def __init__(self, train: Integers, cluster_of: Integers, size: int, *, seed: int):
+        super().__init__(train, seed)
+        self.clusters = int(cluster_of.max(initial=0)) + 1
+        order = np.argsort(cluster_of, kind="stable")
+        self._nodes = np.split(order, np.cumsum(np.bincount(cluster_of))[:-1])
+        self._is_train = np.zeros(len(cluster_of), dtype=bool)
+        self._is_train[train] = True
+        self.steps = min(self.clusters, max(1, round(len(cluster_of) / size)))
+        self.of_labelled = self.of_others = float(self.steps)
+
+    def _draw(self, rng: np.random.Generator) -> list[Seeds]:
+        groups = np.array_split(rng.permutation(self.clusters), self.steps)
+        nodes = [np.concatenate([self._nodes[cluster] for cluster in group]) for group in groups]
+        return [Seeds(part[self._is_train[part]], part[~self._is_train[part]]) for part in nodes]
+
+
+def plan_for(
+    graph: Graph | DiskGraph,
+    size: int,
+    *,
+    fold: int,
+    clusters: int | None,
+    with_others: bool,
+    seed: int,
+) -> Plan:
+    """The plan of a graph: at random, or by cluster if it is to be cut into some."""
+    if graph.labels.device.type != "cpu":
+        raise UsageError(
+            "Batches are drawn on the CPU: give the graph there, and move each batch with batch.to(device)."
+        )
+    if graph.directed:
+        raise UsageError(
+            "Batches are for undirected graphs: leave out --directed, or train on the whole graph."
+        )
+    train = graph.nodes("train", fold)
+    if not len(train):
+        raise DataError(
+            f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first."
+        )
+    if clusters:
+        return ByCluster(train.numpy(), cut(graph.neighbours, clusters), size, seed=seed)
+    return AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
+
+
+def cut(neighbours: Neighbours, clusters: int) -> Integers:
+    """The number of each node's cluster, when METIS cuts the graph into so many of about the same size through few edges."""
+    try:
+        pymetis: Any = importlib.import_module("pymetis")
+    except ImportError as error:
+        raise UsageError(
+            "Cutting a graph into clusters needs pymetis: pip install 'everynode[scale]', or leave out --clusters."
+        ) from error
+    n = len(neighbours.crow) - 1
+    if clusters > n:
+        raise UsageError(
+            f"The graph has {n} nodes and cannot be cut into {clusters} clusters: give --clusters a smaller number."
+        )
+    csr = pymetis.CSRAdjacency(neighbours.crow, np.asarray(neighbours.col))
+    _, cluster_of = pymetis.part_graph(clusters, csr, options=pymetis.Options(seed=0))
+    # Some may be empty: number those that are not.
+    return np.unique(np.asarray(cluster_of), return_inverse=True)[1]
