@@ -19,7 +19,7 @@ import pytest
 
 from everynode import __version__
 from everynode.experiments.store import Store
-from everynode.settings import objective_name
+from everynode.objective_names import objective_name
 from everynode.training import load_model
 
 EVERYNODE = str(Path(sys.executable).parent / "everynode")
@@ -227,7 +227,7 @@ def test_an_objective_switches_its_terms_on_and_the_others_off(call, objective, 
 FLAGS = {
     "num_layers": 3, "hidden_channels": 16, "dropout": 0.25, "layer_dropout": 0.125, "normalize_features": True, "mi": 0.7, "mi_lambda": 1.5, "tv": 1.25,
     "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "preg": 0.0, "lr_gnn": 0.002, "lr": 0.004, "weight_decay_gnn": 0.001,
-    "weight_decay": 0.02, "epochs": 2, "patience": 9, "monitor": "macro-f1", "class_weight": "balanced",
+    "weight_decay": 0.02, "epochs": 2, "patience": 9, "monitor": "macro_f1", "class_weight": "balanced",
 }  # fmt: skip
 
 

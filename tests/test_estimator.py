@@ -80,7 +80,7 @@ def model(graph) -> NodeClassifier:
 
 
 def test_fit_on_a_graph_is_the_same_training(graph, model):
-    settings = en.Settings.entrants(epochs=15, hidden_channels=8)[model.objective_]
+    settings = en.entrants(epochs=15, hidden_channels=8)[model.objective_]
     assert settings.cvg > 0
     fitted = en.fit(graph, settings, seed=0)
     for name, value in fitted.network.state_dict().items():

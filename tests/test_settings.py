@@ -12,17 +12,10 @@ import pytest
 
 from everynode.errors import UsageError
 from everynode.models import BACKBONES, Network
+from everynode.objective_names import named_terms, objective_name, parse_objective
 from everynode.objectives import ENC
-from everynode.settings import (
-    LATER,
-    PRESETS,
-    TERMS,
-    Settings,
-    named_terms,
-    objective_name,
-    parse_objective,
-    read_preset,
-)
+from everynode.presets import PRESETS, read_preset
+from everynode.settings import LATER, TERMS, Settings
 
 NOT_IN_BASE = {"backbone", "gcnii_alpha", "gcnii_lambda", "preg", "class_weight"}
 PAPER = read_preset("paper")
@@ -326,7 +319,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         (lambda: Settings(preg=-1.0), "The 'preg' of Settings must be >= 0. Got -1.0."),
         (
             lambda: Settings(monitor="los"),
-            "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro-f1, balanced-accuracy, auc.",
+            "Unknown selection 'los' (did you mean 'loss'?). Choose from: loss, accuracy, macro_f1, balanced_accuracy, auc.",
         ),
         (
             lambda: Settings(class_weight="even"),

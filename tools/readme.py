@@ -16,8 +16,9 @@ from typing import Any
 from everynode.experiments.analysis import SIGNIFICANT
 from everynode.experiments.experiment import BACKBONES, NAMES
 from everynode.experiments.statistics import compare_paired
+from everynode.objective_names import NOT_OF_THE_PAPER
 from everynode.report.text import DASH, as_printed, decimals, number
-from everynode.settings import LATER, NOT_OF_THE_PAPER
+from everynode.settings import LATER
 
 ROOT = Path(__file__).parents[1]
 GRAPHS = ("cora", "citeseer", "pubmed")

@@ -20,6 +20,7 @@ from everynode.evaluation.calibration import temperature
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.graph.label_encoding import as_row, encode, in_order, unlabelled
 from everynode.models.export import Portable
+from everynode.presets import entrants
 from everynode.progress import Bar, describe
 from everynode.selection.ensemble import held_out, mean_log_probabilities, train_more
 from everynode.selection.successive_halving import Standing, race
@@ -53,7 +54,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     with seeds one after the other, and their probabilities averaged; five gained half a point to a point and a half on Cora and Citeseer
     (docs/accuracy.md), at five times the price.
 
-    ``monitor``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro-f1``, ``balanced-accuracy``, ``auc`` or
+    ``monitor``: what the epoch is chosen by on the validation nodes (``accuracy``, ``macro_f1``, ``balanced_accuracy``, ``auc`` or
     ``loss``). ``class_weight="balanced"``: rare classes weigh as much as common ones. ``calibrate``: divide the logits by a temperature
     chosen on the validation nodes, so that probabilities mean what they say (see :func:`everynode.evaluation.calibration.temperature`); which
     class is predicted does not change.
@@ -170,7 +171,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         choice |= {"graph": graph.name, "split": split}
         if self.objective == "auto":
-            return Settings.entrants(self.preset, **choice)
+            return entrants(self.preset, **choice)
         chosen = Settings.preset(self.preset, objective=self.objective, **choice)
         return {self.objective: chosen.for_objective(self.objective)}
 

@@ -1,119 +1,281 @@
-"""Settings: every choice of a run in one frozen record, by hand, from a preset, or from flags."""
+"""Settings: every choice of a run, declared once.
+
+A field of :class:`Settings` carries its default, its range, its help text, the group it belongs to,
+the range that tuning searches, and the value at which it does nothing. The checks, the flags of the
+command line, the parameters of :class:`everynode.NodeClassifier`, the search space of
+``everynode tune`` and the identity of a run follow from that declaration. Nothing here imports
+PyTorch, so that ``everynode --help`` answers at once.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from everynode.datasets.entries import is_generated
 from everynode.errors import DataError, UsageError, require, unknown
+from everynode.evaluation.metrics import MONITORS
 
-TERMS = ("mi", "tv", "cvg", "consistency", "prior", "preg")
-#: Those of the objective ``enc`` that the paper does not have, and which only everynode's own presets give a weight.
-NOT_OF_THE_PAPER = {"consistency": "consistency", "prior": "class prior"}
-#: Those of the objective ``enc``.
-ENC_TERMS = ("mi", "tv", "cvg", *NOT_OF_THE_PAPER)
-PRESETS = ("default", "paper", "tuned", "authors")
-#: Settings that are younger than the first records, presets and models, and the value at which they do nothing: what has none of them means
-#: this one, whatever the default has become.
-LATER: dict[str, Any] = {
-    "class_weight": None,
-    "consistency": 0.0,
-    "consistency_temperature": 0.5,
-    "prior": 0.0,
-}
-Monitor = Literal["loss", "accuracy", "macro-f1", "balanced-accuracy", "auc"]
-MONITORS: tuple[Monitor, ...] = ("loss", "accuracy", "macro-f1", "balanced-accuracy", "auc")
-#: Where a preset such as tuned has settings: split, graph, backbone, objective.
-Place = tuple[str, str, str, str]
+#: The headings of ``--help``, in this order.
+Group = Literal["Training", "Model", "Objective", "Optimizer"]
 
 
-class NoSettings(UsageError):
-    """A preset has nothing for this graph, split, backbone and objective."""
+@dataclass(frozen=True)
+class Search:
+    """The values that tuning tries: a range, or a list of choices.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of a range.
+    log : bool
+        Draw on a logarithmic scale.
+    choices : tuple
+        The values to choose from, instead of a range.
+    backbones : mapping of str to tuple
+        The choices of a backbone that differ from ``choices``.
+    """
+
+    low: float = math.nan
+    high: float = math.nan
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+    backbones: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a field of :class:`Settings` says about itself.
+
+    Parameters
+    ----------
+    help : str
+        One sentence for ``--help`` and the documentation.
+    group : str
+        The heading of ``--help`` that lists it.
+    low, high : float
+        The range of a number, ends included.
+    above, below : float
+        The range of a number, ends excluded.
+    choices : tuple of str
+        The values of a name.
+    search : Search
+        What tuning tries; None: it is not tuned.
+    off : object
+        The value at which the setting does nothing, if there is one.
+    term : str
+        Only for the weight of a term: its class, as ``module:Class``.
+    of_term : str
+        The term that the setting belongs to. Without the term it does nothing.
+    option : str
+        The name of this setting in the constructor of the term.
+    of_backbone : str
+        The only backbone that uses the setting.
+    """
+
+    help: str
+    group: Group
+    low: float = -math.inf
+    high: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    choices: tuple[str, ...] = ()
+    search: Search | None = None
+    off: Any = ...
+    term: str = ""
+    of_term: str = ""
+    option: str = ""
+    of_backbone: str = ""
+
+    @property
+    def expected(self) -> str:
+        """The range in words.
+
+        >>> Declaration("", "Model", low=0, below=1).expected
+        'in [0, 1)'
+        """
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        left = f"[{self.low:g}" if self.low > -math.inf else f"({self.above:g}"
+        right = f"{self.high:g}]" if self.high < math.inf else f"{self.below:g})"
+        if "inf" not in left + right:
+            return f"in {left}, {right}"
+        return f">= {self.low:g}" if self.low > -math.inf else f"> {self.above:g}"
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value lies in the range."""
+        if self.choices:
+            return value in self.choices
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return True
+        return self.low <= value <= self.high and self.above < value < self.below
+
+
+def setting(default: Any, help: str, group: Group, **declared: Any) -> Any:
+    """Declare a field of :class:`Settings`; ``declared``: see :class:`Declaration`."""
+    return field(default=default, metadata={"setting": Declaration(help, group, **declared)})
+
+
+def weight(default: float, help: str, term: str, search: Search | None = None) -> Any:
+    """Declare the weight of a term, which is 0 without the term; ``term``: ``module:Class``."""
+    return setting(default, help, "Objective", low=0, search=search, off=0.0, term=term)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every choice of a run but the graph, the fold and the seed. The field defaults are the ``default`` preset's for GCN."""
+    """Every choice of a run but the graph, the fold and the seed.
 
-    # the network (everynode.models.Network)
-    backbone: Literal["gcn", "gat", "gcnii"] = "gcn"
-    num_layers: int = 2
-    hidden_channels: int = 64
-    dropout: float = 0.5  # on the input and before the closing layer
-    layer_dropout: float = 0.5  # before each of the L layers; 0 in the paper
-    normalize_features: bool = False  # divide each row of the features by its sum
-    gcnii_alpha: float = 0.1
-    gcnii_lambda: float = 0.5
-    # the objective (everynode.ENC)
-    mi: float = 0.3
-    mi_lambda: float = 0.3
-    tv: float = 5.0
-    tv_sigma: float = 10.0
-    tv_gate: Literal["raw", "row", "standardised", "none"] = "raw"
-    cvg: float = 0.05
-    halves: Literal["random", "stratified", "fixed"] = "stratified"
-    cvg_every: int = 1  # take CVG at every so many steps only
-    consistency: float = 0.0  # consistency of two passes, which the paper does not have
-    consistency_temperature: float = 0.5
-    prior: float = (
-        0.0  # the class prior, estimated from validation nodes, which the paper does not have
+    The field defaults are those of the ``default`` preset for GCN. ``everynode train --help``
+    lists every field with its range.
+
+    Examples
+    --------
+    >>> Settings(num_layers=4, tv=0.5).num_layers
+    4
+    >>> Settings(dropout=1.0)
+    Traceback (most recent call last):
+    everynode.errors.UsageError: The 'dropout' of Settings must be in [0, 1). Got 1.0.
+    """
+
+    # ---------------------------------------------------------------- the model
+    backbone: str = setting("gcn", "The model: gcn, gat, gcnii, or one of a plugin.", "Model")
+    num_layers: int = setting(
+        2, "Number of propagation layers.", "Model", low=1,
+        search=Search(choices=(2, 3, 4, 8), backbones={
+            "gat": (2, 3, 4), "gcnii": (2, 4, 8, 16, 32, 64),
+        }),
+    )  # fmt: skip
+    hidden_channels: int = setting(64, "Width of the hidden layers.", "Model", low=1)
+    dropout: float = setting(
+        0.5, "Dropout on the input and before the last layer.", "Model", low=0, below=1,
+        search=Search(0.2, 0.8),
+    )  # fmt: skip
+    layer_dropout: float = setting(
+        0.5, "Dropout before each propagation layer.", "Model", low=0, below=1,
+        search=Search(0.0, 0.7),
+    )  # fmt: skip
+    normalize_features: bool = setting(
+        False, "Divide each row of the features by its sum.", "Model",
+        search=Search(choices=(True, False)),
+    )  # fmt: skip
+    gcnii_alpha: float = setting(
+        0.1, "Share of the initial features in each GCNII layer.", "Model", low=0, high=1,
+        search=Search(0.05, 0.6), of_backbone="gcnii",
+    )  # fmt: skip
+    gcnii_lambda: float = setting(
+        0.5, "Strength of the GCNII weight matrices; 0 is the identity.", "Model", low=0,
+        search=Search(0.2, 3.0), of_backbone="gcnii",
+    )  # fmt: skip
+
+    # ---------------------------------------------------------------- the objective
+    mi: float = weight(
+        0.3, "Weight of mutual information.",
+        "everynode.objectives.mutual_information:MutualInformation",
+        Search(0.001, 2.0, log=True),
+    )  # fmt: skip
+    mi_lambda: float = setting(
+        0.3, "Pull towards classes of equal size within mutual information.", "Objective", low=0,
+        search=Search(0.0, 2.0), of_term="mi", option="lam",
+    )  # fmt: skip
+    tv: float = weight(
+        5.0, "Weight of total variation.",
+        "everynode.objectives.total_variation:TotalVariation",
+        Search(0.002, 20.0, log=True),
+    )  # fmt: skip
+    tv_sigma: float = setting(
+        10.0, "Feature distance at which total variation sees a boundary.", "Objective", above=0,
+        search=Search(3.0, 100.0, log=True), of_term="tv", option="sigma",
+    )  # fmt: skip
+    tv_gate: str = setting(
+        "raw", "Features in which total variation looks for boundaries.", "Objective",
+        choices=("raw", "row", "standardised", "none"),
+        search=Search(choices=("raw", "standardised", "none")), of_term="tv", option="gate",
+    )  # fmt: skip
+    cvg: float = weight(
+        0.05, "Weight of cross-validating gradients.",
+        "everynode.objectives.cross_validating_gradients:CrossValidatingGradients",
+        Search(0.0005, 1.0, log=True),
+    )  # fmt: skip
+    halves: str = setting(
+        "stratified", "Draw of the two halves of cross-validating gradients.", "Objective",
+        choices=("random", "stratified", "fixed"), of_term="cvg", option="halves",
+    )  # fmt: skip
+    cvg_every: int = setting(
+        1, "Take cross-validating gradients at every n-th step only.", "Objective", low=1,
+        of_term="cvg", option="every",
+    )  # fmt: skip
+    consistency: float = weight(
+        0.0, "Weight of consistency between two passes with different dropout (not in the paper).",
+        "everynode.objectives.consistency:Consistency",
+        Search(0.05, 2.0, log=True),
+    )  # fmt: skip
+    consistency_temperature: float = setting(
+        0.5, "Sharpening of the consistency targets; lower is sharper.", "Objective", above=0,
+        search=Search(0.2, 0.9), of_term="consistency", option="temperature",
+    )  # fmt: skip
+    prior: float = weight(
+        0.0, "Weight of the class prior, which pulls the predicted class shares towards the"
+        " estimated ones (not in the paper).",
+        "everynode.objectives.class_prior:ClassPrior",
+        Search(0.1, 20.0, log=True),
+    )  # fmt: skip
+    preg: float = weight(
+        0.0, "Weight of P-reg, for comparisons.", "everynode.objectives.p_reg:PReg",
+        Search(0.01, 5.0, log=True),
+    )  # fmt: skip
+    class_weight: str | Mapping[Any, float] | None = setting(
+        None, "Weight of each class in cross-entropy and CVG: 'balanced', or a weight for each"
+        " class name.", "Objective", off=None,
+    )  # fmt: skip
+    weights: Mapping[str, float] = setting(
+        (), "Weights of the terms of a plugin, by name.", "Objective", off=(),
+    )  # fmt: skip
+
+    # ---------------------------------------------------------------- Adam
+    lr: float = setting(
+        0.03, "Learning rate.", "Optimizer", above=0, search=Search(1e-3, 0.05, log=True)
     )
-    preg: float = 0.0
-    class_weight: Literal["balanced"] | None = (
-        None  # balanced: in cross-entropy and in CVG's halves every class weighs the same
+    lr_gnn: float = setting(
+        5e-4, "Learning rate of the propagation layers.", "Optimizer", above=0,
+        search=Search(1e-5, 0.05, log=True),
+    )  # fmt: skip
+    weight_decay: float = setting(
+        0.01, "Weight decay.", "Optimizer", low=0, search=Search(1e-6, 0.2, log=True)
     )
-    # Adam, for the L layers (gnn) and for opening and closing layer (oc)
-    lr_gnn: float = 5e-4
-    lr: float = 0.03
-    weight_decay_gnn: float = 0.0
-    weight_decay: float = 0.01
-    # when to stop, and which epoch counts
-    epochs: int = 1500
-    patience: int = 100
-    monitor: Monitor = "accuracy"  # the best of this validation metric, ties by loss; or the lowest validation loss
+    weight_decay_gnn: float = setting(
+        0.0, "Weight decay of the propagation layers.", "Optimizer", low=0,
+        search=Search(1e-6, 0.02, log=True),
+    )  # fmt: skip
+    epochs: int = setting(1500, "Maximum number of epochs.", "Optimizer", low=1)
+    patience: int = setting(
+        100, "Stop after this many epochs without an improvement.", "Optimizer", low=1
+    )
+    monitor: str = setting(
+        "accuracy", "Validation metric that selects the best epoch; ties go to the lower loss.",
+        "Training", choices=MONITORS,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for setting in dataclasses.fields(
-            self
-        ):  # NumPy's numbers are the same settings, and have to have the same hash and JSON
-            if hasattr(given := getattr(self, setting.name), "item"):
-                object.__setattr__(self, setting.name, given.item())
-        require(self.epochs >= 1, "epochs", "Settings", ">= 1", self.epochs)
-        require(self.cvg_every >= 1, "cvg_every", "Settings", ">= 1", self.cvg_every)
-        require(self.patience >= 1, "patience", "Settings", ">= 1", self.patience)
-        for name in ("lr_gnn", "lr"):
-            require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
-        for name in ("weight_decay_gnn", "weight_decay", *TERMS):
-            require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
-        for name in ("num_layers", "hidden_channels"):
-            require(getattr(self, name) >= 1, name, "Settings", ">= 1", getattr(self, name))
-        for name in ("dropout", "layer_dropout"):
-            require(
-                0 <= getattr(self, name) < 1, name, "Settings", "in [0, 1)", getattr(self, name)
-            )
-        for name in ("tv_sigma", "consistency_temperature"):
-            require(getattr(self, name) > 0, name, "Settings", "> 0", getattr(self, name))
-        for name in ("mi_lambda", "gcnii_lambda"):
-            require(getattr(self, name) >= 0, name, "Settings", ">= 0", getattr(self, name))
-        require(
-            0 <= self.gcnii_alpha <= 1, "gcnii_alpha", "Settings", "in [0, 1]", self.gcnii_alpha
-        )
-        if self.monitor not in MONITORS:
-            unknown("selection", self.monitor, MONITORS)
-        require(
-            self.class_weight in (None, "balanced"),
-            "class_weight",
-            "Settings",
-            "None or 'balanced'",
-            self.class_weight,
-        )
+        for name in (f.name for f in dataclasses.fields(self)):
+            value = getattr(self, name)
+            if hasattr(value, "item"):  # a NumPy number is the same setting, with the same JSON
+                object.__setattr__(self, name, value.item())
+            elif isinstance(value, Mapping | list):  # frozen, so that settings can be hashed
+                object.__setattr__(self, name, _pairs(value))
+        for name, declared in declarations().items():
+            value = getattr(self, name)
+            if declared.choices and value not in declared.choices:
+                unknown(name, value, declared.choices)
+            require(declared.allows(value), name, "Settings", declared.expected, value)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            expected = "None, 'balanced' or a weight for each class"
+            require(False, "class_weight", "Settings", expected, self.class_weight)
+        given: tuple[Any, ...] = (self.weights, self.class_weight)
+        for name, number in (pair for pairs in given if isinstance(pairs, tuple) for pair in pairs):
+            require(number >= 0, str(name), "Settings", ">= 0", number)
 
     @classmethod
     def preset(
@@ -126,320 +288,158 @@ class Settings:
         objective: str = "enc",
         **changes: Any,
     ) -> Settings:
-        """The settings of a preset for a graph, a split, a backbone and an objective, with ``changes`` on top (None does not count).
-
-        ``name``: one of :data:`PRESETS`, or a TOML file that ``everynode tune --export`` wrote. Terms that the objective does not name
-        are not switched off here: see :meth:`for_objective`.
+        """Return the settings of a preset; see :func:`everynode.presets.preset`.
 
         >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
         2.0
         """
-        if name not in PRESETS and not name.endswith(".toml"):
-            unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
-        if backbone not in read_preset("default")["backbone"]:
-            unknown("backbone", backbone, read_preset("default")["backbone"])
-        if name in ("default", "paper"):
-            table = read_preset(name)
-            fields = {**table["base"], **table["backbone"][backbone]}
-            if name == "paper":
-                fields |= LATER
-                fields |= _paper_row(table, graph, split, backbone, objective_name(objective))
-        else:
-            fields = _tuned_row(name, graph, split, backbone, objective_name(objective))
-        return cls(
-            **{"backbone": backbone}
-            | fields
-            | {key: value for key, value in changes.items() if value is not None}
+        from everynode.presets import preset
+
+        return preset(
+            name, graph=graph, split=split, backbone=backbone, objective=objective, **changes
         )
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Build settings from a file's values; ``where`` names the file in an error."""
+        known = {f.name: f.default for f in dataclasses.fields(cls)}
+        for name, value in values.items():
+            if name not in known:
+                raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(known)}.")
+            kind = type(known[name])
+            right = isinstance(value, int | float) if kind is float else isinstance(value, kind)
+            if kind in (int, float, bool, str) and (
+                not right or (isinstance(value, bool) and kind is not bool)
+            ):
+                raise DataError(f"{where}: {name} = {value!r} must be of type {kind.__name__}.")
+        try:
+            return cls(**values)
+        except UsageError as error:
+            raise DataError(f"{where}: {error}") from error
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same settings with some values changed."""
+        for name in changes:
+            if name not in declarations():
+                unknown("setting", name, declarations())
+        return dataclasses.replace(self, **changes)
+
     def for_objective(self, objective: str) -> Settings:
-        """The same settings with only the named terms on: ``ce`` alone, ``enc`` (all that has a weight), or any sum such as ``mi+tv``.
+        """Return the same settings with only the named terms.
+
+        ``objective``: ``ce`` alone, ``enc`` (every term that has a weight), or a sum such as
+        ``mi+tv``.
 
         >>> s = Settings().for_objective("tv")
         >>> s.mi, s.tv, s.cvg
         (0.0, 5.0, 0.0)
         """
+        from everynode.objective_names import named_terms, parse_objective, plugin_weights
+
         wanted = parse_objective(objective)
-        for term in wanted:
-            if term in named_terms(objective) and not getattr(self, term):
+        extra = plugin_weights(objective, dict(self.weights))
+        for term in named_terms(objective):
+            if not (extra.get(term) if term in extra else getattr(self, term)):
                 raise UsageError(
-                    f"The objective {objective!r} names {term}, but its weight is 0: give one ({term}=1.0, or --{term} 1)."
+                    f"The objective {objective!r} names {term}, but its weight is 0: "
+                    f"give one ({term}=1.0, or --{term} 1)."
                 )
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
-        if not self.consistency or "consistency" in off:
-            off["consistency_temperature"] = LATER[
-                "consistency_temperature"
-            ]  # so that runs without the term are the same run, whatever it was
-        return dataclasses.replace(self, **off)
+        return dataclasses.replace(self, weights=extra, **off)
 
-    def remark(self, objective: str) -> str:
-        """What an objective's name does not say: which of the paper's terms have no weight here, and which others have one.
+    def active_terms(self) -> dict[str, float]:
+        """Return the weight of every term that has one, by name.
 
-        >>> Settings(cvg=0.0).remark("enc"), Settings(mi=0.0, tv=0.0, cvg=0.0).remark("enc"), Settings().remark("ce")
-        ('without CVG', 'no term', '')
-        >>> Settings(consistency=1.0, mi=0.0).remark("enc")
-        'without MI, with consistency'
-        >>> Settings(consistency=1.0, prior=1.0).remark("enc")
-        'with consistency, class prior'
+        >>> Settings(mi=0.0).active_terms()
+        {'tv': 5.0, 'cvg': 0.05}
         """
-        terms = parse_objective(objective)
-        if terms and not any(getattr(self, term) for term in terms):
-            return "no term"
-        none = [
-            term.upper()
-            for term in terms
-            if not getattr(self, term) and term not in NOT_OF_THE_PAPER
-        ]
-        unsaid = [
-            term for term in terms if term not in named_terms(objective) and getattr(self, term)
-        ]
-        more = [name for term, name in NOT_OF_THE_PAPER.items() if term in unsaid]
-        return ", ".join(
-            [
-                *([f"without {', '.join(none)}"] if none else []),
-                *([f"with {', '.join(more)}"] if more else []),
-            ]
-        )
+        own = {term: getattr(self, term) for term in TERMS if getattr(self, term)}
+        return own | {term: number for term, number in dict(self.weights).items() if number}
 
-    @property
-    def of_the_paper(self) -> bool:
-        """Whether no term has a weight that the paper does not have."""
-        return not any(getattr(self, term) for term in NOT_OF_THE_PAPER)
-
-    @classmethod
-    def entrants(cls, preset: str = "default", **choice: Any) -> dict[str, Settings]:
-        """The settings that race where no objective was chosen (``objective="auto"``), the simplest first; ``choice``: see :meth:`preset`.
-
-        Of another preset than ``default``, whose settings suit their graph already, its cross-entropy and its ENC race.
-
-        >>> list(Settings.entrants()), list(Settings.entrants("paper", graph="cora", split="public"))
-        (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
-        """
-        given = {name: value for name, value in choice.items() if value is not None}
-        table = (
-            read_preset("default")["race"]
-            if preset == "default"
-            else {name: {"objective": name} for name in ("ce", "enc")}
-        )
+    def group(self, name: Group) -> dict[str, Any]:
+        """Return the settings of a group, such as ``Model``, by name."""
         return {
-            name: cls.preset(preset, **entrant | given).for_objective(entrant["objective"])
-            for name, entrant in table.items()
+            setting: getattr(self, setting)
+            for setting, declared in declarations().items()
+            if declared.group == name
         }
 
-    def network_options(self) -> dict[str, Any]:
-        """The fields that :class:`everynode.models.Network` takes."""
-        names = (
-            "backbone",
-            "num_layers",
-            "hidden_channels",
-            "dropout",
-            "layer_dropout",
-            "normalize_features",
-            "gcnii_alpha",
-            "gcnii_lambda",
-        )
-        return {name: getattr(self, name) for name in names}
+    def identity(self) -> dict[str, Any]:
+        """Return what makes these settings differ from others: every value that does something.
 
-    def objective_options(self) -> dict[str, Any]:
-        """The fields that :class:`everynode.ENC` takes."""
-        of_terms = (
-            "mi",
-            "mi_lambda",
-            "tv",
-            "tv_sigma",
-            "tv_gate",
-            "cvg",
-            "halves",
-            "cvg_every",
-            "consistency",
-            "consistency_temperature",
-        )
-        return {name: getattr(self, name) for name in (*of_terms, "prior", "preg", "class_weight")}
+        A setting at the value at which it does nothing is left out, and so are the settings of
+        a term without weight and of another backbone. Two runs that do the same have the same
+        identity, and a new setting with such a value changes no older one.
+
+        >>> sorted(set(Settings(tv=0.0).identity()) & {"tv", "tv_sigma", "mi", "gcnii_alpha"})
+        ['mi']
+        """
+        active = self.active_terms()
+        return {
+            name: getattr(self, name)
+            for name, declared in declarations().items()
+            if getattr(self, name) != declared.off
+            and (not declared.of_term or declared.of_term in active)
+            and (not declared.of_backbone or declared.of_backbone == self.backbone)
+        }
+
+
+def _pairs(mapping: Any) -> tuple[tuple[Any, float], ...]:
+    pairs = mapping.items() if isinstance(mapping, Mapping) else mapping
+    return tuple(sorted(((key, float(value)) for key, value in pairs), key=lambda p: str(p[0])))
+
+
+@cache
+def declarations() -> dict[str, Declaration]:
+    """Return what every field of :class:`Settings` says about itself, by name."""
+    return {f.name: f.metadata["setting"] for f in dataclasses.fields(Settings)}
+
+
+#: The terms that have a weight in :class:`Settings`, in the order in which they are summed.
+TERMS = tuple(name for name, declared in declarations().items() if declared.term)
 
 
 @dataclass(frozen=True)
 class Batches:
-    """How a graph is trained on a part at a time."""
+    """How a graph is trained in mini-batches.
 
-    #: The seeds of a step: nodes whose own logits are computed. Training nodes are at most half of them, if other nodes count at all.
+    Parameters
+    ----------
+    size : int
+        Seeds of a step: the nodes whose own logits are computed. At most half of them are
+        training nodes, unless the objective is about labels only.
+    fan_out : tuple of int
+        Neighbours drawn for a node in each layer, the last layer's first; -1 draws all of them.
+        One number is for every layer.
+    tv_edges : int
+        Edges of each seed in total variation; -1 takes all of them.
+    clusters : int, optional
+        Take the seeds as whole METIS clusters, of this many; None draws them at random.
+    """
+
     size: int
-    #: How many neighbours a node hears of in each layer, the last layer's first; -1 is all of them. One number is for every layer.
     fan_out: tuple[int, ...] = (10,)
-    #: How many edges of each seed TV looks at; -1 is all of them.
     tv_edges: int = 1
-    #: Take the seeds as whole clusters, of so many into which the graph is cut; None: at random.
     clusters: int | None = None
 
     def __post_init__(self) -> None:
         require(self.size >= 2, "size", "Batches", ">= 2", self.size)
         good = len(self.fan_out) > 0 and all(f >= 1 or f == -1 for f in self.fan_out)
-        require(good, "fan_out", "Batches", "numbers >= 1, or -1 for all neighbours", self.fan_out)
-        require(
-            self.tv_edges >= 1 or self.tv_edges == -1,
-            "tv_edges",
-            "Batches",
-            ">= 1, or -1 for all edges",
-            self.tv_edges,
-        )
-        require(
-            self.clusters is None or self.clusters >= 2,
-            "clusters",
-            "Batches",
-            ">= 2",
-            self.clusters,
-        )
+        expected = "numbers >= 1, or -1 for all neighbors"
+        require(good, "fan_out", "Batches", expected, self.fan_out)
+        good = self.tv_edges >= 1 or self.tv_edges == -1
+        require(good, "tv_edges", "Batches", ">= 1, or -1 for all edges", self.tv_edges)
+        good = self.clusters is None or self.clusters >= 2
+        require(good, "clusters", "Batches", ">= 2", self.clusters)
 
     def for_layers(self, num_layers: int) -> tuple[int, ...]:
-        """The fan-out of each layer, the last layer's first.
+        """Return the fan-out of each layer, the last layer's first.
 
         >>> Batches(1024, (15, 10)).for_layers(2), Batches(1024, (5,)).for_layers(3)
         ((15, 10), (5, 5, 5))
         """
         if len(self.fan_out) == 1:
             return self.fan_out * num_layers
-        require(
-            len(self.fan_out) == num_layers,
-            "fan_out",
-            "Batches",
-            f"one number, or one for each of the {num_layers} layers",
-            self.fan_out,
-        )
+        expected = f"one number, or one for each of the {num_layers} layers"
+        require(len(self.fan_out) == num_layers, "fan_out", "Batches", expected, self.fan_out)
         return self.fan_out
-
-
-def parse_objective(objective: str) -> tuple[str, ...]:
-    """The terms that an objective's name stands for, cross-entropy being always there.
-
-    >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
-    (('mi', 'tv', 'cvg', 'con', 'prior'), (), ('mi', 'tv'))
-    """
-    named = objective.lower().split("+")
-    for part in named:
-        if part not in ("ce", "enc", *TERMS):
-            unknown("objective", part, ("enc", "ce", *TERMS, "mi+tv (or any other sum)"))
-    terms = {*named, *(ENC_TERMS if "enc" in named else ())}
-    return tuple(term for term in TERMS if term in terms)
-
-
-def named_terms(objective: str) -> tuple[str, ...]:
-    """The terms that an objective names one by one, which therefore are there: ``enc`` names none.
-
-    >>> named_terms("mi+tv"), named_terms("enc"), named_terms("enc+preg")
-    (('mi', 'tv'), (), ('preg',))
-    """
-    return tuple(term for term in TERMS if term in objective.lower().split("+"))
-
-
-def objective_name(objective: str) -> str:
-    """The one name of an objective, whichever way it was written.
-
-    >>> objective_name("tv+mi"), objective_name("CE"), objective_name("preg+ENC")
-    ('mi+tv', 'ce', 'enc+preg')
-    """
-    parse_objective(objective)
-    return (
-        "+".join(
-            [*(["enc"] if "enc" in objective.lower().split("+") else []), *named_terms(objective)]
-        )
-        or "ce"
-    )
-
-
-def _paper_row(
-    table: dict[str, Any], graph: str, split: str, backbone: str, objective: str
-) -> dict[str, Any]:
-    """The paper's settings for a graph, a split and a backbone; its random splits of Cora follow its public-split table.
-
-    Cross-entropy has ENC's, but for what a table ``ce`` within them says.
-    """
-    if is_generated(graph):
-        graph, split = "ogbn-arxiv", "official"  # for which it stands in
-    rows = table.get("public" if split == "random" else split, {})
-    if graph not in rows or backbone not in rows[graph]:
-        raise NoSettings(
-            f"The paper has no hyper-parameters for {backbone} on graph {graph!r} with split {split!r}: use --preset default."
-        )
-    row = dict(rows[graph][backbone])
-    of_cross_entropy: dict[str, Any] = row.pop("ce", {})
-    return row | of_cross_entropy if objective == "ce" else row
-
-
-def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
-    """What a preset has for a graph, a split, a backbone and an objective, without the study's record."""
-    rows = tuned_rows(name)
-    row = rows.get((split, graph, backbone, objective))
-    if (
-        row is None and split == "random"
-    ):  # as close as it gets: there are too many random splits to tune for each
-        row = rows.get(("public", graph, backbone, objective))
-    if row is None:
-        here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
-        known = (
-            f"for that graph and split it has {', '.join(here)}"
-            if here
-            else f"it knows {_graphs(rows)}"
-        )
-        what = f"{backbone} with objective {objective} on graph {graph!r} with split {split!r}"
-        raise NoSettings(
-            f"The preset {name} has no settings for {what}; {known}. Choose from these, --preset default, or `everynode tune`."
-        )
-    found = {key: value for key, value in row.items() if key != "study"}
-    defaults = dataclasses.asdict(Settings())
-    for key, value in found.items():
-        kind = str if key == "class_weight" else type(defaults.get(key))  # whose default is None
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            where = f"{name}: {key} = {value!r} for {backbone} {objective} on {graph}"
-            raise DataError(
-                f"{where} is no setting."
-                if key not in defaults
-                else f"{where} must be of type {kind.__name__}."
-            )
-    return LATER | found
-
-
-def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
-    """Everything in a preset that goes by objective: ``tuned``, ``authors``, or a file of ``everynode tune``."""
-    table = read_preset(name) if name in PRESETS else read_file(name)
-    try:
-        return {
-            (split, graph, backbone, objective): dict(row)
-            for split, graphs in table.items()
-            for graph, backbones in graphs.items()
-            for backbone, objectives in backbones.items()
-            for objective, row in objectives.items()
-        }
-    except (AttributeError, TypeError, ValueError):
-        raise DataError(
-            f"{name} is not a preset of `everynode tune`: its tables must be [SPLIT.GRAPH.BACKBONE.OBJECTIVE]."
-        ) from None
-
-
-def _graphs(rows: Iterable[Place]) -> str:
-    """The graphs that a tuned preset knows, each with its splits."""
-    found: dict[str, list[str]] = {}
-    for split, graph, *_ in rows:
-        if split not in found.setdefault(graph, []):
-            found[graph].append(split)
-    return (
-        ", ".join(f"{graph} ({', '.join(splits)})" for graph, splits in found.items())
-        or "no graph yet"
-    )
-
-
-def read_file(path: str, what: str = "preset") -> dict[str, Any]:
-    """A TOML file of somebody's, which is to be a preset (or ``what``)."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"There is no {what} {path}.") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as a {what} ({error}).") from error
-
-
-@cache
-def read_preset(name: str) -> dict[str, Any]:
-    """A preset's TOML file as it stands."""
-    text = (
-        resources.files("everynode").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
-    )
-    return tomllib.loads(text)

@@ -20,8 +20,8 @@ from everynode.cli.fit import _tell
 from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
 from everynode.io import read
+from everynode.presets import entrants
 from everynode.report.text import ENTRANTS
-from everynode.settings import Settings
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -203,11 +203,11 @@ def test_quiet_hides_no_warning(call, own_files):
 def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     nodes, edges = own_files()
     done = call(
-        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro-f1", *QUICK
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro_f1", *QUICK
     )
-    found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro-f1"]
+    found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro_f1"]
     value, low, high = (f"{100 * x:.1f}" for x in found)
-    assert f"macro-f1 {value}, 95% interval {low} to {high}" in done.stdout
+    assert f"macro_f1 {value}, 95% interval {low} to {high}" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
             "light-enc 80.0 %, ce 95.0 %, enc 90.0 %, light-ce",
         ),
         (
-            "macro-f1",
-            "by validation macro-f1, on a tie by the lower validation loss",
+            "macro_f1",
+            "by validation macro_f1, on a tie by the lower validation loss",
             "light-enc 70.0 % (loss 0.123), ce 70.0 % (loss 0.210), enc 65.0 %, light-ce",
         ),
         ("loss", "by the lowest validation loss", "light-enc 0.123, ce 0.210, enc 0.300, light-ce"),
@@ -243,7 +243,7 @@ def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, monitor, words, race
     chosen, standings = capsys.readouterr().out.splitlines()[1:3]
     assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
     assert standings.strip() == f"validation {monitor} when they stopped: {raced}"
-    assert set(Settings.entrants()) <= set(ENTRANTS)
+    assert set(entrants()) <= set(ENTRANTS)
 
 
 def test_a_training_that_gains_nothing_is_said(call, own_files):
@@ -428,7 +428,7 @@ def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files)
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):
     nodes, edges = own_files()
-    flags = ("--metric", "macro-f1", "--class-weight", "balanced", "--no-calibrate", "--out", "out")
+    flags = ("--metric", "macro_f1", "--class-weight", "balanced", "--no-calibrate", "--out", "out")
     assert (
         call(
             "fit", "--nodes", nodes, "--edges", edges, "--label", "team", *flags, *QUICK
@@ -437,7 +437,7 @@ def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files)
     )
     card = json.loads(Path("out/model/model.json").read_text())
     assert (card["settings"]["monitor"], card["settings"]["class_weight"], card["temperature"]) == (
-        "macro-f1",
+        "macro_f1",
         "balanced",
         1.0,
     )

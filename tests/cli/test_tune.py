@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from everynode import NodeClassifier, load
+from everynode.presets import tuned_rows
 from everynode.selection.study_storage import Journal
-from everynode.settings import Settings, tuned_rows
+from everynode.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 SHORT = ("--epochs", 3, "--hidden-channels", 4, "--seeds", 1, "--workers", 1)

@@ -192,7 +192,7 @@ def test_the_metrics_of_selection_against_loops(given_):
         sum(sum(hits) / len(hits) for hits in found) / len(found)
     )
     assert METRICS["accuracy"](logits, labels) == scores(logits, labels)["accuracy"]
-    assert METRICS["macro-f1"](logits, labels) == scores(logits, labels)["macro_f1"]
+    assert METRICS["macro_f1"](logits, labels) == scores(logits, labels)["macro_f1"]
 
 
 def test_the_metrics_of_selection_are_scikit_learns():
@@ -201,10 +201,10 @@ def test_the_metrics_of_selection_are_scikit_learns():
     logits = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(200) % 4 * (torch.arange(200) % 5 > 0)
     predicted, probabilities = logits.argmax(1), torch.softmax(logits.double(), 1)
-    assert METRICS["macro-f1"](logits, labels) == pytest.approx(
+    assert METRICS["macro_f1"](logits, labels) == pytest.approx(
         f1_score(labels, predicted, average="macro")
     )
-    assert METRICS["balanced-accuracy"](logits, labels) == pytest.approx(
+    assert METRICS["balanced_accuracy"](logits, labels) == pytest.approx(
         balanced_accuracy_score(labels, predicted)
     )
     assert METRICS["auc"](logits, labels) == pytest.approx(

@@ -49,7 +49,7 @@ def test_values_are_those_of_the_metrics():
 def test_intervals_hold_the_truth_about_19_times_in_20(n, least):
     truth = quality(*draw(40_000, 999))
     drawn = [quality(*draw(n, seed)) for seed in range(40)]
-    for name in ("accuracy", "balanced-accuracy", "macro-f1", "auc", "nll"):
+    for name in ("accuracy", "balanced_accuracy", "macro_f1", "auc", "nll"):
         hits = sum(found[name].low <= truth[name].value <= found[name].high for found in drawn)
         assert hits >= least, name
 
@@ -62,7 +62,7 @@ def test_answers_that_happen_to_be_all_right_are_seldom_from_a_model_that_is_bel
     labels = np.arange(14) % classes
     found = quality(0.9 * np.eye(classes)[labels] + 0.1 / classes, labels)
     assert found["accuracy"].low ** 14 == pytest.approx(0.034, abs=0.001)
-    for name in ("balanced-accuracy", "macro-f1", "auc"):
+    for name in ("balanced_accuracy", "macro_f1", "auc"):
         assert found[name].value == found[name].high == 1.0
         assert 0.5 < found[name].low < 0.9, name
 

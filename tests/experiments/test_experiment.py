@@ -24,7 +24,8 @@ from everynode.experiments.experiment import (
     published,
 )
 from everynode.experiments.run_spec import Run
-from everynode.settings import PRESETS, Settings, read_preset
+from everynode.presets import PRESETS, read_preset
+from everynode.settings import Settings
 
 NAMES = tuple(experiments())
 #: What the paper leaves unsaid and ``readings`` reads otherwise.

@@ -151,9 +151,9 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
 
 
 def test_a_race_is_shown_by_what_decided_it():
-    made = fit_of(graph_of(90), objective="auto", monitor="macro-f1", epochs=5)
+    made = fit_of(graph_of(90), objective="auto", monitor="macro_f1", epochs=5)
     raced = page(made).split("Several settings started")[1].split("</table>")[0]
-    assert re.search(r"<th[^>]*>validation macro-f1\b", raced)
+    assert re.search(r"<th[^>]*>validation macro_f1\b", raced)
     assert "accuracy" not in raced
     for standing in made.model.standings_.values():
         assert f"<td>{100 * standing.val_score:.1f}%<" in raced

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from everynode.errors import DataError, UsageError
 from everynode.models import BACKBONES
+from everynode.objective_names import ENC_TERMS, objective_name
+from everynode.presets import entrants, read_preset, tuned_rows
 from everynode.selection.study import FIRST_SEED, Study, known_parameters, search_space, within
-from everynode.settings import ENC_TERMS, TERMS, Settings, objective_name, read_preset, tuned_rows
+from everynode.settings import TERMS, Settings
 
 OBJECTIVES = ["ce", "enc", *("+".join(some) for n in (1, 2) for some in combinations(TERMS, n))]
 SPACE = {
@@ -144,7 +146,7 @@ def test_a_study_starts_from_what_the_presets_say():
     assert known["paper"]["lr"] == 0.01
     assert set(known["paper"]) == set(space)
     assert set(known_parameters(space, "my own", "public", "gcn", "tv", [])) == {
-        f"default {name}" for name in Settings.entrants()
+        f"default {name}" for name in entrants()
     }
     assert (
         len(known_parameters(search_space("gcn", "ce"), "my own", "public", "gcn", "ce", [])) == 2
@@ -180,7 +182,7 @@ def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_p
         name: (settings.mi, settings.tv, settings.cvg, settings.consistency, settings.prior)
         for name, settings in tried.items()
     }
-    light = Settings.entrants()["light-enc"]
+    light = entrants()["light-enc"]
     assert weights == {
         "found.toml ce": (0.0, 0.0, 0.0, 0.0, 0.0),
         "found.toml ce, consistency": (0.0, 0.0, 0.0, 1.0, 0.0),
@@ -245,7 +247,7 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
         if {k: v for k, v in p.items() if k not in terms}
         == {k: v for k, v in own.items() if k not in terms}
     ]
-    light = Settings.entrants()["light-enc"]
+    light = entrants()["light-enc"]
     weights = {(s.mi, s.tv, s.cvg) for s in map(study.settings, like)}
     assert weights >= {(0.0, 0.0, 0.0), (light.mi, light.tv, light.cvg), (0.0, light.tv, 0.0)}
     start = dataclasses.asdict(study.settings(own))

@@ -16,6 +16,7 @@ from everynode import NodeClassifier
 from everynode.datasets import generate
 from everynode.errors import DataError, Diverged, UsageError
 from everynode.graph import Split
+from everynode.presets import entrants
 from everynode.selection.successive_halving import race
 from everynode.settings import Settings
 from everynode.training import train
@@ -133,7 +134,7 @@ def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
         same(one, other)
 
 
-@pytest.mark.parametrize("monitor", ["accuracy", "macro-f1", "loss"])
+@pytest.mark.parametrize("monitor", ["accuracy", "macro_f1", "loss"])
 def test_a_standing_has_what_the_race_is_decided_by(graph, monitor):
     entrants = {name: dataclasses.replace(ENTRANTS[name], monitor=monitor) for name in ("ce", "tv")}
     (fitted,), standings = race(graph, entrants, seed=3)
@@ -378,9 +379,7 @@ def test_the_classifier_races_by_default_and_says_who_won(graph, tmp_path):
     model = NodeClassifier(epochs=30, hidden_channels=8).fit(graph)
     assert set(model.standings_) == {"ce", "enc", "light-ce", "light-enc"}
     assert model.standings_[model.objective_].outcome == "won"
-    assert (
-        model.fitted_.settings == Settings.entrants(epochs=30, hidden_channels=8)[model.objective_]
-    )
+    assert model.fitted_.settings == entrants(epochs=30, hidden_channels=8)[model.objective_]
     model.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model")
     assert (again.objective_, again.standings_) == (model.objective_, model.standings_)
@@ -388,7 +387,7 @@ def test_the_classifier_races_by_default_and_says_who_won(graph, tmp_path):
 
 
 def test_a_weight_of_ones_own_holds_for_every_entrant_that_has_the_term():
-    found = Settings.entrants(tv=3.0)
+    found = entrants(tv=3.0)
     assert [(name, settings.tv) for name, settings in found.items()] == [
         ("ce", 0.0),
         ("enc", 3.0),

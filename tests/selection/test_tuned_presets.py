@@ -15,11 +15,12 @@ import pytest
 from everynode.datasets.entries import CATALOGUE
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
+from everynode.presets import NoSettings, tuned_rows
 from everynode.selection.study import FIRST_SEED, Study, search_space
 from everynode.selection.study_storage import Journal
 from everynode.selection.tuned_presets import command, merge, rows_of, studies, trials_csv
 from everynode.selection.tuning import tune
-from everynode.settings import NoSettings, Settings, tuned_rows
+from everynode.settings import Settings
 from everynode.training import train
 
 PLACE = {"graph": "toy", "split": "public", "backbone": "gcn"}

@@ -144,7 +144,7 @@ def test_selection_by_accuracy_with_ties_by_loss_or_by_loss_alone(scripted, moni
     }
 
 
-@pytest.mark.parametrize("monitor", ["macro-f1", "balanced-accuracy", "auc"])
+@pytest.mark.parametrize("monitor", ["macro_f1", "balanced_accuracy", "auc"])
 def test_selection_by_another_metric_with_ties_by_loss(graph, monitor):
     settings = dataclasses.replace(QUICK, monitor=monitor, epochs=30, patience=30, lr=0.1)
     fitted = train(graph, settings)

@@ -52,7 +52,7 @@ def bench(
     from everynode.benchmarks.memory import peak
     from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
     from everynode.datasets import is_present
-    from everynode.settings import named_terms
+    from everynode.objective_names import named_terms
     from everynode.training.checkpoint import write_atomically
 
     for backbone in backbones.split(","):

@@ -71,9 +71,9 @@ def compare(
     from everynode.experiments.runtime_model import seconds_left
     from everynode.experiments.store import Store, store_path
     from everynode.machine import cores
+    from everynode.objective_names import objective_name, remark
     from everynode.progress import Bar
     from everynode.report.text import DASH, count
-    from everynode.settings import objective_name
 
     torch.set_num_threads(1)
     objective = objective_name(model.objective)
@@ -188,10 +188,10 @@ def compare(
             one for one in took if one is not None
         ]  # runs that came from an export may not say it
         interval = "-" if math.isnan(test.low) else f"{short(test.low)} to {short(test.high)}"
-        remark = settings[either].remark(either)
+        note = remark(settings[either], either)
         depth = f", {settings[either].num_layers} layers" if depths else ""
         table.add_row(
-            f"{'cross-entropy' if either == BASELINE else either}{f' ({remark})' if remark else ''}{depth}",
+            f"{'cross-entropy' if either == BASELINE else either}{f' ({note})' if note else ''}{depth}",
             short(test.mean), short(test.std), interval, short(result.val[either].mean),
             f"{sum(seconds) / len(seconds):.1f}" if seconds else DASH,
         )  # fmt: skip

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
-from everynode.settings import Monitor
 
 if TYPE_CHECKING:
     import torch
@@ -181,9 +180,7 @@ class ModelOptions:
     "Stop after so many epochs without a better one. In a race over folds with fewer than 100 labels these share it, unless it is given."
     class_weight: Annotated[Literal["balanced"] | None, Parameter(group=LEARNED)] = None
     "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
-    monitor: Annotated[Monitor | None, Parameter(name=["--monitor", "--metric"], group=LEARNED)] = (
-        None
-    )
+    monitor: Annotated[str | None, Parameter(name=["--monitor", "--metric"], group=LEARNED)] = None
     "What makes an epoch the best on the validation nodes."
 
     @property
@@ -218,7 +215,7 @@ class ModelOptions:
         from everynode.datasets.files import Root
         from everynode.experiments.run_spec import Run
         from everynode.graph.disk_graph import DiskGraph
-        from everynode.settings import objective_name
+        from everynode.objective_names import objective_name
 
         objective = objective_name(objective)  # however it was written, it is the same run
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)

@@ -45,8 +45,8 @@ def report(
     """
     from everynode.datasets.files import Root
     from everynode.experiments.exports import Exports, is_export
+    from everynode.presets import PRESETS
     from everynode.report.page import is_page, page_of_store
-    from everynode.settings import PRESETS
     from everynode.training.checkpoint import write_atomically
 
     root = Root.find(data_dir)

@@ -110,8 +110,10 @@ def train(
         print(json.dumps(record))
     else:
         seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        remark = run.settings.remark(run.objective)
-        objective = f"{run.objective} ({remark})" if remark else run.objective
+        from everynode.objective_names import remark
+
+        note = remark(run.settings, run.objective)
+        objective = f"{run.objective} ({note})" if note else run.objective
         print(
             f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}"
         )

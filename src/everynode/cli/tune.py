@@ -191,7 +191,7 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
 
 def _check_preset(file: Path) -> None:
     """Refuse a file that cannot become a preset before anything is tuned."""
-    from everynode.settings import tuned_rows
+    from everynode.presets import tuned_rows
 
     if file.suffix != ".toml":
         raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
@@ -206,8 +206,8 @@ def _study(
     """The study that the flags describe."""
     from everynode.datasets.entries import find
     from everynode.datasets.files import Root
+    from everynode.objective_names import objective_name
     from everynode.selection.study import Study, known_parameters, search_space
-    from everynode.settings import objective_name
 
     objective = objective_name(model.objective)
     searched = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import torch
-from torch import Tensor
+if TYPE_CHECKING:  # settings take the names from here, and need neither NumPy nor PyTorch
+    import numpy as np
+    import numpy.typing as npt
+    from torch import Tensor
 
 #: Bins of the expected calibration error, as in Guo et al. (2017).
 ECE_BINS = 15
@@ -21,6 +22,7 @@ def accuracy(logits: Tensor, labels: Tensor) -> float:
 def macro_f1(logits: Tensor, labels: Tensor) -> float:
     """The mean F1 of the classes that occur among labels or predictions, as scikit-learn has it.
 
+    >>> import torch
     >>> macro_f1(torch.eye(2)[[0, 0, 1, 0]], torch.tensor([0, 0, 1, 1]))  # 0.8 and 0.667
     0.7333333333333334
     """
@@ -32,6 +34,7 @@ def macro_f1(logits: Tensor, labels: Tensor) -> float:
 def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
     """The mean over the classes that occur of the share of their nodes that is found: rare classes count as much as common ones.
 
+    >>> import torch
     >>> balanced_accuracy(torch.eye(2)[[0, 0, 0, 0]], torch.tensor([0, 0, 0, 1]))  # accuracy: 0.75
     0.5
     """
@@ -46,6 +49,7 @@ def auc(logits: Tensor, labels: Tensor) -> float:
     It is the chance that a node of the class gets a higher probability of it than a node of another class. Classes without a node
     (or with all of them) have none and do not count.
 
+    >>> import torch
     >>> auc(torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 0.5]]), torch.tensor([0, 1, 1]))
     1.0
     """
@@ -57,7 +61,9 @@ def class_areas(
     logits: Tensor, labels: Tensor
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """The area under the ROC curve of each class that has one, and how many nodes are of that class."""
-    probabilities = torch.softmax(logits.double(), dim=1).cpu().numpy()
+    import numpy as np
+
+    probabilities = logits.double().softmax(1).cpu().numpy()
     classes = np.arange(probabilities.shape[1])
     positive = labels.cpu().numpy()[:, None] == classes
     count = positive.sum(0)
@@ -75,16 +81,25 @@ def class_areas(
 def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
     """How many nodes of each class (rows) got which class (columns)."""
     k = logits.shape[1]
-    return torch.bincount(labels * k + logits.argmax(1), minlength=k * k).view(k, k).double()
+    return (
+        (labels * k + logits.argmax(1)).bincount(minlength=k * k).view(k, k).double()
+    )  #: What an epoch can be selected by, besides the loss; the more the better.
 
 
-#: What an epoch can be selected by, besides the loss; the more the better.
 METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "accuracy": accuracy,
-    "macro-f1": macro_f1,
-    "balanced-accuracy": balanced_accuracy,
+    "macro_f1": macro_f1,
+    "balanced_accuracy": balanced_accuracy,
     "auc": auc,
 }
+
+
+#: What an epoch can be selected by.
+MONITORS = ("loss", *METRICS)
+
+
+def _negative_log_likelihood(logits: Tensor, labels: Tensor) -> float:
+    return -logits.double().log_softmax(1).gather(1, labels[:, None]).mean().item()
 
 
 def expected_calibration_error(
@@ -96,6 +111,7 @@ def expected_calibration_error(
 
     over ``bins`` bins of equal width of the largest probability (Naeini et al. 2015).
 
+    >>> import torch
     >>> sure = torch.tensor([[0.9, 0.1], [0.9, 0.1]])
     >>> round(expected_calibration_error(sure, torch.tensor([0, 1])), 2)  # 90% sure, right half of the time
     0.4
@@ -103,19 +119,17 @@ def expected_calibration_error(
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
     bin_of = (confidence * bins).ceil().long().clamp(1, bins) - 1
-    gap = torch.zeros(bins, dtype=torch.float64, device=labels.device).index_add_(
-        0, bin_of, right - confidence
-    )
+    gap = right.new_zeros(bins).index_add_(0, bin_of, right - confidence)
     return gap.abs().sum().item() / len(labels)
 
 
 def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """``accuracy``, ``macro_f1``, ``nll`` and ``ece`` of the rows' logits."""
-    probabilities = torch.softmax(logits.double(), dim=1)
+    probabilities = logits.double().softmax(1)
     return {
         "accuracy": accuracy(logits, labels),
         "macro_f1": macro_f1(logits, labels),
-        "nll": torch.nn.functional.cross_entropy(logits.double(), labels).item(),
+        "nll": _negative_log_likelihood(logits, labels),
         "ece": expected_calibration_error(probabilities, labels),
     }
 

@@ -69,7 +69,7 @@ def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
     - calibration error: none. It is too large on few nodes, by an amount that depends on what it should be.
 
     >>> found = quality(np.eye(2)[[0, 1, 0, 1]] * 0.8 + 0.1, np.array([0, 1, 0, 1]))  # all right, and four nodes prove little
-    >>> print(found["accuracy"], found["balanced-accuracy"], sep=", ")
+    >>> print(found["accuracy"], found["balanced_accuracy"], sep=", ")
     1.000 (0.510 to 1.000), 1.000 (0.535 to 1.000)
     """
     n, k = probabilities.shape
@@ -91,8 +91,8 @@ def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
     ]
     return {
         "accuracy": wilson(int(right.sum()), n),
-        "balanced-accuracy": _together(found),
-        "macro-f1": _together(f1, times=2.0),
+        "balanced_accuracy": _together(found),
+        "macro_f1": _together(f1, times=2.0),
         "auc": _together(ranked, times=math.inf) if ranked else Score(math.nan),
         "nll": _positive_mean(-log_p[torch.arange(n), y].numpy(), typical=int(right.sum()) < n),
         "ece": Score(expected_calibration_error(torch.from_numpy(probabilities), y)),

@@ -10,6 +10,7 @@ from typing import Any
 from everynode.experiments.experiment import Cell, Experiment, Over
 from everynode.experiments.run_spec import Run
 from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarise
+from everynode.objective_names import has_only_paper_terms, remark
 
 #: Less than this is no difference: 100 * 0.811 is a little more than 81.1.
 ROUNDING = 1e-9
@@ -40,7 +41,7 @@ class CellOutcome:
     gain: Paired | None
     #: The gain's p-value after Holm's correction over the whole experiment, what has not been run included; None if it cannot be judged.
     p_holm: float | None
-    #: What its objective's name does not say of its terms: see :meth:`Settings.remark`.
+    #: What its objective's name does not say of its terms: see :func:`everynode.objective_names.remark`.
     remark: str = ""
     #: Whether its objective is that of the paper's row: not if it has no term, and then is cross-entropy's, or one that the paper has not.
     comparable: bool = True
@@ -178,8 +179,8 @@ def _outcome(
     there = [records[run.key] for run in runs if run.key in records]
     fine = [record for record in there if "error" not in record]
     keys = tuple(record["key"] for record in there)
-    remark = runs[0].settings.remark(cell.objective) if runs else ""
-    comparable = remark != "no term" and (not runs or runs[0].settings.of_the_paper)
+    note = remark(runs[0].settings, cell.objective) if runs else ""
+    comparable = note != "no term" and (not runs or has_only_paper_terms(runs[0].settings))
     needed = experiment.count if experiment.over == "folds" else ENOUGH
     values = (
         tuple(value(record, cell.metric) for record in fine) if cell.metric != "positions" else ()
@@ -195,7 +196,7 @@ def _outcome(
     in_order = [run.key for run in runs[: len(there)]] == list(keys)
     return CellOutcome(
         cell, planned=len(runs), needed=needed, in_order=in_order, keys=keys, values=values, diverged=len(there) - len(fine),
-        summary=summary, oracle=oracle, gain=None, p_holm=None, remark=remark, comparable=comparable,
+        summary=summary, oracle=oracle, gain=None, p_holm=None, remark=note, comparable=comparable,
     )  # fmt: skip
 
 

@@ -15,7 +15,9 @@ from everynode.datasets.entries import find as find_graph
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run_spec import Run, Task, versions
-from everynode.settings import NoSettings, Settings, read_preset
+from everynode.objective_names import remark
+from everynode.presets import NoSettings, read_preset
+from everynode.settings import Settings
 
 #: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
@@ -83,7 +85,7 @@ class Cell:
         )
         chosen, objective = settings.for_objective(self.objective), self.objective
         if (
-            chosen.remark(objective) == "no term"
+            remark(chosen, objective) == "no term"
         ):  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
             chosen, objective = replace(chosen, cvg_every=1), "ce"
         made = []

@@ -20,7 +20,8 @@ from everynode.errors import DataError, UsageError
 from everynode.experiments.experiment import BACKBONES
 from everynode.experiments.run_spec import Run, Task
 from everynode.experiments.store import COST, Row, Store, row_of
-from everynode.settings import Batches, Settings, parse_objective
+from everynode.objective_names import parse_objective
+from everynode.settings import Batches, Settings
 
 T = TypeVar("T", Settings, Batches)
 

@@ -11,13 +11,13 @@ from functools import cache, cached_property
 from importlib.metadata import version as installed
 from typing import Any, Literal
 
+from everynode import plugins
 from everynode.datasets.entries import STAND_IN, is_generated
-from everynode.settings import LATER, Batches, Settings
+from everynode.models.names import MODELS
+from everynode.settings import TERMS, Batches, Settings
 
 #: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
 PROTOCOL = 1
-#: What a run has besides its settings that is younger than the first records, and the value at which it does nothing; see LATER.
-LATER_FIELDS = {"batches": None, "processes": 1}
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 
 
@@ -53,17 +53,22 @@ class Run:
 
     @cached_property
     def specification(self) -> str:
-        """The run as canonical JSON: what is hashed, and kept beside the record."""
-        said = dataclasses.asdict(self)
-        for (
-            name,
-            without,
-        ) in LATER.items():  # at this value it is no part of the specification: older records are still of the same run
-            if said["settings"][name] == without:
-                del said["settings"][name]
-        for name, without in LATER_FIELDS.items():
-            if said[name] == without:
-                del said[name]
+        """The run as canonical JSON: what is hashed, and kept beside the record.
+
+        A field at its default and a setting that does nothing are left out, so that a new one
+        changes no older run.
+        """
+        said: dict[str, Any] = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if getattr(self, f.name) != f.default
+        }
+        said["settings"] = self.settings.identity()
+        if self.batches:
+            said["batches"] = dataclasses.asdict(self.batches)
+        names = {self.settings.backbone, *self.settings.active_terms()}
+        if not names <= {*MODELS, *TERMS}:
+            said["plugin"] = plugins.digest(names)
         return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,8 @@ class Graph:
     understood: Understood | None = None
 
     # ------------------------------------------------------------------ making one
+
+    _cache: dict[Hashable, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_features(self.features)
@@ -202,7 +204,7 @@ class Graph:
 
     def to(self, target: torch.dtype | torch.device | str) -> Graph:
         """The same graph with features of another type (float64 for checking gradients), or on another device."""
-        moved: dict[str, Any] = {"features": self.features.to(target)}
+        moved: dict[str, Any] = {"features": self.features.to(target), "_cache": {}}
         if self.edge_weight is not None:
             moved["edge_weight"] = self.edge_weight.to(target)
         if not isinstance(target, torch.dtype):
@@ -217,7 +219,8 @@ class Graph:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: the fields alone; what is computed from them can be computed again."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return fields | {"_cache": {}}
 
     # ------------------------------------------------------------------ looking at it
 
@@ -260,6 +263,12 @@ class Graph:
         return labelled_nodes(self, part, fold)
 
     # ------------------------------------------------------------------ computed once
+
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return ``make()``, computed once for this key; other splits and labels share it."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     @cached_property
     def digest(self) -> str:

@@ -16,10 +16,10 @@ from everynode.experiments.experiment import Cell, Experiment, Over
 from everynode.experiments.run_spec import Run
 from everynode.experiments.statistics import Summary, summarise
 from everynode.experiments.store import store_path
+from everynode.objective_names import NOT_OF_THE_PAPER
 from everynode.report import svg
 from everynode.report.html import Html, h, join, scroll
 from everynode.report.text import DASH, as_printed, count, decimals, interval, number, p_value
-from everynode.settings import NOT_OF_THE_PAPER
 
 #: Points of a training curve that are drawn.
 CURVE_POINTS = 90

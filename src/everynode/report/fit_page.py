@@ -24,13 +24,13 @@ UNCERTAIN, DISAGREEMENTS = 20, 30
 #: The scores, in the order in which they are shown: their name, what they are, and the factor and digits with which they are written.
 SCORES = {
     "accuracy": ("accuracy, %", "the share of nodes that is right", 100, 1),
-    "balanced-accuracy": (
+    "balanced_accuracy": (
         "balanced accuracy, %",
         "the mean over the classes of the share that is found: rare ones count as much",
         100,
         1,
     ),
-    "macro-f1": ("macro F1, %", "the mean over the classes of precision and recall in one", 100, 1),
+    "macro_f1": ("macro F1, %", "the mean over the classes of precision and recall in one", 100, 1),
     "auc": (
         "AUC, %",
         "how well probabilities rank the nodes of a class before the others; 50 is chance",

@@ -86,8 +86,8 @@ def p_value(p: float | None) -> str:
 def decided_by(monitor: str) -> str:
     """By what epochs and races are decided on the validation nodes.
 
-    >>> decided_by("macro-f1"), decided_by("loss")
-    ('by validation macro-f1, on a tie by the lower validation loss', 'by the lowest validation loss')
+    >>> decided_by("macro_f1"), decided_by("loss")
+    ('by validation macro_f1, on a tie by the lower validation loss', 'by the lowest validation loss')
     """
     return (
         "by the lowest validation loss"

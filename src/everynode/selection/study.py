@@ -14,16 +14,9 @@ from typing import Any, Literal
 from everynode import __version__
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run_spec import versions
-from everynode.settings import (
-    TERMS,
-    NoSettings,
-    Settings,
-    named_terms,
-    parse_objective,
-    read_file,
-    read_preset,
-    tuned_rows,
-)
+from everynode.objective_names import named_terms, parse_objective
+from everynode.presets import NoSettings, entrants, read_file, read_preset, tuned_rows
+from everynode.settings import TERMS, Settings
 
 #: The first seed of the runs that judge a trial: final numbers, which begin at seed 0, come from seeds that no choice has seen.
 FIRST_SEED = 1000
@@ -157,11 +150,11 @@ def known_parameters(
     """
     place: dict[str, Any] = {"graph": dataset, "split": split, "backbone": backbone}
     found: Known = {}
-    entrants = Settings.entrants(**place)
+    racing = entrants(**place)
     later = {
-        "consistency": within(space, dataclasses.replace(entrants["ce"], consistency=1.0)),
+        "consistency": within(space, dataclasses.replace(racing["ce"], consistency=1.0)),
         "consistency, class prior": within(
-            space, dataclasses.replace(entrants["ce"], consistency=1.0, prior=3.0)
+            space, dataclasses.replace(racing["ce"], consistency=1.0, prior=3.0)
         ),
     }
     if not files:
@@ -169,14 +162,14 @@ def known_parameters(
             entrant,
             settings,
         ) in (
-            entrants.items()
+            racing.items()
         ):  # what the default race has, cross-entropy's too: ENC may have little need
             found[f"default {entrant}"] = within(space, settings)
         if objective == "enc":
             found |= {f"default ce, {name}": parameters for name, parameters in later.items()}
         with suppress(NoSettings):  # the paper does not know every graph
             found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
-    of_terms = entrants["ce"].objective_options()
+    of_terms = racing["ce"].group("Objective")
 
     def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -191,7 +184,7 @@ def known_parameters(
         else {}
     )
     for name in ("enc", "tv") if objective == "enc" else ():
-        light[f"light {name}"] = terms(within(space, entrants["light-enc"].for_objective(name)))
+        light[f"light {name}"] = terms(within(space, racing["light-enc"].for_objective(name)))
     if len({file.name for file in files}) < len(files):
         raise UsageError(
             "Two files to start from have the same name, by which a study tells them apart: rename one."

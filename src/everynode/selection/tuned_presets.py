@@ -15,9 +15,9 @@ from typing import Any
 from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
+from everynode.presets import Place, tuned_rows
 from everynode.selection.study import FIRST_SEED, Study
 from everynode.selection.study_storage import Database, Journal, Trials, hidden, is_url
-from everynode.settings import LATER, Place, Settings, tuned_rows
 
 HEADER = """\
 # Settings that `everynode tune` found on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE]; the table `study` below each is the
@@ -63,17 +63,7 @@ def rows_of(journals: Sequence[Trials]) -> dict[Place, dict[str, Any]]:
 def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
     """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
     before = tuned_rows(str(file)) if file.exists() else {}
-    before = {place: _with_later(row) if "study" in row else row for place, row in before.items()}
     return "\n".join([HEADER, *_lines(before | rows)])
-
-
-def _with_later(row: dict[str, Any]) -> dict[str, Any]:
-    """A study's row as :func:`_row` would make it today: with what came later, at the value at which it does nothing."""
-    whole = {name: value for name, value in LATER.items() if value is not None} | row
-    in_order = {f.name: whole[f.name] for f in dataclasses.fields(Settings) if f.name in whole}
-    return in_order | {
-        name: value for name, value in row.items() if name not in in_order
-    }  # what is no setting stays, to be refused
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:

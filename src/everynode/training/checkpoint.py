@@ -288,7 +288,7 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         )
     try:
         settings = Settings(**card["settings"])
-        network = Network(card["num_features"], len(card["classes"]), **settings.network_options())
+        network = Network(card["num_features"], len(card["classes"]), **settings.group("Model"))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{card_path} is not a whole model card ({error}): train again, or restore the folder."

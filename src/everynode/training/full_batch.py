@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -51,12 +53,19 @@ def layer_bytes(graph: Graph, settings: Settings) -> int:
     )
 
 
+def objective_options(settings: Settings) -> dict[str, Any]:
+    """Return what ENC takes."""
+    options = settings.group("Objective")
+    del options["weights"]
+    return options
+
+
 def build(
     graph: Graph, settings: Settings, *, fold: int, seed: int
 ) -> tuple[Network, ENC, torch.optim.Adam]:
     """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
     network, optimiser = build_network(graph, settings, seed=seed)
-    objective = ENC(graph, fold=fold, seed=seed, **settings.objective_options()).to(
+    objective = ENC(graph, fold=fold, seed=seed, **objective_options(settings)).to(
         graph.labels.device
     )
     return network, objective, optimiser
@@ -74,9 +83,7 @@ def build_network(
         raise UsageError(
             "Consistency compares passes of different dropout, and there is none: give a dropout, or leave out con."
         )
-    network = Network(
-        graph.num_features, graph.num_classes, seed=seed, **settings.network_options()
-    )
+    network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.group("Model"))
     network.to(device=device or graph.labels.device, dtype=graph.dtype)
     groups = network.parameter_groups()
     optimiser = torch.optim.Adam(
@@ -122,7 +129,7 @@ def step(
 def history_name(monitor: str) -> str:
     """What a validation metric is called in the history.
 
-    >>> history_name("macro-f1")
+    >>> history_name("macro_f1")
     'val_macro_f1'
     """
     return f"val_{monitor.replace('-', '_')}"

@@ -194,20 +194,9 @@ class Training:
         else:
             self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
         self.network = self.work.network
-        what = (
-            settings,
-            fold,
-            seed,
-            graph.digest,
-            *([batches, self.ranks.size] if batches else []),
-        )
-        known_by = repr(what)
-        for younger in (
-            ", prior=0.0,",
-            ", consistency=0.0, consistency_temperature=0.5,",
-        ):  # terms that do nothing: states from before there were any go on
-            known_by = known_by.replace(younger, ",")
-        self.identity = hashlib.sha256(known_by.encode()).hexdigest()
+        what = (settings.identity(), fold, seed, graph.digest)
+        sampling = (batches, self.ranks.size) if batches else ()
+        self.identity = hashlib.sha256(repr((*what, *sampling)).encode()).hexdigest()
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
         self.best_key, self.best_epoch, self.epoch, self.seconds = (

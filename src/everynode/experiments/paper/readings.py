@@ -1,7 +1,7 @@
 """Not in the paper: its settings with what they leave unsaid read otherwise, one choice at a time and all together."""
 
 from everynode.experiments.experiment import NAMES, Cell, Changes, Experiment, method, published
-from everynode.settings import read_preset
+from everynode.presets import read_preset
 
 #: What every other reading is compared with: the choices of ``presets/paper.toml``.
 AS_HERE = "as chosen here"

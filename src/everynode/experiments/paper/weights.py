@@ -1,7 +1,7 @@
 """Figure: a study of the weights alpha, beta, gamma and lambda."""
 
 from everynode.experiments.experiment import Cell, Experiment
-from everynode.settings import NOT_OF_THE_PAPER
+from everynode.objective_names import NOT_OF_THE_PAPER
 
 BASE = dict.fromkeys(NOT_OF_THE_PAPER, 0.0) | {"mi": 1.0, "tv": 1.0, "cvg": 1.0, "mi_lambda": 2.0}
 #: Row to setting.

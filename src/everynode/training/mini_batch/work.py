@@ -9,7 +9,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.models.receptive_field import Batch
 from everynode.settings import Batches, Settings
 from everynode.training.distributed import Ranks
-from everynode.training.full_batch import build_network, judge, validation_nodes
+from everynode.training.full_batch import build_network, judge, objective_options, validation_nodes
 from everynode.training.mini_batch.inference import infer
 from everynode.training.mini_batch.objective import BatchENC
 from everynode.training.mini_batch.part import Part, draw_part
@@ -42,7 +42,7 @@ class Batched:
         self.fan_out = batches.for_layers(settings.num_layers)
         self.tv_edges = batches.tv_edges if settings.tv else 0
         self.objective = BatchENC(
-            graph, fold=fold, seed=seed, ranks=ranks, **settings.objective_options()
+            graph, fold=fold, seed=seed, ranks=ranks, **objective_options(settings)
         ).to(self.device)
         self.sampler = Sampler(graph)
         size, with_others = (

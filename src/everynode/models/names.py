@@ -1,0 +1,40 @@
+"""The models by name. A new model is one file, and one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from everynode import plugins
+from everynode.errors import unknown
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MODELS = {
+    "gcn": "everynode.models.gcn:GCN",
+    "gat": "everynode.models.gat:GAT",
+    "gcnii": "everynode.models.gcnii:GCNII",
+}
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names that ``backbone`` takes."""
+    return (*MODELS, *plugins.models())
+
+
+def model_class(name: str) -> type[nn.Module]:
+    """Return the class of a model.
+
+    >>> model_class("gnc")
+    Traceback (most recent call last):
+    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii.
+    """
+    if name in MODELS:
+        module, _, cls = MODELS[name].partition(":")
+        found: type[nn.Module] = getattr(import_module(module), cls)
+        return found
+    outside = plugins.models()
+    if name not in outside:
+        unknown("backbone", name, model_names())
+    return outside[name]
