@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.analysis import CellOutcome, Outcome, value
 from everynode.experiments.experiment import Cell, Experiment, Over
 from everynode.experiments.run_spec import Run
@@ -42,14 +43,10 @@ DIFFER: dict[Over, tuple[str, str]] = {
     "splits": ("split", "split_seed"),
     "once": ("seed", "seed"),
 }
+#: The metrics in the record of a run, by their key there.
 SCORES = {
-    f"{part}_{name}": f"{words} {what}"
-    for name, what in {
-        "accuracy": "accuracy, %",
-        "macro_f1": "macro F1",
-        "nll": "negative log-likelihood",
-        "ece": "calibration error",
-    }.items()
+    f"{part}_{name}": (f"{words} {METRICS[name].heading}", METRICS[name])
+    for name in RECORDED
     for part, words in {"test": "test", "val": "validation"}.items()
 }
 
@@ -160,7 +157,9 @@ def metric_name(metric: str) -> str:
     >>> metric_name("test_accuracy"), metric_name("statistics.node_homophily")
     ('test accuracy, %', 'node homophily')
     """
-    return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
+    if metric in SCORES:
+        return SCORES[metric][0]
+    return metric.rpartition(".")[2].replace("_", " ")
 
 
 def place_name(experiment: Experiment, cell: CellOutcome) -> str:
@@ -328,10 +327,10 @@ def curve_plots(curve: Mapping[str, Sequence[float]], best: int, of: str) -> Htm
 def _selected(records: Sequence[Mapping[str, Any]]) -> Html | None:
     """Means over the runs of what was measured at the epoch that validation chose."""
     rows = []
-    for name, title in SCORES.items():
-        found = [value(dict(record), name) for record in records if record.get(name) is not None]
-        if found:
-            rows.append((title, found, name.endswith("accuracy")))
+    for name, (title, metric) in SCORES.items():
+        numbers = [record[name] for record in records if record.get(name) is not None]
+        if numbers:
+            rows.append((title, [metric.factor * value for value in numbers], metric.percent))
     for name, title in TERMS.items():
         found = [
             float(record["terms"][name]) for record in records if name in record.get("terms", {})

@@ -11,6 +11,7 @@ import torch
 
 from everynode import __version__
 from everynode.datasets import check
+from everynode.evaluation.metrics import METRICS
 from everynode.evaluation.quality import Score, wilson
 from everynode.report import svg
 from everynode.report.cell import TERMS, confusion_table, curve_plots
@@ -21,30 +22,6 @@ from everynode.report.text import DASH, ENTRANTS, count, decided_by, interval, n
 
 #: Rows of the tables of nodes to look at.
 UNCERTAIN, DISAGREEMENTS = 20, 30
-#: The scores, in the order in which they are shown: their name, what they are, and the factor and digits with which they are written.
-SCORES = {
-    "accuracy": ("accuracy, %", "the share of nodes that is right", 100, 1),
-    "balanced_accuracy": (
-        "balanced accuracy, %",
-        "the mean over the classes of the share that is found: rare ones count as much",
-        100,
-        1,
-    ),
-    "macro_f1": ("macro F1, %", "the mean over the classes of precision and recall in one", 100, 1),
-    "auc": (
-        "AUC, %",
-        "how well probabilities rank the nodes of a class before the others; 50 is chance",
-        100,
-        1,
-    ),
-    "nll": (
-        "negative log-likelihood",
-        "how surprised the probabilities are by the truth; less is better",
-        1,
-        3,
-    ),
-    "ece": ("calibration error, %", "how far confidence is from accuracy; less is better", 100, 1),
-}
 
 
 def page(fit: Fit, *, model: str = "model", drawn: bool = False) -> str:
@@ -119,9 +96,12 @@ def _head(fit: Fit) -> Html:
 
 def _quality(fit: Fit) -> Html:
     rows = []
-    for key, (name, what, factor, digits) in SCORES.items():
-        cells = [_score(scores[key], factor, digits) for scores in fit.quality.values()]
-        rows.append([h("th", name, scope="row"), *cells, h("td", what, class_="what")])
+    for key, metric in METRICS.items():
+        cells = [
+            _score(scores[key], metric.factor, metric.digits) for scores in fit.quality.values()
+        ]
+        what = h("td", metric.description, class_="what")
+        rows.append([h("th", metric.heading, scope="row"), *cells, what])
     sizes = [f"{name} ({count(len(part.nodes), 'node')})" for name, part in fit.parts.items()]
     chosen = fit.model.fitted_.settings.monitor
     best = f"lowest validation `{chosen}`" if chosen == "loss" else f"best validation `{chosen}`"
