@@ -16,7 +16,7 @@ import everynode as en
 from common import ROOT, write
 from everynode.evaluation.calibration import HIGHEST, LOWEST, temperature
 from everynode.evaluation.metrics import expected_calibration_error
-from everynode.io.assign_splits import share_out
+from everynode.io.assign_splits import assign_splits
 
 SEEDS = 4
 EXAMPLES = {
@@ -52,7 +52,9 @@ def main() -> None:
             what: {way: [] for way in ("none", "platt", "now")} for what in ("temperature", "ece")
         }
         for seed in range(SEEDS):
-            graph, _ = share_out(read, test_share=0.2, val_share=0.2, seed=seed)  # held out once
+            graph, _ = assign_splits(
+                read, test_share=0.2, val_share=0.2, seed=seed
+            )  # held out once
             model = en.NodeClassifier(random_state=seed).fit(graph)
             val, test, y = graph.nodes("val"), graph.nodes("test"), graph.labels
             logits = torch.as_tensor(model.predict_proba(graph)).double().clamp_min(1e-30).log()

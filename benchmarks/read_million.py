@@ -76,7 +76,7 @@ def measure(folder: Path, kind: str) -> None:
 
     clock = time.perf_counter(), time.process_time()
     graph = en.read(folder / f"nodes.{kind}", folder / f"edges.{kind}", label="team")
-    print(graph.understood, file=sys.stderr)
+    print(graph.summary, file=sys.stderr)
     clock = done("read", clock)
     check(graph)
     clock = done("check", clock)

@@ -62,7 +62,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     After ``fit``: ``classes_``, ``n_features_in_``; of the first network ``network_``, ``history_`` (per epoch), ``best_epoch_`` and
     ``n_iter_``, of all ``networks_`` and ``best_epochs_``; ``objective_`` (the one that won), ``standings_`` (how each came off),
     ``held_out_`` (what networks that had not learned their classes say of the validation nodes), ``temperature_`` (1 without
-    ``calibrate``) and ``recipe_`` (how columns became features, if the graph was read from files).
+    ``calibrate``) and ``feature_encoder_`` (how columns became features, if the graph was read from files).
 
     >>> import everynode as en
     >>> graph = en.load("citeseer")
@@ -251,7 +251,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Training was interrupted {done}: the best so far is kept.", stacklevel=2
             )
         self.classes_ = in_order(graph.classes)
-        self.recipe_, self.directed_ = graph.recipe, graph.directed
+        self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
         self._read_off()
         self.held_out_ = held_out((self.fitted_, *self._more), graph)
         self.temperature_ = (
@@ -430,8 +430,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         if hasattr(self, "feature_names_in_"):
             extra["feature_names"] = self.feature_names_in_.tolist()
-        if self.recipe_ is not None:
-            extra["recipe"] = self.recipe_.to_dict()
+        if self.feature_encoder_ is not None:
+            extra["feature_encoder"] = self.feature_encoder_.to_dict()
         for number, other in enumerate(
             self._more, start=2
         ):  # the first, whose card says how many there are, comes last
@@ -451,7 +451,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, folder: str | Path) -> NodeClassifier:
         """The classifier of a model folder, written by :meth:`save` or by ``everynode train``, or of the --out of ``everynode fit``."""
         from everynode.io.feature_encoder import (
-            Recipe,  # and with it pyarrow, which nothing else here needs
+            FeatureEncoder,  # and with it pyarrow, which nothing else here needs
         )
 
         folder = model_folder(folder)
@@ -476,7 +476,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             card.get("fold_of_graph", card["fold"]),
         )
         model.temperature_ = float(card.get("temperature", 1.0))
-        model.recipe_ = Recipe.from_dict(card["recipe"]) if "recipe" in card else None
+        model.feature_encoder_ = (
+            FeatureEncoder.from_dict(card["feature_encoder"]) if "feature_encoder" in card else None
+        )
         model.directed_ = bool(card.get("directed", card.get("run", {}).get("directed", False)))
         model._had_edges = bool(card.get("had_edges", False))
         if "feature_names" in card:

@@ -345,12 +345,11 @@ def _data(fit: Fit, drawn: bool) -> Html:
 
 
 def _understood(fit: Fit) -> Html | None:
-    understood = fit.graph.understood
-    if understood is None:
+    summary = fit.graph.summary
+    if summary is None:
         return None
     rows = [
-        [h("th", what, scope="row"), h("td", text, class_="words")]
-        for what, text in understood.rows()
+        [h("th", what, scope="row"), h("td", text, class_="words")] for what, text in summary.rows()
     ]
     return listed(["", "what it was taken for"], rows, "What was understood")
 
