@@ -260,7 +260,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             else 1.0
         )
         for network in self.networks_:
-            network.let_go()  # of the graph, which may be large
+            network.clear_cache()  # of the graph, which may be large
         return self
 
     def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
