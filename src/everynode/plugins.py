@@ -79,6 +79,11 @@ def register(cls: type[nn.Module]) -> str:
 
     A class that is defined again, as in a notebook, replaces the earlier one.
     """
+    from everynode.models.names import MODELS
+
+    place = f"{cls.__module__}:{cls.__qualname__}"
+    if place in MODELS.values():
+        return next(name for name, built_in in MODELS.items() if built_in == place)
     name = _name(cls)
     if any(cls in {*p.terms.values(), *p.models.values()} for p in loaded()):
         return name
@@ -221,6 +226,7 @@ def _reason(error: Exception, where: str) -> str:
 def _plugin(module: ModuleType, where: str, source: bytes) -> Plugin:
     from torch import nn
 
+    from everynode.models.layer import Layer
     from everynode.objectives.term import Term
 
     listed = getattr(module, "__all__", None)
@@ -229,6 +235,7 @@ def _plugin(module: ModuleType, where: str, source: bytes) -> Plugin:
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, nn.Module)
+        and not issubclass(value, Layer)
         and value.__module__ == module.__name__
         and not value.__name__.startswith("_")
         and (listed is None or value.__name__ in listed)

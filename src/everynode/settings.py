@@ -96,6 +96,10 @@ class Declaration:
         The name of this setting in the constructor of the term.
     of_backbone : str
         The only backbone that uses the setting.
+    flags : tuple of str
+        The flags of the command line, if they differ from the name.
+    pairs : bool
+        Whether the value is a weight for each name; a flag spells it ``NAME=WEIGHT``.
     """
 
     help: str
@@ -114,6 +118,8 @@ class Declaration:
     of_term: str = ""
     option: str = ""
     of_backbone: str = ""
+    flags: tuple[str, ...] = ()
+    pairs: bool = False
 
     @property
     def expected(self) -> str:
@@ -155,12 +161,12 @@ def setting(default: Any, help: str, group: Group, **declared: Any) -> Any:
 
 
 def weight(
-    default: float, title: str, term: str, search: Search, note: str = "",
+    default: float, title: str, help: str, term: str, search: Search,
     *, enc: bool = True, paper: bool = True,
 ) -> Any:  # fmt: skip
     """Declare the weight of a term; 0 switches the term off. ``term``: ``module:Class``."""
     return setting(
-        default, f"Weight of {title}{note}.", "Objective", low=0, search=search, off=0.0,
+        default, help, "Objective", low=0, search=search, off=0.0,
         term=f"everynode.objectives.{term}", title=title, enc=enc, paper=paper,
     )  # fmt: skip
 
@@ -241,16 +247,16 @@ class Settings:
 
     # ---------------------------------------------------------------- the objective
     mi: float = weight(
-        0.3, "MI", "mutual_information:MutualInformation", Search(0.001, 2.0, log=True),
-        " (mutual information)",
+        0.3, "MI", "Weight of mutual information.",
+        "mutual_information:MutualInformation", Search(0.001, 2.0, log=True),
     )  # fmt: skip
     mi_lambda: float = setting(
         0.3, "Pull towards classes of equal size within mutual information.", "Objective", low=0,
         search=Search(0.0, 2.0), of_term="mi", option="lam",
     )  # fmt: skip
     tv: float = weight(
-        5.0, "TV", "total_variation:TotalVariation", Search(0.002, 20.0, log=True),
-        " (total variation)",
+        5.0, "TV", "Weight of total variation.",
+        "total_variation:TotalVariation", Search(0.002, 20.0, log=True),
     )  # fmt: skip
     tv_sigma: float = setting(
         10.0, "Feature distance at which total variation sees a boundary.", "Objective", above=0,
@@ -262,8 +268,8 @@ class Settings:
         search=Search(choices=("raw", "standardised", "none")), of_term="tv", option="gate",
     )  # fmt: skip
     cvg: float = weight(
-        0.05, "CVG", "cross_validating_gradients:CrossValidatingGradients",
-        Search(0.0005, 1.0, log=True), " (cross-validating gradients)",
+        0.05, "CVG", "Weight of cross-validating gradients.",
+        "cross_validating_gradients:CrossValidatingGradients", Search(0.0005, 1.0, log=True),
     )  # fmt: skip
     halves: str = setting(
         "stratified", "Draw of the two halves of cross-validating gradients.", "Objective",
@@ -274,29 +280,30 @@ class Settings:
         of_term="cvg", option="every",
     )  # fmt: skip
     consistency: float = weight(
-        0.0, "consistency", "consistency:Consistency", Search(0.05, 2.0, log=True),
-        " between two passes with different dropout (not in the paper; doubles the time)",
-        paper=False,
+        0.0, "consistency", "Weight of consistency between two passes with different dropout"
+        " (not in the paper; doubles the time).",
+        "consistency:Consistency", Search(0.05, 2.0, log=True), paper=False,
     )  # fmt: skip
     consistency_temperature: float = setting(
         0.5, "Sharpening of the consistency targets; lower is sharper.", "Objective", above=0,
         search=Search(0.2, 0.9), of_term="consistency", option="temperature",
     )  # fmt: skip
     prior: float = weight(
-        0.0, "class prior", "class_prior:ClassPrior", Search(0.1, 20.0, log=True),
-        ", which pulls the predicted class shares towards the estimated ones (not in the paper)",
-        paper=False,
+        0.0, "class prior", "Weight of the class prior, which pulls the predicted class shares"
+        " towards the estimated ones (not in the paper).",
+        "class_prior:ClassPrior", Search(0.1, 20.0, log=True), paper=False,
     )  # fmt: skip
     preg: float = weight(
-        0.0, "P-reg", "p_reg:PReg", Search(0.01, 5.0, log=True), ", for comparisons",
-        enc=False,
+        0.0, "P-reg", "Weight of P-reg, for comparisons.",
+        "p_reg:PReg", Search(0.01, 5.0, log=True), enc=False,
     )  # fmt: skip
     class_weight: str | Mapping[Any, float] | None = setting(
-        None, "Weight of each class in cross-entropy and CVG: 'balanced', or a weight for each"
-        " class name.", "Objective", off=None,
+        None, "Weight of each class in cross-entropy and CVG: 'balanced', or NAME=WEIGHT,..."
+        " with the names of classes.", "Objective", off=None, pairs=True,
     )  # fmt: skip
     weights: Mapping[str, float] = setting(
-        (), "Weights of the terms of a plugin, by name.", "Objective", off=(),
+        (), "Weight of a term of a plugin, as NAME=WEIGHT; repeat it for several.", "Objective",
+        off=(), pairs=True, flags=("--term-weight",),
     )  # fmt: skip
 
     # ---------------------------------------------------------------- Adam
@@ -320,7 +327,7 @@ class Settings:
     )
     monitor: str = setting(
         "accuracy", "Validation metric that selects the best epoch; ties go to the lower loss.",
-        "Training", choices=MONITORS,
+        "Training", choices=MONITORS, flags=("--monitor", "--metric"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:

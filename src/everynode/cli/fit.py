@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from everynode.cli.files import Files
 from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, RaceOptions
+from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, CandidateOptions
 from everynode.console import say, showable
 from everynode.errors import UsageError, require
 
@@ -36,7 +36,7 @@ def fit(
     features: str = "all",
     split: str | None = None,
     fold: int | None = None,
-    model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
+    model: CandidateOptions = CandidateOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     ensemble: int = 1,
     test_share: float | None = None,

@@ -111,11 +111,7 @@ def train_run(
     found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
     for part, of_part in logits.items():
         labels = graph.labels[nodes[part]]
-        measured = (
-            scores(of_part, labels)
-            if len(labels)
-            else dict.fromkeys(RECORDED)
-        )
+        measured = scores(of_part, labels) if len(labels) else dict.fromkeys(RECORDED)
         found |= {f"{part}_{name}": value for name, value in measured.items()}
     found["val_accuracy"] = fitted.metrics["val_accuracy"]
     watched = fitted.history.get("test_accuracy", [])
