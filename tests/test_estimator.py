@@ -792,10 +792,13 @@ def test_a_recipe_is_kept_with_the_model(tmp_path):
     model = NodeClassifier(**QUICK).fit(graph)
     model.save(tmp_path / "own")
     again = NodeClassifier.load(tmp_path / "own")
-    assert again.recipe_ == graph.recipe
+    assert again.feature_encoder_ == graph.feature_encoder
     assert again.directed_
     same = en.read(
-        {"x": people["x"], "name": people["name"]}, links, recipe=again.recipe_, directed=True
+        {"x": people["x"], "name": people["name"]},
+        links,
+        feature_encoder=again.feature_encoder_,
+        directed=True,
     )
     assert (again.predict_proba(same) == model.predict_proba(graph)).all()
 

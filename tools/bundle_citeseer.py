@@ -12,7 +12,7 @@ from pathlib import Path
 from everynode.datasets import bundled, planetoid
 from everynode.datasets.files import verify
 
-TARGET = Path(__file__).parents[1] / "src" / "everynode" / "data" / bundled.CITESEER
+TARGET = Path(__file__).parents[1] / "src" / "everynode" / "datasets" / bundled.CITESEER
 
 
 def pack_folder(folder: Path) -> bytes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from everynode.errors import DataError, EverynodeError, UsageError
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph, Split
-    from everynode.io import read, read_csv
+    from everynode.io import read
     from everynode.models import Network
     from everynode.objectives import (
         ENC,
@@ -47,7 +47,6 @@ _HOME = {
     "train": "training",
     "load": "datasets",
     "read": "io",
-    "read_csv": "io",
 }
 
 __all__ = [
@@ -68,7 +67,6 @@ __all__ = [
     "UsageError",
     "load",
     "read",
-    "read_csv",
     "train",
 ]
 

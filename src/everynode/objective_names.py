@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from everynode import plugins
 from everynode.errors import unknown
-from everynode.settings import TERMS, Settings
+from everynode.settings import TERMS, Settings, declarations
 
-#: The terms of ``enc`` that the paper does not have, and their names in a sentence.
-NOT_OF_THE_PAPER = {"consistency": "consistency", "prior": "class prior"}
 #: The terms of ``enc``.
-ENC_TERMS = ("mi", "tv", "cvg", *NOT_OF_THE_PAPER)
+ENC_TERMS = tuple(name for name in TERMS if declarations()[name].enc)
+#: The terms that the paper does not have, with their titles.
+NOT_OF_THE_PAPER = {
+    name: declarations()[name].title for name in TERMS if not declarations()[name].paper
+}
 
 
 def parse_objective(objective: str) -> tuple[str, ...]:
-    """Return the terms of an objective besides cross-entropy, which is always there.
+    """Return the terms of an objective besides cross-entropy, which every objective has.
 
     >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
     (('mi', 'tv', 'cvg', 'consistency', 'prior'), (), ('mi', 'tv'))
@@ -40,9 +42,16 @@ def named_terms(objective: str) -> tuple[str, ...]:
 
 
 def plugin_weights(objective: str, weights: dict[str, float]) -> dict[str, float]:
-    """Return the weight of each plugin term of an objective: the given one, or its default."""
+    """Return the weight of each plugin term of an objective.
+
+    A term that the objective names has the given weight, or its default. The other terms with a
+    weight belong to ``enc``.
+    """
     named = [term for term in named_terms(objective) if term not in TERMS]
-    return {term: weights.get(term, plugins.terms()[term].default_weight) for term in named}
+    chosen = dict(weights) if "enc" in objective.lower().split("+") else {}
+    for term in named:
+        chosen[term] = weights.get(term, 0.0) or plugins.terms()[term].default_weight
+    return chosen
 
 
 def objective_name(objective: str) -> str:
@@ -56,7 +65,7 @@ def objective_name(objective: str) -> str:
 
 
 def remark(settings: Settings, objective: str) -> str:
-    """Describe what the name of an objective leaves open: terms without and with a weight.
+    """Describe the terms that the name of an objective leaves open.
 
     >>> remark(Settings(cvg=0.0), "enc"), remark(Settings(), "ce")
     ('without CVG', '')
@@ -66,18 +75,17 @@ def remark(settings: Settings, objective: str) -> str:
     'without MI, with consistency'
     """
     terms, active = parse_objective(objective), settings.active_terms()
-    if terms and not any(term in active for term in terms):
+    counted = [term for term in active if term in terms or term not in TERMS]
+    if terms and not counted:
         return "no term"
-    without = [t.upper() for t in terms if t not in active and t not in NOT_OF_THE_PAPER]
-    extra = [
-        name
-        for term, name in NOT_OF_THE_PAPER.items()
-        if term in terms and term in active and term not in named_terms(objective)
-    ]
+    titles = {name: declarations()[name].title for name in TERMS}
+    without = [titles.get(t, t) for t in terms if t not in active and t not in NOT_OF_THE_PAPER]
+    expected = {*named_terms(objective), *(t for t in TERMS if t not in NOT_OF_THE_PAPER)}
+    extra = [titles.get(t, t) for t in counted if t not in expected]
     parts = [("without", without), ("with", extra)]
     return ", ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
 
 
 def has_only_paper_terms(settings: Settings) -> bool:
-    """Whether no term outside the paper has a weight."""
-    return not any(getattr(settings, term) for term in NOT_OF_THE_PAPER)
+    """Whether only terms of the paper have a weight."""
+    return all(term in TERMS and term not in NOT_OF_THE_PAPER for term in settings.active_terms())

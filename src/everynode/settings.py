@@ -1,10 +1,10 @@
 """Settings: every choice of a run, declared once.
 
-A field of :class:`Settings` carries its default, its range, its help text, the group it belongs to,
+A field of :class:`Settings` carries its default, its range, its help text, its group in ``--help``,
 the range that tuning searches, and the value at which it does nothing. The checks, the flags of the
-command line, the parameters of :class:`everynode.NodeClassifier`, the search space of
-``everynode tune`` and the identity of a run follow from that declaration. Nothing here imports
-PyTorch, so that ``everynode --help`` answers at once.
+command line, the keys of ``NodeClassifier(settings=...)``, the search space of ``everynode tune``
+and the identity of a run follow from that declaration. Nothing here imports PyTorch, so that
+``everynode --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ Group = Literal["Training", "Model", "Objective", "Optimizer"]
 class Search:
     """The values that tuning tries: a range, or a list of choices.
 
+    The weight of a term may also be 0 under the objective ``enc``; tuning decides whether it is.
+
     Parameters
     ----------
     low, high : float
@@ -37,6 +39,13 @@ class Search:
         The values to choose from, instead of a range.
     backbones : mapping of str to tuple
         The choices of a backbone that differ from ``choices``.
+
+    Examples
+    --------
+    >>> Search(choices=(2, 4), backbones={"gat": (2, 3)}).space("gat")
+    {'choices': [2, 3]}
+    >>> Search(0.1, 10.0, log=True).space("gcn")
+    {'low': 0.1, 'high': 10.0, 'log': True}
     """
 
     low: float = math.nan
@@ -45,10 +54,17 @@ class Search:
     choices: tuple[Any, ...] = ()
     backbones: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
+    def space(self, backbone: str) -> dict[str, Any]:
+        """Return the entry of a search space, as a TOML file of ``--space`` spells it."""
+        if self.choices:
+            return {"choices": list(self.backbones.get(backbone, self.choices))}
+        log = {"log": True} if self.log else {}
+        return {"low": self.low, "high": self.high} | log
+
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a field of :class:`Settings` says about itself.
+    """The declaration of a field of :class:`Settings`.
 
     Parameters
     ----------
@@ -63,17 +79,27 @@ class Declaration:
     choices : tuple of str
         The values of a name.
     search : Search
-        What tuning tries; None: it is not tuned.
+        The values that tuning tries; None leaves the setting alone.
     off : object
         The value at which the setting does nothing, if there is one.
     term : str
         Only for the weight of a term: its class, as ``module:Class``.
+    title : str
+        Only for the weight of a term: the name of the term in tables.
+    enc : bool
+        Only for the weight of a term: whether the objective ``enc`` includes the term.
+    paper : bool
+        Only for the weight of a term: whether the paper has the term.
     of_term : str
         The term that the setting belongs to. Without the term it does nothing.
     option : str
         The name of this setting in the constructor of the term.
     of_backbone : str
         The only backbone that uses the setting.
+    flags : tuple of str
+        The flags of the command line, if they differ from the name.
+    pairs : bool
+        Whether the value is a weight for each name; a flag spells it ``NAME=WEIGHT``.
     """
 
     help: str
@@ -86,24 +112,39 @@ class Declaration:
     search: Search | None = None
     off: Any = ...
     term: str = ""
+    title: str = ""
+    enc: bool = False
+    paper: bool = False
     of_term: str = ""
     option: str = ""
     of_backbone: str = ""
+    flags: tuple[str, ...] = ()
+    pairs: bool = False
 
     @property
     def expected(self) -> str:
-        """The range in words.
+        """The range or the choices in words; empty if every value is allowed.
 
         >>> Declaration("", "Model", low=0, below=1).expected
         'in [0, 1)'
         """
         if self.choices:
             return f"one of {', '.join(self.choices)}"
+        if max(self.low, self.above) == -math.inf and min(self.high, self.below) == math.inf:
+            return ""
         left = f"[{self.low:g}" if self.low > -math.inf else f"({self.above:g}"
         right = f"{self.high:g}]" if self.high < math.inf else f"{self.below:g})"
         if "inf" not in left + right:
             return f"in {left}, {right}"
-        return f">= {self.low:g}" if self.low > -math.inf else f"> {self.above:g}"
+        if max(self.low, self.above) > -math.inf:
+            return f">= {self.low:g}" if self.low > -math.inf else f"> {self.above:g}"
+        return f"<= {self.high:g}" if self.high < math.inf else f"< {self.below:g}"
+
+    def is_of(self, backbone: str) -> bool:
+        """Whether a backbone uses the setting; a plugin's model may use any."""
+        from everynode.models.names import MODELS
+
+        return self.of_backbone in ("", backbone) or backbone not in MODELS
 
     def allows(self, value: Any) -> bool:
         """Whether a value lies in the range."""
@@ -115,21 +156,55 @@ class Declaration:
 
 
 def setting(default: Any, help: str, group: Group, **declared: Any) -> Any:
-    """Declare a field of :class:`Settings`; ``declared``: see :class:`Declaration`."""
+    """Declare a field of :class:`Settings`; ``declared`` as in :class:`Declaration`."""
     return field(default=default, metadata={"setting": Declaration(help, group, **declared)})
 
 
-def weight(default: float, help: str, term: str, search: Search | None = None) -> Any:
-    """Declare the weight of a term, which is 0 without the term; ``term``: ``module:Class``."""
-    return setting(default, help, "Objective", low=0, search=search, off=0.0, term=term)
+def weight(
+    default: float, title: str, help: str, term: str, search: Search,
+    *, enc: bool = True, paper: bool = True,
+) -> Any:  # fmt: skip
+    """Declare the weight of a term; 0 switches the term off. ``term``: ``module:Class``."""
+    return setting(
+        default, help, "Objective", low=0, search=search, off=0.0,
+        term=f"everynode.objectives.{term}", title=title, enc=enc, paper=paper,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every choice of a run but the graph, the fold and the seed.
+    """Every choice of a run except the graph, the fold and the seed.
 
     The field defaults are those of the ``default`` preset for GCN. ``everynode train --help``
-    lists every field with its range.
+    lists every field with its range. Settings are frozen and hashable; :meth:`replace` returns
+    changed ones.
+
+    Parameters
+    ----------
+    backbone : str
+        The model: ``gcn``, ``gat``, ``gcnii``, or a model of a plugin.
+    num_layers, hidden_channels : int
+        Depth and width of the model.
+    dropout, layer_dropout : float
+        Dropout around and between the propagation layers.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+    gcnii_alpha, gcnii_lambda : float
+        The parameters of GCNII.
+    mi, tv, cvg, consistency, prior, preg : float
+        The weights of the terms; 0 switches a term off.
+    mi_lambda, tv_sigma, tv_gate, halves, cvg_every, consistency_temperature
+        The options of the terms.
+    class_weight : "balanced" or dict, optional
+        The weight of each class by name. Kept as a tuple of pairs.
+    weights : dict
+        The weights of the terms of plugins by name. Kept as a tuple of pairs.
+    lr, lr_gnn, weight_decay, weight_decay_gnn : float
+        Adam; ``_gnn`` is for the propagation layers.
+    epochs, patience : int
+        The maximum number of epochs, and the epochs without improvement before early stopping.
+    monitor : str
+        The validation metric of early stopping.
 
     Examples
     --------
@@ -172,18 +247,16 @@ class Settings:
 
     # ---------------------------------------------------------------- the objective
     mi: float = weight(
-        0.3, "Weight of mutual information.",
-        "everynode.objectives.mutual_information:MutualInformation",
-        Search(0.001, 2.0, log=True),
+        0.3, "MI", "Weight of mutual information.",
+        "mutual_information:MutualInformation", Search(0.001, 2.0, log=True),
     )  # fmt: skip
     mi_lambda: float = setting(
         0.3, "Pull towards classes of equal size within mutual information.", "Objective", low=0,
         search=Search(0.0, 2.0), of_term="mi", option="lam",
     )  # fmt: skip
     tv: float = weight(
-        5.0, "Weight of total variation.",
-        "everynode.objectives.total_variation:TotalVariation",
-        Search(0.002, 20.0, log=True),
+        5.0, "TV", "Weight of total variation.",
+        "total_variation:TotalVariation", Search(0.002, 20.0, log=True),
     )  # fmt: skip
     tv_sigma: float = setting(
         10.0, "Feature distance at which total variation sees a boundary.", "Objective", above=0,
@@ -195,9 +268,8 @@ class Settings:
         search=Search(choices=("raw", "standardised", "none")), of_term="tv", option="gate",
     )  # fmt: skip
     cvg: float = weight(
-        0.05, "Weight of cross-validating gradients.",
-        "everynode.objectives.cross_validating_gradients:CrossValidatingGradients",
-        Search(0.0005, 1.0, log=True),
+        0.05, "CVG", "Weight of cross-validating gradients.",
+        "cross_validating_gradients:CrossValidatingGradients", Search(0.0005, 1.0, log=True),
     )  # fmt: skip
     halves: str = setting(
         "stratified", "Draw of the two halves of cross-validating gradients.", "Objective",
@@ -208,30 +280,30 @@ class Settings:
         of_term="cvg", option="every",
     )  # fmt: skip
     consistency: float = weight(
-        0.0, "Weight of consistency between two passes with different dropout (not in the paper).",
-        "everynode.objectives.consistency:Consistency",
-        Search(0.05, 2.0, log=True),
+        0.0, "consistency", "Weight of consistency between two passes with different dropout"
+        " (not in the paper; doubles the time).",
+        "consistency:Consistency", Search(0.05, 2.0, log=True), paper=False,
     )  # fmt: skip
     consistency_temperature: float = setting(
         0.5, "Sharpening of the consistency targets; lower is sharper.", "Objective", above=0,
         search=Search(0.2, 0.9), of_term="consistency", option="temperature",
     )  # fmt: skip
     prior: float = weight(
-        0.0, "Weight of the class prior, which pulls the predicted class shares towards the"
-        " estimated ones (not in the paper).",
-        "everynode.objectives.class_prior:ClassPrior",
-        Search(0.1, 20.0, log=True),
+        0.0, "class prior", "Weight of the class prior, which pulls the predicted class shares"
+        " towards the estimated ones (not in the paper).",
+        "class_prior:ClassPrior", Search(0.1, 20.0, log=True), paper=False,
     )  # fmt: skip
     preg: float = weight(
-        0.0, "Weight of P-reg, for comparisons.", "everynode.objectives.p_reg:PReg",
-        Search(0.01, 5.0, log=True),
+        0.0, "P-reg", "Weight of P-reg, for comparisons.",
+        "p_reg:PReg", Search(0.01, 5.0, log=True), enc=False,
     )  # fmt: skip
     class_weight: str | Mapping[Any, float] | None = setting(
-        None, "Weight of each class in cross-entropy and CVG: 'balanced', or a weight for each"
-        " class name.", "Objective", off=None,
+        None, "Weight of each class in cross-entropy and CVG: 'balanced', or NAME=WEIGHT,..."
+        " with the names of classes.", "Objective", off=None, pairs=True,
     )  # fmt: skip
     weights: Mapping[str, float] = setting(
-        (), "Weights of the terms of a plugin, by name.", "Objective", off=(),
+        (), "Weight of a term of a plugin, as NAME=WEIGHT; repeat it for several.", "Objective",
+        off=(), pairs=True, flags=("--term-weight",),
     )  # fmt: skip
 
     # ---------------------------------------------------------------- Adam
@@ -255,27 +327,31 @@ class Settings:
     )
     monitor: str = setting(
         "accuracy", "Validation metric that selects the best epoch; ties go to the lower loss.",
-        "Training", choices=MONITORS,
+        "Training", choices=MONITORS, flags=("--monitor", "--metric"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name in (f.name for f in dataclasses.fields(self)):
-            value = getattr(self, name)
+        for f in dataclasses.fields(self):
+            value, declared = getattr(self, f.name), f.metadata["setting"]
             if hasattr(value, "item"):  # a NumPy number is the same setting, with the same JSON
-                object.__setattr__(self, name, value.item())
-            elif isinstance(value, Mapping | list):  # frozen, so that settings can be hashed
-                object.__setattr__(self, name, _pairs(value))
-        for name, declared in declarations().items():
-            value = getattr(self, name)
+                value = value.item()
+            if type(f.default) is float and type(value) is int:  # so is a whole number
+                value = float(value)
+            if isinstance(value, Mapping | list):  # a tuple, so that settings can be hashed
+                value = _pairs(value, f.name)
+            object.__setattr__(self, f.name, value)
+            kind = type(f.default)
+            if kind in KINDS:
+                allowed = (int, float) if kind is float else kind
+                right = isinstance(value, allowed) and (kind is bool or not isinstance(value, bool))
+                require(right, f.name, "Settings", KINDS[kind], value)
             if declared.choices and value not in declared.choices:
-                unknown(name, value, declared.choices)
-            require(declared.allows(value), name, "Settings", declared.expected, value)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            expected = "None, 'balanced' or a weight for each class"
-            require(False, "class_weight", "Settings", expected, self.class_weight)
-        given: tuple[Any, ...] = (self.weights, self.class_weight)
-        for name, number in (pair for pairs in given if isinstance(pairs, tuple) for pair in pairs):
-            require(number >= 0, str(name), "Settings", ">= 0", number)
+                unknown(f.name, value, declared.choices)
+            require(declared.allows(value), f.name, "Settings", declared.expected, value)
+        if self.class_weight is not None and not isinstance(self.class_weight, tuple):
+            expected = "None, 'balanced' or a dict with a weight for each class"
+            good = self.class_weight == "balanced"
+            require(good, "class_weight", "Settings", expected, self.class_weight)
 
     @classmethod
     def preset(
@@ -302,16 +378,10 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str) -> Self:
         """Build settings from a file's values; ``where`` names the file in an error."""
-        known = {f.name: f.default for f in dataclasses.fields(cls)}
-        for name, value in values.items():
-            if name not in known:
-                raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(known)}.")
-            kind = type(known[name])
-            right = isinstance(value, int | float) if kind is float else isinstance(value, kind)
-            if kind in (int, float, bool, str) and (
-                not right or (isinstance(value, bool) and kind is not bool)
-            ):
-                raise DataError(f"{where}: {name} = {value!r} must be of type {kind.__name__}.")
+        for name in values:
+            if name not in declarations():
+                choices = ", ".join(declarations())
+                raise DataError(f"{where}: unknown setting {name!r}. Choose from: {choices}.")
         try:
             return cls(**values)
         except UsageError as error:
@@ -327,8 +397,8 @@ class Settings:
     def for_objective(self, objective: str) -> Settings:
         """Return the same settings with only the named terms.
 
-        ``objective``: ``ce`` alone, ``enc`` (every term that has a weight), or a sum such as
-        ``mi+tv``.
+        ``objective``: ``ce`` (no term), ``enc`` (every term of ENC or of a plugin that has a
+        weight), or a sum such as ``mi+tv``.
 
         >>> s = Settings().for_objective("tv")
         >>> s.mi, s.tv, s.cvg
@@ -339,10 +409,11 @@ class Settings:
         wanted = parse_objective(objective)
         extra = plugin_weights(objective, dict(self.weights))
         for term in named_terms(objective):
-            if not (extra.get(term) if term in extra else getattr(self, term)):
+            if not (extra[term] if term in extra else getattr(self, term)):
+                flag = f"--term-weight {term}=1" if term in extra else f"--{term} 1"
                 raise UsageError(
                     f"The objective {objective!r} names {term}, but its weight is 0: "
-                    f"give one ({term}=1.0, or --{term} 1)."
+                    f"give one ({term}=1.0, or {flag})."
                 )
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
         return dataclasses.replace(self, weights=extra, **off)
@@ -367,9 +438,9 @@ class Settings:
     def identity(self) -> dict[str, Any]:
         """Return what makes these settings differ from others: every value that does something.
 
-        A setting at the value at which it does nothing is left out, and so are the settings of
-        a term without weight and of another backbone. Two runs that do the same have the same
-        identity, and a new setting with such a value changes no older one.
+        A setting at the value at which it does nothing is left out. So are the settings of a term
+        without weight and of another built-in backbone. Two runs that do the same thus have the
+        same identity, and a new setting that does nothing by default changes no older one.
 
         >>> sorted(set(Settings(tv=0.0).identity()) & {"tv", "tv_sigma", "mi", "gcnii_alpha"})
         ['mi']
@@ -380,18 +451,29 @@ class Settings:
             for name, declared in declarations().items()
             if getattr(self, name) != declared.off
             and (not declared.of_term or declared.of_term in active)
-            and (not declared.of_backbone or declared.of_backbone == self.backbone)
+            and declared.is_of(self.backbone)
         }
 
 
-def _pairs(mapping: Any) -> tuple[tuple[Any, float], ...]:
-    pairs = mapping.items() if isinstance(mapping, Mapping) else mapping
+#: What a value must be, by the type of the default.
+KINDS: dict[type, str] = {
+    int: "a whole number", float: "a number", bool: "True or False", str: "text"
+}  # fmt: skip
+
+
+def _pairs(values: Any, name: str) -> tuple[tuple[Any, float], ...]:
+    """Return a mapping as sorted pairs, each with a weight >= 0."""
+    pairs = list(values.items() if isinstance(values, Mapping) else values)
+    for pair in pairs:
+        good = isinstance(pair, list | tuple) and len(pair) == 2
+        good = good and isinstance(pair[1], int | float) and 0 <= pair[1] < math.inf
+        require(good, name, "Settings", "a dict with a weight >= 0 for each name", values)
     return tuple(sorted(((key, float(value)) for key, value in pairs), key=lambda p: str(p[0])))
 
 
 @cache
 def declarations() -> dict[str, Declaration]:
-    """Return what every field of :class:`Settings` says about itself, by name."""
+    """Return the declaration of every field of :class:`Settings`, by name."""
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(Settings)}
 
 
@@ -401,20 +483,26 @@ TERMS = tuple(name for name, declared in declarations().items() if declared.term
 
 @dataclass(frozen=True)
 class Batches:
-    """How a graph is trained in mini-batches.
+    """Mini-batch training.
 
     Parameters
     ----------
     size : int
-        Seeds of a step: the nodes whose own logits are computed. At most half of them are
-        training nodes, unless the objective is about labels only.
+        Seed nodes of a step. At most half of them are training nodes, unless the objective uses
+        labels only.
     fan_out : tuple of int
-        Neighbours drawn for a node in each layer, the last layer's first; -1 draws all of them.
-        One number is for every layer.
+        Neighbors sampled in each layer, the last layer first; -1 takes all of them. A single
+        number holds for every layer.
     tv_edges : int
-        Edges of each seed in total variation; -1 takes all of them.
+        Edges of each seed node in total variation; -1 takes all of them.
     clusters : int, optional
-        Take the seeds as whole METIS clusters, of this many; None draws them at random.
+        Number of METIS clusters from which seed nodes are taken cluster by cluster; None draws
+        seed nodes at random.
+
+    Examples
+    --------
+    >>> Batches(1024, fan_out=(15, 10)).for_layers(2)
+    (15, 10)
     """
 
     size: int
@@ -433,10 +521,10 @@ class Batches:
         require(good, "clusters", "Batches", ">= 2", self.clusters)
 
     def for_layers(self, num_layers: int) -> tuple[int, ...]:
-        """Return the fan-out of each layer, the last layer's first.
+        """Return the fan-out of each layer, the last layer first.
 
-        >>> Batches(1024, (15, 10)).for_layers(2), Batches(1024, (5,)).for_layers(3)
-        ((15, 10), (5, 5, 5))
+        >>> Batches(1024, (5,)).for_layers(3)
+        (5, 5, 5)
         """
         if len(self.fan_out) == 1:
             return self.fan_out * num_layers

@@ -141,7 +141,7 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
             "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--dry-run", "--json"
         ).stdout
     )
-    assert plain["understood"]["nodes"] == 120
+    assert plain["summary"]["nodes"] == 120
     assert len(plain["parts"]) == 2
 
 
@@ -699,7 +699,7 @@ def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):
     out, _ = fitted
     nodes, edges = own_files()
     model = NodeClassifier.load(out)
-    predicted = model.predict(read(nodes, edges, recipe=model.recipe_))
+    predicted = model.predict(read(nodes, edges, feature_encoder=model.feature_encoder_))
     assert predicted.tolist() == [row["predicted"] for row in rows(out / "predictions.csv")]
     with pytest.raises(DataError, match="There is no folder nowhere"):
         NodeClassifier.load("nowhere")
@@ -708,7 +708,7 @@ def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):
 
 
 def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_path):
-    """Other people, rows and columns in another order, no labels: the same recipe."""
+    """Other people, rows and columns in another order, no labels: the same feature_encoder."""
     nodes, edges = own_files(n=60, seed=5, known=1.0, folder=tmp_path / "new")
     people = rows(nodes)
     order = np.random.default_rng(0).permutation(len(people))

@@ -8,7 +8,7 @@ import torch
 
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
-from everynode.io.assign_splits import share_out
+from everynode.io.assign_splits import assign_splits
 
 
 def graph(labels: list[int], splits: list | None = None, classes: int = 2) -> Graph:
@@ -34,7 +34,7 @@ def counts(made: Graph) -> dict[str, list[int]]:
 
 
 def test_a_fifth_for_the_test_and_a_fifth_of_the_rest_for_validation():
-    made, said = share_out(graph(LABELS), cv=1)
+    made, said = assign_splits(graph(LABELS), cv=1)
     assert counts(made) == {"train": [38, 13], "val": [10, 3], "test": [12, 4]}
     everyone = torch.cat(list(made.splits[0]))
     assert sorted(everyone.tolist()) == list(range(80))
@@ -45,25 +45,27 @@ def test_a_fifth_for_the_test_and_a_fifth_of_the_rest_for_validation():
 
 
 def test_the_seed_decides():
-    one, again, two = (share_out(graph(LABELS), seed=seed)[0].splits[0].test for seed in (1, 1, 2))
+    one, again, two = (
+        assign_splits(graph(LABELS), seed=seed)[0].splits[0].test for seed in (1, 1, 2)
+    )
     assert torch.equal(one, again)
     assert not torch.equal(one, two)
 
 
 def test_few_labels_are_not_tested_on_unless_asked():
     few = graph([0] * 20 + [1] * 20 + [-1] * 9)
-    made, said = share_out(few)
+    made, said = assign_splits(few)
     assert counts(made)["test"] == [0, 0]
     assert (
         said[0]
         == "With only 40 labels none is put aside for a test (--test-share 0.2 does it all the same)."
     )
-    assert counts(share_out(few, test_share=0.5)[0])["test"] == [10, 10]
+    assert counts(assign_splits(few, test_share=0.5)[0])["test"] == [10, 10]
 
 
 def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_said():
     nodes = torch.arange(120)
-    _, said = share_out(graph(LABELS, [Split(nodes[:30], nodes[50:60], nodes[60:110])]))
+    _, said = assign_splits(graph(LABELS, [Split(nodes[:30], nodes[50:60], nodes[60:110])]))
     assert said == [
         "The split has no part for 20 of the labelled nodes: they are neither learned from nor tested.",
         "No training node is of class 1: it cannot be learned, and is wrong wherever it is tested.",
@@ -71,7 +73,7 @@ def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_s
 
 
 def test_no_test_if_asked():
-    made, said = share_out(graph(LABELS), test_share=0, cv=1)
+    made, said = assign_splits(graph(LABELS), test_share=0, cv=1)
     assert counts(made) == {"train": [48, 16], "val": [12, 4], "test": [0, 0]}
     assert "as asked" in said[0]
 
@@ -79,7 +81,7 @@ def test_no_test_if_asked():
 def test_parts_that_are_given_stay():
     nodes = torch.arange(120)
     given = Split(nodes[:30], nodes[30:70], nodes[70:110])
-    made, said = share_out(graph(LABELS, [given]))
+    made, said = assign_splits(graph(LABELS, [given]))
     assert torch.equal(made.splits[0].train, nodes[:30])
     assert torch.equal(made.splits[0].test, nodes[70:80])  # those with a label
     assert said == [
@@ -97,18 +99,18 @@ def test_of_several_folds_one_is_asked_for():
         UsageError,
         match=r"2 folds: choose one, 0 to 1 \(fold=0, or --fold 0\), or none of them \(split='none', or --split none\)\.",
     ):
-        share_out(graph(LABELS, folds))
-    made, _ = share_out(graph(LABELS, folds), fold=1)
+        assign_splits(graph(LABELS, folds))
+    made, _ = assign_splits(graph(LABELS, folds), fold=1)
     assert [len(part) for part in made.splits[0]] == [50, 20, 10]
     with pytest.raises(UsageError, match=r"has folds 0 to 1\. Got fold 2"):
-        share_out(graph(LABELS, folds), fold=2)
+        assign_splits(graph(LABELS, folds), fold=2)
     with pytest.raises(UsageError, match="fold"):
-        share_out(graph(LABELS), fold=0)
+        assign_splits(graph(LABELS), fold=0)
 
 
 def test_validation_is_held_out_of_the_given_training_nodes():
     nodes = torch.arange(120)
-    made, said = share_out(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]), cv=1)
+    made, said = assign_splits(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]), cv=1)
     assert counts(made) == {"train": [48, 8], "val": [12, 2], "test": [0, 10]}
     assert said == [
         "14 of the 70 training labels are held out to choose the epoch by (validation)."
@@ -116,24 +118,24 @@ def test_validation_is_held_out_of_the_given_training_nodes():
 
 
 def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
-    made, said = share_out(graph(LABELS))
+    made, said = assign_splits(graph(LABELS))
     assert counts(made) == {"train": [48, 16], "val": [0, 0], "test": [12, 4]}
     assert said[1].startswith(
         "Each of the 64 training labels is held out once, in 3 folds, to choose settings and epoch by (validation)"
     )
-    assert counts(share_out(graph(LABELS), val_share=0.5)[0])["val"] == [24, 8], (
+    assert counts(assign_splits(graph(LABELS), val_share=0.5)[0])["val"] == [24, 8], (
         "a share that is given is held out once"
     )
     nodes = torch.arange(120)
     given = Split(nodes[:30], nodes[30:70], nodes[70:80])
     assert (
         "--cv is not used: the split has validation nodes."
-        in share_out(graph(LABELS, [given]), cv=3)[1]
+        in assign_splits(graph(LABELS, [given]), cv=3)[1]
     )
-    assert "in 2 folds" in share_out(graph([0, 0, 1, -1]), cv=5)[1][1], (
+    assert "in 2 folds" in assign_splits(graph([0, 0, 1, -1]), cv=5)[1][1], (
         "one label of a class is never held out"
     )
-    assert counts(share_out(graph([0] * 60 + [1] * 80))[0]) == {
+    assert counts(assign_splits(graph([0] * 60 + [1] * 80))[0]) == {
         "train": [39, 51],
         "val": [9, 13],
         "test": [12, 16],
@@ -165,4 +167,4 @@ def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
 )
 def test_refusals(make, options, error, text):
     with pytest.raises(error, match=text):
-        share_out(make(), **options)
+        assign_splits(make(), **options)

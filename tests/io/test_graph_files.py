@@ -13,7 +13,7 @@ import scipy.sparse
 
 import everynode as en
 from everynode.errors import DataError
-from everynode.io import Recipe
+from everynode.io import FeatureEncoder
 
 
 def club(directed: bool = False) -> networkx.Graph:
@@ -57,9 +57,13 @@ def test_through_networkx(tmp_path, kind, directed):
     found = en.read(path, label="side", directed=directed, features="age")
     assert found.digest == expected.digest
     assert found.node_ids == expected.node_ids
-    assert found.understood.unlabelled == 1
+    assert found.summary.unlabelled == 1
     assert found.name == "club"
-    again = en.read(path, recipe=Recipe.from_dict(found.recipe.to_dict()), directed=directed)
+    again = en.read(
+        path,
+        feature_encoder=FeatureEncoder.from_dict(found.feature_encoder.to_dict()),
+        directed=directed,
+    )
     assert again.digest == found.digest
 
 
@@ -69,8 +73,8 @@ def test_a_networkx_graph_with_attributes_of_any_kind():
         graph.nodes[node]["colour"] = "red" if number % 3 else "blue"
     found = en.read(graph, label="side")
     assert found.node_ids[:2] == ("member 0", "member 1")
-    assert found.recipe.feature_names == ["age", "colour = blue", "colour = red"]
-    assert found.understood.weighted
+    assert found.feature_encoder.feature_names == ["age", "colour = blue", "colour = red"]
+    assert found.summary.weighted
     with pytest.raises(DataError, match="0 nodes and 0 edges"):
         en.read(networkx.Graph())
 
@@ -91,20 +95,20 @@ def test_attributes_that_are_called_like_something_else_are_kept(tmp_path, kind)
         edge["target"] = number % 2
     (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(graph, path)
     found = en.read(path, label="side")
-    columns = {column.name: column.kind for column in found.understood.columns}
+    columns = {column.name: column.kind for column in found.summary.columns}
     if kind == "gexf":
         assert "name" in columns  # the caption
         assert columns["name (attribute)"] == "category"
     else:
         assert columns["id (attribute)"] == "number"
-        assert [column.name for column in found.understood.columns if column.kind == "id"] == ["id"]
+        assert [column.name for column in found.summary.columns if column.kind == "id"] == ["id"]
         assert "target (attribute)" in columns
     for node in graph:
         graph.nodes[node]["id"] = node
     networkx.write_graphml(graph, tmp_path / "same.graphml")
-    assert "id (attribute)" not in str(
-        en.read(tmp_path / "same.graphml", label="side").understood
-    ), "the id once more"
+    assert "id (attribute)" not in str(en.read(tmp_path / "same.graphml", label="side").summary), (
+        "the id once more"
+    )
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf"])
@@ -113,10 +117,10 @@ def test_a_file_that_is_directed_and_taken_for_undirected_is_remarked_on(tmp_pat
         path = tmp_path / f"club.{kind}"
         (networkx.write_gexf if kind == "gexf" else networkx.write_graphml)(club(directed), path)
         graph = en.read(path, label="side")
-        remarks = [note.text for note in graph.understood.warnings if "--directed" in note.text]
+        remarks = [note.text for note in graph.summary.warnings if "--directed" in note.text]
         assert len(remarks) == directed
-        for options in ({"directed": True}, {"recipe": graph.recipe}):
-            assert "--directed" not in str(en.read(path, **options).understood)
+        for options in ({"directed": True}, {"feature_encoder": graph.feature_encoder}):
+            assert "--directed" not in str(en.read(path, **options).summary)
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
@@ -153,11 +157,11 @@ def test_the_layout_of_gnn_benchmark(tmp_path):
     graph = en.read(save(tmp_path / "g.npz", **arrays, labels=labels, class_names=names))
     expected = en.Graph.from_scipy(adjacency, features, labels, classes=[0, 1])
     assert graph.digest == expected.digest
-    assert graph.recipe.matrix == 40
-    assert "class_names" in graph.understood.warnings[0].text
+    assert graph.feature_encoder.matrix == 40
+    assert "class_names" in graph.summary.warnings[0].text
     narrow = save(tmp_path / "h.npz", edge_index=[[0], [1]], x=np.ones((2, 3)))
     with pytest.raises(DataError, match="must give 40 features as a matrix; it gives 3"):
-        en.read(narrow, recipe=graph.recipe)
+        en.read(narrow, feature_encoder=graph.feature_encoder)
 
 
 def test_edges_features_labels_and_folds(tmp_path):
@@ -194,7 +198,8 @@ def test_weights_of_an_archive(tmp_path, name):
     np.testing.assert_allclose(graph.edge_weight, [1 / 3, 2 / 3, 2])
     assert en.read(tmp_path / "g.npz", weight="none").edge_weight is None
     column = en.read(
-        save(tmp_path / "h.npz", **arrays, **{name: np.ones((3, 1))}), recipe=graph.recipe
+        save(tmp_path / "h.npz", **arrays, **{name: np.ones((3, 1))}),
+        feature_encoder=graph.feature_encoder,
     )  # all 1, but weights
     np.testing.assert_allclose(column.edge_weight, [1 / 3] * 3)
     with pytest.raises(DataError, match=f"there are 3 edges but {name} is 2"):
@@ -222,7 +227,7 @@ def test_arrays_that_are_not_used_are_named(tmp_path):
         "y": np.array([0, 1, 0, 1]),
         "train_mask": np.ones(4, bool),
     }
-    assert not en.read(save(tmp_path / "g.npz", **arrays)).understood.warnings
+    assert not en.read(save(tmp_path / "g.npz", **arrays)).summary.warnings
     (warning,) = en.read(
         save(
             tmp_path / "g.npz",
@@ -231,10 +236,10 @@ def test_arrays_that_are_not_used_are_named(tmp_path):
             edge_attr=np.ones((3, 2)),
             trian_idx=[1],
         )
-    ).understood.warnings
+    ).summary.warnings
     assert warning.text.endswith("g.npz were not used: edge_attr, labels, trian_idx.")
     scipy.sparse.save_npz(tmp_path / "a.npz", small()[0])
-    assert not en.read(tmp_path / "a.npz").understood.warnings
+    assert not en.read(tmp_path / "a.npz").summary.warnings
 
 
 def test_an_adjacency_matrix_alone(tmp_path):
@@ -242,14 +247,16 @@ def test_an_adjacency_matrix_alone(tmp_path):
     for convert in (scipy.sparse.csr_array, scipy.sparse.coo_array, scipy.sparse.csc_array):
         scipy.sparse.save_npz(tmp_path / "a.npz", convert(adjacency))
         graph = en.read(tmp_path / "a.npz")
-        assert graph.recipe.structural
+        assert graph.feature_encoder.structural
         np.testing.assert_allclose(
             graph.edge_weight / graph.edge_weight[0], adjacency.data / adjacency.data[0]
         )
         bare = save(tmp_path / "b.npz", edge_index=[[0], [1]])
         with pytest.raises(DataError, match="has no column 'weight'"):
-            en.read(bare, recipe=graph.recipe)
-        assert en.read(bare, recipe=graph.recipe, weight="none").edge_weight is None
+            en.read(bare, feature_encoder=graph.feature_encoder)
+        assert (
+            en.read(bare, feature_encoder=graph.feature_encoder, weight="none").edge_weight is None
+        )
 
 
 ARRAYS = {
@@ -289,7 +296,7 @@ def test_no_pickle_is_opened(tmp_path):
         tmp_path / "g.npz", edge_index=np.array([[0], [1]]), x=np.array([Trap()], dtype=object)
     )
     graph = en.read(path)
-    assert "passed over" in graph.understood.warnings[0].text
+    assert "passed over" in graph.summary.warnings[0].text
     buffer = io.BytesIO()
     np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
     path.write_bytes(buffer.getvalue())

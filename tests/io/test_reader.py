@@ -17,7 +17,7 @@ import torch
 
 import everynode as en
 from everynode.errors import DataError, EverynodeError, UsageError
-from everynode.io import Recipe
+from everynode.io import FeatureEncoder
 from everynode.sparse import SparseMatrix
 
 PEOPLE = """id,age,city,member,team
@@ -56,7 +56,7 @@ def refused(*parts: str, kind: type[EverynodeError] = DataError, **options):
 
 
 def notes(graph: en.Graph) -> str:
-    return "\n".join(note.text for note in graph.understood.notes)
+    return "\n".join(note.text for note in graph.summary.notes)
 
 
 def same(a: en.Graph, b: en.Graph) -> bool:
@@ -75,7 +75,7 @@ def test_two_tables_become_a_graph(write):
     assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
     ages = np.array([30, 40, 50, 70.0])
     age = (np.array([30, 40, 50, ages.mean(), 70]) - ages.mean()) / ages.std()
-    assert graph.recipe.feature_names == [
+    assert graph.feature_encoder.feature_names == [
         "age",
         "age is missing",
         "city = Bern",
@@ -92,7 +92,7 @@ def test_two_tables_become_a_graph(write):
 
 def test_what_was_understood(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS)
-    found = en.read("nodes.csv", "edges.csv", label="team").understood
+    found = en.read("nodes.csv", "edges.csv", label="team").summary
     kinds = {column.name: column.kind for column in found.columns}
     assert kinds == {
         "id": "id", "team": "label", "age": "number", "city": "category", "member": "boolean", "source": "source", "target": "target",
@@ -115,8 +115,8 @@ def test_many_columns_are_summed_up_in_few_lines(write):
     )
     write(nodes_csv=f"id,{','.join(names)},label\n{rows}\n", edges_csv="0 1\n1 2\n")
     graph = en.read("nodes.csv", "edges.csv")
-    assert "column    w0 to w39: boolean (40 columns)" in graph.understood.lines()
-    assert len(graph.understood.lines()) < 15
+    assert "column    w0 to w39: boolean (40 columns)" in graph.summary.lines()
+    assert len(graph.summary.lines()) < 15
 
 
 def test_zeros_and_ones_stay_as_they_are_and_sparse(write):
@@ -166,7 +166,7 @@ def test_the_same_table_in_every_format_is_the_same_graph(write):
     for nodes, edges in pairs:
         assert same(en.read(nodes, edges, label="team"), graph), (nodes, edges)
     Path("table").write_text(PEOPLE)
-    assert same(en.read_csv("table", "edges.csv", label="team"), graph)
+    assert same(en.read("table", "edges.csv", label="team", format="text"), graph)
 
     class Stream:  # as polars and others offer it
         def __arrow_c_stream__(self, requested_schema=None):
@@ -182,8 +182,8 @@ def test_other_encodings_are_read_and_said(write):
         edges_csv="1,2\n2,3\n",
     )
     graph = en.read("nodes.csv", "edges.csv")
-    assert graph.recipe.feature_names == ["stadt = Köln", "stadt = Zürich"]
-    assert "cp1252" in graph.understood.warnings[0].text
+    assert graph.feature_encoder.feature_names == ["stadt = Köln", "stadt = Zürich"]
+    assert "cp1252" in graph.summary.warnings[0].text
 
 
 def test_quoted_newlines_and_delimiters_and_quotes(write):
@@ -253,9 +253,11 @@ def test_a_comment_with_a_comma_is_no_heading(write, comment):
         edges_csv="# from,to\n0,1\n1,2\n",
     )
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    assert graph.recipe.feature_names == ["x"]
+    assert graph.feature_encoder.feature_names == ["x"]
     write(nodes_csv=f"{comment}, c\nwho,x,team\n0,1,a\n1,2,b\n2,2,b\n")
-    assert en.read("nodes.csv", "edges.csv", label="team", id="who").recipe.feature_names == ["x"]
+    assert en.read(
+        "nodes.csv", "edges.csv", label="team", id="who"
+    ).feature_encoder.feature_names == ["x"]
 
 
 def test_a_heading_is_one_though_its_words_are_nodes(write):
@@ -304,14 +306,15 @@ def test_edges_alone(write):
     write(edges_txt="c a\na b\n")
     graph = en.read(edges="edges.txt")
     assert graph.node_ids == ("c", "a", "b")
-    assert graph.recipe.structural
+    assert graph.feature_encoder.structural
     assert graph.num_classes == 0
-    assert [(column.name, column.kind) for column in graph.understood.columns] == [
+    assert [(column.name, column.kind) for column in graph.summary.columns] == [
         ("column 1", "source"),
         ("column 2", "target"),
     ]
     larger = en.read(
-        edges={"source": list(range(99)), "target": list(range(1, 100))}, recipe=graph.recipe
+        edges={"source": list(range(99)), "target": list(range(1, 100))},
+        feature_encoder=graph.feature_encoder,
     )
     assert larger.num_features == graph.num_features
     refused(
@@ -330,13 +333,15 @@ def test_the_row_number_that_pandas_and_r_write_is_no_feature(write, heading, fi
     )
     graph = en.read("nodes.csv", "edges.csv", unknown="add")
     name = "Unnamed: 0" if "Unnamed" in heading else "column 1"
-    assert graph.recipe.feature_names == ["x", "x is missing"]
-    assert f"column    {name}: ignored, a row number" in graph.understood.lines()
+    assert graph.feature_encoder.feature_names == ["x", "x is missing"]
+    assert f"column    {name}: ignored, a row number" in graph.summary.lines()
     assert en.read(
         "nodes.csv", "edges.csv", unknown="drop", features=f"{name}:number"
-    ).recipe.feature_names == [name]
+    ).feature_encoder.feature_names == [name]
     again = en.read(
-        {"id": ["n0", "n1"], "x": [1, 2]}, {"source": ["n0"], "target": ["n1"]}, recipe=graph.recipe
+        {"id": ["n0", "n1"], "x": [1, 2]},
+        {"source": ["n0"], "target": ["n1"]},
+        feature_encoder=graph.feature_encoder,
     )
     assert again.num_features == 2
 
@@ -356,26 +361,26 @@ def test_an_index_that_pandas_wrote_into_parquet_is_no_feature(tmp_path):
     }
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "nodes.parquet")
     graph = en.read(tmp_path / "nodes.parquet", {"source": [5], "target": [6]})
-    assert graph.recipe.feature_names == ["x"]
+    assert graph.feature_encoder.feature_names == ["x"]
 
 
 def test_a_column_without_a_name_may_be_the_ids_or_a_measurement(write):
     write(nodes_csv=",x,label\n0,3,a\n1,1,b\n2,4,b\n", edges_csv="source,target\n0,1\n1,2\n")
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.node_ids == (0, 1, 2)
-    assert "column    column 1: id" in graph.understood.lines()
+    assert "column    column 1: id" in graph.summary.lines()
     write(
         nodes_csv=",id,x,label\n7,a,0,a\n2,b,1,b\n4,c,2,b\n", edges_csv="source,target\na,b\nb,c\n"
     )
-    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["x"], (
+    assert en.read("nodes.csv", "edges.csv").feature_encoder.feature_names == ["x"], (
         "an index of a table that was filtered or sorted"
     )
     write(
         nodes_csv=",id,x,label\n7,a,0,a\n2,b,1,b\n2,c,2,b\n", edges_csv="source,target\na,b\nb,c\n"
     )
-    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+    assert en.read("nodes.csv", "edges.csv").feature_encoder.feature_names == ["column 1", "x"]
     write(nodes_csv=",id,x,label\nyes,a,0,a\nno,b,1,b\nno,c,2,b\n")
-    assert en.read("nodes.csv", "edges.csv").recipe.feature_names == ["column 1", "x"]
+    assert en.read("nodes.csv", "edges.csv").feature_encoder.feature_names == ["column 1", "x"]
 
 
 def test_columns_under_any_name_and_in_any_order(write):
@@ -395,7 +400,7 @@ def test_columns_under_any_name_and_in_any_order(write):
     assert graph.node_ids == (7, 8, 9)
     assert graph.edge_index.tolist() == [[0, 1], [2, 0]]
     assert graph.edge_weight.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
-    assert graph.understood.weighted
+    assert graph.summary.weighted
     assert (
         en.read(
             "nodes.csv", "edges.csv", label="team", id="person", source="a", target="b"
@@ -425,7 +430,7 @@ def test_a_split_column(write):
     graph = en.read("nodes.csv", "edges.csv")
     (split,) = graph.splits
     assert [part.tolist() for part in split] == [[0], [1, 4], [2]]
-    assert graph.understood.split == {"train": 1, "val": 1, "test": 1}  # those with a label
+    assert graph.summary.split == {"train": 1, "val": 1, "test": 1}  # those with a label
     write(nodes_csv="id,label,split\n" + "\n".join([*rows, "6,a,tset"]))
     refused("row 7", "'split'", "'tset'", "train, val or test", "split='none'")
     assert not en.read("nodes.csv", "edges.csv", split="none").splits
@@ -444,7 +449,7 @@ def test_what_else_is_missing_can_be_said(write):
     assert en.read("nodes.csv", "edges.csv").classes == ("?", "a", "b")
     graph = en.read("nodes.csv", "edges.csv", na=["?"])
     assert graph.classes == ("a", "b")
-    assert graph.recipe.feature_names == ["x", "x is missing"]
+    assert graph.feature_encoder.feature_names == ["x", "x is missing"]
     write(nodes_csv="id,x,label,split\n1,1,a,train\n2,2,b,val\n3,?,a,?\n4,5,b,test\n")
     assert [part.tolist() for part in en.read("nodes.csv", "edges.csv", na=["?"]).splits[0]] == [
         [0],
@@ -462,11 +467,13 @@ def test_what_else_is_missing_is_compared_by_value_among_numbers(kind):
     }
     edges = {"source": ["n0"], "target": ["n1"]}
     graph = en.read(nodes, edges, na=["-999", "?"])
-    assert graph.recipe.feature_names == ["x", "x is missing"]
+    assert graph.feature_encoder.feature_names == ["x", "x is missing"]
     assert graph.dense_features[:, 1].tolist() == [0, 1, 0, 0]
     assert "not a number" not in notes(graph)
     one = en.read(
-        {"id": ["n0"], "x": [kind(-999)]}, {"source": ["n0"], "target": ["n0"]}, recipe=graph.recipe
+        {"id": ["n0"], "x": [kind(-999)]},
+        {"source": ["n0"], "target": ["n0"]},
+        feature_encoder=graph.feature_encoder,
     )
     assert one.dense_features.tolist() == [[0, 1]]
     assert same(en.read(nodes, edges, na=["-999.0"]), graph)
@@ -496,7 +503,7 @@ def test_what_else_is_missing_leaves_codes_alone():
         na=["7", "1.1", "1"],
         features="code:category,version,x",
     )
-    assert graph.recipe.feature_names == [
+    assert graph.feature_encoder.feature_names == [
         "code = 007", "code = 008", "code is missing", "version = 1.10", "version = 2.b", "version = 3.c", "x", "x is missing",
     ]  # fmt: skip
     assert graph.dense_features[:, -1].tolist() == [0, 0, 1, 0]
@@ -507,7 +514,7 @@ def test_a_day_may_stand_for_a_missing_one():
     graph = en.read(
         {"id": [0, 1, 2], "day": days}, {"source": [0], "target": [1]}, na=["1900-01-01"]
     )
-    assert graph.recipe.feature_names == ["day", "day is missing"]
+    assert graph.feature_encoder.feature_names == ["day", "day is missing"]
 
 
 # ---------------------------------------------------------------------- ids
@@ -632,7 +639,7 @@ def test_edges_to_unknown_nodes(write):
     assert more.num_edges == 8
     assert more.labels[5:].tolist() == [-1] * 5
     assert "5 nodes added that only edges.csv has ('yan')." in notes(more)
-    assert more.understood.files["nodes.csv"].startswith("5 rows, "), (
+    assert more.summary.files["nodes.csv"].startswith("5 rows, "), (
         "those of the file, without the nodes that were added"
     )
     assert (
@@ -647,18 +654,23 @@ def test_edges_to_unknown_nodes(write):
 
 def test_what_becomes_of_edges_to_unknown_nodes_is_in_the_recipe(write):
     write(nodes_csv=PEOPLE, edges_csv=LINKS + "ann,zoe\n")
-    recipe = Recipe.from_dict(
+    feature_encoder = FeatureEncoder.from_dict(
         json.loads(
             json.dumps(
-                en.read("nodes.csv", "edges.csv", label="team", unknown="drop").recipe.to_dict()
+                en.read(
+                    "nodes.csv", "edges.csv", label="team", unknown="drop"
+                ).feature_encoder.to_dict()
             )
         )
     )
-    assert en.read("nodes.csv", "edges.csv", recipe=recipe).num_nodes == 5
-    assert en.read("nodes.csv", "edges.csv", recipe=recipe, unknown="add").num_nodes == 6
-    refused("1 edge", unknown="refuse", recipe=recipe)
-    old = {name: value for name, value in recipe.to_dict().items() if name != "unknown"}
-    refused("1 edge", recipe=Recipe.from_dict(old))
+    assert en.read("nodes.csv", "edges.csv", feature_encoder=feature_encoder).num_nodes == 5
+    assert (
+        en.read("nodes.csv", "edges.csv", feature_encoder=feature_encoder, unknown="add").num_nodes
+        == 6
+    )
+    refused("1 edge", unknown="refuse", feature_encoder=feature_encoder)
+    old = {name: value for name, value in feature_encoder.to_dict().items() if name != "unknown"}
+    refused("1 edge", feature_encoder=FeatureEncoder.from_dict(old))
 
 
 @pytest.mark.parametrize(
@@ -670,8 +682,7 @@ def test_edges_that_join_nothing_are_warned_of(write, edges):
     graph = en.read("nodes.csv", "edges.csv", label="team")
     assert graph.num_edges == 0
     assert any(
-        "No edge of edges.csv joins two nodes" in warning.text
-        for warning in graph.understood.warnings
+        "No edge of edges.csv joins two nodes" in warning.text for warning in graph.summary.warnings
     )
 
 
@@ -686,11 +697,11 @@ def test_dropping_edges_must_leave_some(write):
     )
     write(edges_csv="source,target\nx1,x2\nx2,ann\nann,bob\n")
     graph = en.read("nodes.csv", "edges.csv", label="team", unknown="drop")
-    assert [note.text for note in graph.understood.warnings] == [
+    assert [note.text for note in graph.summary.warnings] == [
         "2 edges of edges.csv to unknown nodes dropped (row 2: 'x1'; row 3: 'x2'), more than half of its 3."
     ]
     write(edges_csv="source,target\nx1,x2\ncas,bob\nann,bob\n")
-    assert not en.read("nodes.csv", "edges.csv", label="team", unknown="drop").understood.warnings
+    assert not en.read("nodes.csv", "edges.csv", label="team", unknown="drop").summary.warnings
 
 
 def test_ids_that_differ_only_in_capitals_or_spaces_are_named(write):
@@ -704,7 +715,7 @@ def test_ids_that_differ_only_in_capitals_or_spaces_are_named(write):
         f"row 4: 'CAS'){alike}: write the ids alike", "unknown='add'", label="team", unknown="drop"
     )
     added = en.read("nodes.csv", "edges.csv", label="team", unknown="add")
-    assert [note.text for note in added.understood.warnings] == [
+    assert [note.text for note in added.summary.warnings] == [
         f"4 nodes added that only edges.csv has ('x1'){alike}."
     ]
     write(edges_csv="source,target\nann,bob\nbob,cas\nann, c a s\n")
@@ -717,7 +728,7 @@ def test_ids_that_differ_only_in_capitals_or_spaces_are_named(write):
 
 def test_a_class_with_one_node_is_allowed_and_said(write):
     write(nodes_csv="id,x,label\n1,1,a\n2,2,b\n3,4,b\n", edges_csv="1,2\n2,3\n")
-    assert "one node" in en.read("nodes.csv", "edges.csv").understood.warnings[0].text
+    assert "one node" in en.read("nodes.csv", "edges.csv").summary.warnings[0].text
 
 
 @pytest.mark.parametrize("written", ["-1", "?", "Unknown", "-"])
@@ -730,10 +741,10 @@ def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
     )
     graph = en.read("nodes.csv", "edges.csv")
     assert len(graph.classes) == 3
-    assert [note.text for note in graph.understood.warnings] == [
+    assert [note.text for note in graph.summary.warnings] == [
         f"'{written}' is taken for a class. If it means that there is no label, say so (na=['{written}'], or --na={written})."
     ]
-    assert not en.read("nodes.csv", "edges.csv", na=[written]).understood.warnings
+    assert not en.read("nodes.csv", "edges.csv", na=[written]).summary.warnings
 
 
 def test_edges_in_both_directions_are_counted_once_and_it_is_said(write):
@@ -757,14 +768,14 @@ def test_classes_that_differ_in_capitals_are_asked_about(write):
     )
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.classes == ("Sales", "sales")
-    assert [note.text for note in graph.understood.warnings] == [
+    assert [note.text for note in graph.summary.warnings] == [
         "The classes 'Sales' and 'sales' differ in capitals only: are they one?"
     ]
     write(
         nodes_csv="id,x,label\n1,1,Gold\n2,2,gold\n3,4,GOLD\n4,5,gold\n5,6,Gold\n6,7,GOLD\n7,7,tin\n8,7,tin\n",
         edges_csv="1,2\n2,3\n",
     )
-    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    (warning,) = en.read("nodes.csv", "edges.csv").summary.warnings
     assert (
         warning.text
         == "The classes 'GOLD', 'Gold' and 'gold' differ in capitals only: are they one?"
@@ -774,9 +785,9 @@ def test_classes_that_differ_in_capitals_are_asked_about(write):
 def test_a_column_that_gives_the_label_away_is_named(write):
     rows = [f"{i},{'ABC'[i % 3]},{'pq'[i % 2]},{'red' if i % 3 else 'blue'}" for i in range(30)]
     write(nodes_csv="id,code,other,label\n" + "\n".join(rows), edges_csv="1,2\n2,3\n")
-    (warning,) = en.read("nodes.csv", "edges.csv").understood.warnings
+    (warning,) = en.read("nodes.csv", "edges.csv").summary.warnings
     assert "Column 'code' of nodes.csv tells the label" in warning.text
-    assert not en.read("nodes.csv", "edges.csv", features="other").understood.warnings
+    assert not en.read("nodes.csv", "edges.csv", features="other").summary.warnings
 
 
 @pytest.mark.parametrize(
@@ -797,7 +808,7 @@ def test_classes_that_look_the_same_are_asked_about(one, other, said):
     }
     graph = en.read(nodes, {"source": [0], "target": [1]})
     assert len(graph.classes) == 3
-    (warning,) = graph.understood.warnings
+    (warning,) = graph.summary.warnings
     assert warning.text == f"{said}: if they are one, write them in the same way."
 
 
@@ -824,10 +835,10 @@ def test_a_copy_of_the_label_is_named_whatever_it_is_written_in(copy):
         "x": [i // 2 for i in range(60)],
         "label": label,
     }
-    (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+    (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
     assert "Column 'copy' of the table of nodes tells the label" in warning.text
     nodes["label"][30] = 1 - min(nodes["label"][30], 1)  # one node of which it tells the wrong one
-    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
 
 
 @pytest.mark.parametrize("kind", [float, str])
@@ -837,7 +848,7 @@ def test_numbers_that_differ_nearly_everywhere_do_not_give_the_label_away(kind):
         "x": [kind(i // 2 / 4) for i in range(60)],
         "label": [i // 2 % 2 for i in range(60)],
     }
-    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).understood.warnings
+    assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
 
 
 def test_one_of_many_columns_may_fit_the_labels_by_chance():
@@ -981,7 +992,12 @@ def test_lists_of_words_in_any_of_arrows_types(kind):
         {"source": [0, 1, 2, 3], "target": [1, 2, 3, 4]},
         features="tags:category",
     )
-    assert graph.recipe.feature_names == ["tags = a", "tags = a b", "tags = a c", "tags is missing"]
+    assert graph.feature_encoder.feature_names == [
+        "tags = a",
+        "tags = a b",
+        "tags = a c",
+        "tags is missing",
+    ]
     assert graph.dense_features.argmax(1).tolist() == [1, 2, 3, 0, 1]
 
 
@@ -1001,7 +1017,7 @@ def test_json_lines_of_mixed_values(write):
     assert graph.labels.tolist() == [0, 1, 1, -1]
 
 
-# ---------------------------------------------------------------------- the recipe
+# ---------------------------------------------------------------------- the feature_encoder
 
 
 def test_a_recipe_gives_other_files_the_same_columns(write):
@@ -1012,11 +1028,13 @@ def test_a_recipe_gives_other_files_the_same_columns(write):
         links_csv="x,y\n",
     )
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
-    assert recipe == graph.recipe
-    again = en.read("nodes.csv", "edges.csv", recipe=recipe)
+    feature_encoder = FeatureEncoder.from_dict(
+        json.loads(json.dumps(graph.feature_encoder.to_dict()))
+    )
+    assert feature_encoder == graph.feature_encoder
+    again = en.read("nodes.csv", "edges.csv", feature_encoder=feature_encoder)
     assert same(again, graph)
-    new = en.read("new.csv", "links.csv", recipe=recipe)
+    new = en.read("new.csv", "links.csv", feature_encoder=feature_encoder)
     assert new.classes == graph.classes
     assert new.labels.tolist() == [-1, -1]
     age = (50 - 47.5) / np.std([30, 40, 50, 70])
@@ -1032,13 +1050,15 @@ def test_a_recipe_knows_how_a_missing_value_is_written(write):
         edges_csv="1,2\n2,3\n",
     )
     graph = en.read("nodes.csv", "edges.csv", na=["?"])
-    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
-    again = en.read("nodes.csv", "edges.csv", recipe=recipe)
+    feature_encoder = FeatureEncoder.from_dict(
+        json.loads(json.dumps(graph.feature_encoder.to_dict()))
+    )
+    again = en.read("nodes.csv", "edges.csv", feature_encoder=feature_encoder)
     assert same(again, graph)
-    assert again.understood.repairs == graph.understood.repairs
+    assert again.summary.repairs == graph.summary.repairs
     write(new_csv="id,x,colour\n1,-,?\n2,?,red\n", links_csv="1,2\n")
-    new = en.read("new.csv", "links.csv", recipe=recipe, na=["-"])
-    assert new.recipe.feature_names == [
+    new = en.read("new.csv", "links.csv", feature_encoder=feature_encoder, na=["-"])
+    assert new.feature_encoder.feature_names == [
         "x",
         "x is missing",
         "colour = blue",
@@ -1049,15 +1069,17 @@ def test_a_recipe_knows_how_a_missing_value_is_written(write):
 
 
 def test_a_recipe_keeps_the_unit_of_weights_that_are_all_one(write):
-    """They are none only if the recipe's weights were one on average too."""
+    """They are none only if the feature encoder's weights were one on average too."""
     write(
         nodes_csv=PEOPLE,
         edges_csv="source,target,weight\nann,bob,2\nbob,cas,6\n",
         new_csv="source,target,weight\nann,bob,1\nbob,cas,1\n",
     )
-    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
-    assert recipe.weight_unit == 4
-    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.25, 0.25]
+    feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
+    assert feature_encoder.weight_unit == 4
+    assert en.read(
+        "nodes.csv", "new.csv", feature_encoder=feature_encoder
+    ).edge_weight.tolist() == [0.25, 0.25]
     assert en.read("nodes.csv", "new.csv", label="team").edge_weight is None
 
 
@@ -1070,11 +1092,17 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
     )
     graph = en.read("nodes.csv", "edges.csv", label="team")
     assert graph.edge_weight.tolist() == [0.5, 1.5]
-    refused("new.csv, row 3, column 'weight' holds '3,75'", edges="new.csv", recipe=graph.recipe)
+    refused(
+        "new.csv, row 3, column 'weight' holds '3,75'",
+        edges="new.csv",
+        feature_encoder=graph.feature_encoder,
+    )
     write(edges_csv="source;target;weight\nann;bob;0,250\nbob;cas;3,750\n")
-    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
-    assert recipe.weight_unit == 2
-    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.625, 1.875]
+    feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
+    assert feature_encoder.weight_unit == 2
+    assert en.read(
+        "nodes.csv", "new.csv", feature_encoder=feature_encoder
+    ).edge_weight.tolist() == [0.625, 1.875]
 
 
 def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
@@ -1083,14 +1111,16 @@ def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
         edges_csv="source;target;weight\nann;bob;1\nbob;cas;3\n",
         new_csv="source;target;weight\nann;bob;1,500\n",
     )
-    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
+    feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
     refused(
         "Column 'weight' of new.csv writes 1,500, which may be 1.500 or 1500",
         edges="new.csv",
-        recipe=recipe,
+        feature_encoder=feature_encoder,
     )
     write(new_csv="source;target;weight\nann;bob;1,500\nbob;cas;2,5\n")
-    assert en.read("nodes.csv", "new.csv", recipe=recipe).edge_weight.tolist() == [0.75, 1.25]
+    assert en.read(
+        "nodes.csv", "new.csv", feature_encoder=feature_encoder
+    ).edge_weight.tolist() == [0.75, 1.25]
     write(new_csv="source;target;weight\nann;bob;12,5\nbob;cas;1.234\ncas;dan;1.5\n")
     refused(
         "Column 'weight' of new.csv writes 1.234 beside 12,5, which may be 1.234 or 1234",
@@ -1106,12 +1136,12 @@ def test_a_recipe_knows_a_category_of_long_numbers_in_every_format(write):
         edges_csv="1,2\n2,3\n",
     )
     graph = en.read("nodes.csv", "edges.csv", features="phone:category")
-    assert graph.recipe.feature_names == [
+    assert graph.feature_encoder.feature_names == [
         "phone = 49123456789012",
         "phone = 49123456789013",
         "phone is missing",
     ]
-    again = en.read(people, "edges.csv", recipe=graph.recipe)
+    again = en.read(people, "edges.csv", feature_encoder=graph.feature_encoder)
     assert torch.equal(again.dense_features, graph.dense_features)
 
 
@@ -1122,12 +1152,13 @@ def test_long_whole_numbers_keep_all_their_digits(write, kind):
     nodes = {"id": list(range(9)), "code": pa.array(code, kind), "label": pa.array(code, kind)}
     edges = {"source": [0, 1], "target": [1, 2]}
     graph = en.read(nodes, edges, features="code:category")
-    assert graph.recipe.feature_names == [f"code = {value}" for value in code[:3]]
+    assert graph.feature_encoder.feature_names == [f"code = {value}" for value in code[:3]]
     assert graph.classes == tuple(map(str, code[:3]))
     write(nodes_csv="id,code,label\n" + "".join(f"{i},{c},{c}\n" for i, c in enumerate(code)))
     assert en.read("nodes.csv", edges, features="code:category").classes == graph.classes
     assert torch.equal(
-        en.read("nodes.csv", edges, recipe=graph.recipe).dense_features, graph.dense_features
+        en.read("nodes.csv", edges, feature_encoder=graph.feature_encoder).dense_features,
+        graph.dense_features,
     )
     assert en.read(nodes, edges, features="code:number").num_features  # rounded, as numbers are
 
@@ -1144,7 +1175,7 @@ def test_long_whole_numbers_keep_all_their_digits(write, kind):
 )
 def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
     write(nodes_csv=NODES, edges_csv=EDGES)
-    recipe = en.read("nodes.csv", "edges.csv").recipe
+    feature_encoder = en.read("nodes.csv", "edges.csv").feature_encoder
     cells = {"x": (2, 3, 1), "label": "aab"}
     rows = [[str(cells.get(name, (1, 2, 3))[i]) for name in heading.split(",")] for i in range(3)]
     write(new_csv="\n".join([heading, *(",".join(row) for row in rows)]))
@@ -1154,13 +1185,15 @@ def test_with_a_recipe_no_feature_is_taken_for_the_id(write, heading, found):
             "id='...', or --id",
             f"Its columns: {heading.replace(',', ', ')}",
             nodes="new.csv",
-            recipe=recipe,
+            feature_encoder=feature_encoder,
         )
-        assert en.read("new.csv", "edges.csv", recipe=recipe, id="x").node_ids == (2, 3, 1)
+        assert en.read(
+            "new.csv", "edges.csv", feature_encoder=feature_encoder, id="x"
+        ).node_ids == (2, 3, 1)
     else:
-        graph = en.read("new.csv", "edges.csv", recipe=recipe)
+        graph = en.read("new.csv", "edges.csv", feature_encoder=feature_encoder)
         assert graph.node_ids == (1, 2, 3)
-        assert f"{found}: id" in str(graph.understood)
+        assert f"{found}: id" in str(graph.summary)
 
 
 def test_a_recipe_needs_its_columns(write):
@@ -1170,15 +1203,20 @@ def test_a_recipe_needs_its_columns(write):
         new_csv="id,city,member\nx,Rome,1\ny,Rome,no\n",
         links_csv="x,y\n",
     )
-    recipe = en.read("nodes.csv", "edges.csv", label="team").recipe
-    refused("new.csv has no column 'age'", nodes="new.csv", edges="links.csv", recipe=recipe)
+    feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
+    refused(
+        "new.csv has no column 'age'",
+        nodes="new.csv",
+        edges="links.csv",
+        feature_encoder=feature_encoder,
+    )
     for broken in (
         {},
-        {**recipe.to_dict(), "columns": [{"name": "x", "kind": "magic"}]},
-        {**recipe.to_dict(), "columns": 3},
+        {**feature_encoder.to_dict(), "columns": [{"name": "x", "kind": "magic"}]},
+        {**feature_encoder.to_dict(), "columns": 3},
     ):
-        with pytest.raises(DataError, match="not a recipe"):
-            Recipe.from_dict(broken)
+        with pytest.raises(DataError, match="not a feature_encoder"):
+            FeatureEncoder.from_dict(broken)
 
 
 @pytest.mark.parametrize(
@@ -1191,18 +1229,26 @@ def test_with_a_recipe_the_split_is_no_more_than_a_remark(write, cells, parts):
         edges_csv=EDGES,
         links_csv="1,2\n3,4\n",
     )
-    recipe = en.read("nodes.csv", "edges.csv").recipe
+    feature_encoder = en.read("nodes.csv", "edges.csv").feature_encoder
     lines = [f"{i},{i},a,{cell}" for i, cell in enumerate(cells.split(","), 1)]
     write(new_csv="\n".join(["id,x,label,split", *lines]))
-    graph = en.read("new.csv", "links.csv", recipe=recipe)
+    graph = en.read("new.csv", "links.csv", feature_encoder=feature_encoder)
     assert [[part.tolist() for part in split] for split in graph.splits] == (
         [parts] if parts else []
     )
     assert "Column 'split' of new.csv holds" in notes(graph)
     assert "in no part" in notes(graph)
-    refused("a split column says", nodes="new.csv", edges="links.csv", recipe=recipe, split="split")
+    refused(
+        "a split column says",
+        nodes="new.csv",
+        edges="links.csv",
+        feature_encoder=feature_encoder,
+        split="split",
+    )
     frame = pandas.DataFrame({"id": [1, 2], "x": [1, 2], "split": [0.5, 1.5]})
-    assert not en.read(frame, {"source": [1], "target": [2]}, recipe=recipe).splits
+    assert not en.read(
+        frame, {"source": [1], "target": [2]}, feature_encoder=feature_encoder
+    ).splits
 
 
 @pytest.mark.parametrize(
@@ -1213,7 +1259,7 @@ def test_with_a_recipe_the_split_is_no_more_than_a_remark(write, cells, parts):
 def test_labels_that_look_like_a_measurement_are_asked_about(write, label, classes, nodes, asked):
     rows = "".join(f"{i},{i},{label.format(i % classes)}\n" for i in range(nodes))
     write(nodes_csv="id,x,label\n" + rows, edges_csv="1,2\n2,3\n")
-    warnings = [note.text for note in en.read("nodes.csv", "edges.csv").understood.warnings]
+    warnings = [note.text for note in en.read("nodes.csv", "edges.csv").summary.warnings]
     assert (
         any(
             text.startswith(f"The labels are {classes} different numbers, such as 0")
@@ -1227,16 +1273,14 @@ def test_columns_that_are_not_used_are_named(write):
     write(nodes_csv=PEOPLE, edges_csv="source,target,since\nann,bob,2020\nbob,cas,2021\n")
     assert (
         "column    since: not used"
-        in str(en.read("nodes.csv", "edges.csv", label="team").understood).splitlines()
+        in str(en.read("nodes.csv", "edges.csv", label="team").summary).splitlines()
     )
     assert "since: weight" in str(
-        en.read("nodes.csv", "edges.csv", label="team", weight="since").understood
+        en.read("nodes.csv", "edges.csv", label="team", weight="since").summary
     )
     write(edges_csv="source,target,weight\nann,bob,2\nbob,cas,2\n")
-    assert "not used" in str(
-        en.read("nodes.csv", "edges.csv", label="team", weight="none").understood
-    )
-    some = str(en.read("nodes.csv", "edges.csv", label="team", features="age").understood)
+    assert "not used" in str(en.read("nodes.csv", "edges.csv", label="team", weight="none").summary)
+    some = str(en.read("nodes.csv", "edges.csv", label="team", features="age").summary)
     assert "column    city: not used" in some.splitlines()
     assert "team: not used" not in some
-    assert "city: not used" not in str(en.read("nodes.csv", "edges.csv", label="team").understood)
+    assert "city: not used" not in str(en.read("nodes.csv", "edges.csv", label="team").summary)

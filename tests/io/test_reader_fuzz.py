@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 import everynode as en
 from everynode.errors import EverynodeError
-from everynode.io import Recipe
+from everynode.io import FeatureEncoder
 from everynode.io.type_inference import KINDS
 
 quick = settings(
@@ -44,22 +44,24 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def attempt(*sources, **options) -> None:
-    """A graph that holds together, which its own recipe reads again; or a sentence."""
+    """A graph that holds together, which its own feature encoder reads again; or a sentence."""
     try:
         graph = en.read(*sources, **options)
     except EverynodeError as refused:
         text = str(refused)
         assert text.endswith((".", "?"))
         return
-    assert graph.understood.nodes == graph.num_nodes == len(graph.node_ids)
-    json.dumps(graph.understood.to_dict())
-    assert str(graph.understood)
-    recipe = Recipe.from_dict(json.loads(json.dumps(graph.recipe.to_dict())))
-    assert recipe == graph.recipe
+    assert graph.summary.nodes == graph.num_nodes == len(graph.node_ids)
+    json.dumps(graph.summary.to_dict())
+    assert str(graph.summary)
+    feature_encoder = FeatureEncoder.from_dict(
+        json.loads(json.dumps(graph.feature_encoder.to_dict()))
+    )
+    assert feature_encoder == graph.feature_encoder
     kept = {
         key: value for key, value in options.items() if key not in ("features", "label", "split")
     }
-    again = en.read(*sources, **kept, recipe=recipe)
+    again = en.read(*sources, **kept, feature_encoder=feature_encoder)
     assert again.num_features == graph.num_features
     assert again.classes == graph.classes
 

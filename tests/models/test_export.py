@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from everynode import Graph, NodeClassifier
-from everynode.models import BACKBONES
 from everynode.models.export import Portable
+from everynode.models.names import MODELS
 
 LOAD = """
 import sys, torch
@@ -39,7 +39,7 @@ def inputs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     )
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 @pytest.mark.parametrize(
     ("weighted", "directed", "normalize_features"),
     [(False, False, False), (True, False, True), (True, True, False)],

@@ -10,9 +10,10 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import functional_call
 
 from everynode.graph import Graph, Split
-from everynode.models import BACKBONES, GATLayer, GCNIILayer, GCNLayer, Network
+from everynode.models import GATLayer, GCNIILayer, GCNLayer, Network
+from everynode.models.names import MODELS, model_class
 from everynode.models.receptive_field import Hop
-from everynode.objectives import CrossValidatingGradients
+from everynode.objectives import ENC
 from everynode.sparse import SparseMatrix
 
 
@@ -88,10 +89,9 @@ def test_layers(name: str, kind: str) -> None:
 
 
 def network_of(backbone: str, training: bool, **options: object) -> Network:
-    network = Network(
+    network = model_class(backbone)(
         5,
         2,
-        backbone=backbone,
         hidden_channels=3,
         num_layers=2,
         dropout=0.4,
@@ -103,9 +103,9 @@ def network_of(backbone: str, training: bool, **options: object) -> Network:
 
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "dropout"])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_networks(backbone: str, kind: str, training: bool) -> None:
-    network = network_of(backbone, training, normalize_features=False if kind == "dense" else "row")
+    network = network_of(backbone, training, normalize_features=kind != "dense")
     names, values = random_parameters(network, 1)
 
     def logits(*values: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def test_networks(backbone: str, kind: str, training: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_the_gradient_of_cvg_through_a_network(backbone: str, kind: str) -> None:
     graph = GRAPHS[kind]
     network = network_of(backbone, True)
@@ -129,11 +129,11 @@ def test_the_gradient_of_cvg_through_a_network(backbone: str, kind: str) -> None
     with torch.no_grad():
         for parameter, value in zip(network.parameters(), values, strict=True):
             parameter.copy_(value)
-    term = CrossValidatingGradients(graph, halves="fixed", seed=1)
+    objective = ENC(graph, mi=0.0, tv=0.0, cvg=1.0, halves="fixed", seed=1)
 
     def cvg() -> Tensor:
         torch.manual_seed(6)
-        return term(network(graph), network)
+        return objective.breakdown(network(graph), network)["cvg"]
 
     value = cvg()
     assert -1 < float(value.detach()) < 1

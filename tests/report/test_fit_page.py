@@ -16,7 +16,7 @@ from everynode.estimator import NodeClassifier
 from everynode.evaluation.fit_summary import FitSummary, ScoredPart
 from everynode.evaluation.quality import quality
 from everynode.graph import Graph
-from everynode.io.assign_splits import share_out
+from everynode.io.assign_splits import assign_splits
 from everynode.report.fit_page import page
 
 #: A name that must be shown as it is.
@@ -60,7 +60,7 @@ def graph_of(n: int = 200, seed: int = 0) -> Graph:
 
 
 def fit_of(graph: Graph, **options: object) -> FitSummary:
-    shared, said = share_out(graph)
+    shared, said = assign_splits(graph)
     model = NodeClassifier(**QUICK | {"calibrate": True, **options}).fit(shared)
     return FitSummary.of(model, shared, said)
 
@@ -112,7 +112,7 @@ def test_the_map_is_deterministic_and_of_a_sample(fit, monkeypatch):
 
 
 def test_without_a_temperature_and_without_a_test_it_says_so(fit):
-    shared, said = share_out(graph_of(90), test_share=0)
+    shared, said = assign_splits(graph_of(90), test_share=0)
     model = NodeClassifier(**QUICK, calibrate=False).fit(shared)
     made = FitSummary.of(model, shared, said)
     text = page(made)
@@ -123,7 +123,7 @@ def test_without_a_temperature_and_without_a_test_it_says_so(fit):
 
 
 def test_with_few_labels_validation_is_what_networks_say_that_did_not_learn_them(fit):
-    shared, said = share_out(graph_of(90), test_share=0)
+    shared, said = assign_splits(graph_of(90), test_share=0)
     model = NodeClassifier(**QUICK).fit(shared)
     made = FitSummary.of(model, shared, said)
     truth = shared.labels[model.held_out_.nodes]
@@ -166,7 +166,7 @@ def test_a_race_is_shown_by_what_decided_it():
 def test_a_graph_from_anywhere_has_a_page(tmp_path):
     """No files, no ids, integer classes, one hidden value everywhere: nothing to draw a map of."""
     graph = Graph.from_arrays(np.ones((12, 2)), [[0, 1], [1, 2]], [0, 1] * 6)
-    shared, said = share_out(graph)
+    shared, said = assign_splits(graph)
     made = FitSummary.of(NodeClassifier(**QUICK).fit(shared), shared, said)
     assert "12 nodes" in page(made) or "12" in page(made)
 

@@ -16,7 +16,7 @@ import torch
 from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold, settings_for
 from everynode.datasets import load
 from everynode.graph import Graph
-from everynode.models.receptive_field import Field
+from everynode.models.receptive_field import ReceptiveField
 from everynode.sparse import SparseMatrix
 from everynode.training.memory import reused_memory
 
@@ -165,10 +165,10 @@ def work(
     closing = (2.0 * n * c * k, 4.0 * (n * c + n * k))
     forward = _add(opening, *[dense] * num_layers, *[spread] * num_layers, closing)
     backward = _add(opening, *[dense] * (2 * num_layers), *[spread] * num_layers, closing, closing)
-    seen = Field.of(graph, graph.nodes("val"), num_layers).cost
+    seen = ReceptiveField.of(graph, graph.nodes("val"), num_layers).cost
     flops, moved = _add(forward, backward, [seen * x for x in forward])
     if objective == "enc":
-        labelled = Field.of(graph, graph.nodes("train"), num_layers).cost
+        labelled = ReceptiveField.of(graph, graph.nodes("train"), num_layers).cost
         sweeps = _add(backward, backward, forward, forward, backward, *[dense] * (2 * num_layers))
         flops, moved = _add((flops, moved), [labelled * x for x in sweeps])
     return {"flops": flops, "bytes": moved}

@@ -18,7 +18,7 @@ from everynode.cli.compare import compare
 from everynode.cli.data import data_check, data_list
 from everynode.cli.fit import fit
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once
-from everynode.cli.options import LEARNED
+from everynode.cli.options import TRAINING
 from everynode.cli.predict import predict
 from everynode.cli.report import report
 from everynode.cli.reproduce import reproduce
@@ -43,10 +43,10 @@ app = App(
     help="Node classifiers trained on every node, labelled or not.",
     default_parameter=Parameter(converter=_exactly),
 )
-app.command(fit, group_parameters=LEARNED)
+app.command(fit, group_parameters=TRAINING)
 app.command(predict)
-app.command(train, group_parameters=LEARNED)
-app.command(compare, group_parameters=LEARNED)
+app.command(train, group_parameters=TRAINING)
+app.command(compare, group_parameters=TRAINING)
 app.command(bench)
 app.command(reproduce)
 app.command(report)

@@ -15,7 +15,7 @@ from everynode.errors import UsageError
 
 if TYPE_CHECKING:
     from everynode.graph import Graph
-    from everynode.io.feature_encoder import Recipe
+    from everynode.io.feature_encoder import FeatureEncoder
 
 
 @Parameter(name="*", group=FILES)
@@ -43,13 +43,13 @@ class Files:
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "One more way in which the files write a missing value, such as ?; may be given several times."
 
-    def read(self, *, recipe: Recipe | None = None, **options: Any) -> Graph:
-        """The graph in the files; ``recipe``: turn columns into features as another time."""
+    def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
+        """The graph in the files; ``feature_encoder``: turn columns into features as another time."""
         from everynode.io import read
 
         if self.nodes is None and self.edges is None:
             raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
-        return read(**asdict(self), recipe=recipe, **options)
+        return read(**asdict(self), feature_encoder=feature_encoder, **options)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace these files, or others that are read, under this name or another."""

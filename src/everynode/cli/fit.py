@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from everynode.cli.files import Files
 from everynode.cli.folder import command, prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, RaceOptions
+from everynode.cli.options import OUTPUT, JsonFlag, QuietFlag, CandidateOptions
 from everynode.console import say, showable
 from everynode.errors import UsageError, require
 
@@ -36,7 +36,7 @@ def fit(
     features: str = "all",
     split: str | None = None,
     fold: int | None = None,
-    model: RaceOptions = RaceOptions(),  # noqa: B008 - frozen
+    model: CandidateOptions = CandidateOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     ensemble: int = 1,
     test_share: float | None = None,
@@ -92,7 +92,7 @@ def fit(
     import torch
 
     from everynode.estimator import NodeClassifier
-    from everynode.io.assign_splits import share_out
+    from everynode.io.assign_splits import assign_splits
 
     require(threads >= 1, "threads", "fit", ">= 1", threads)
     require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
@@ -104,12 +104,14 @@ def fit(
         if json_output
         else (lambda text: None if quiet else print(text))
     )
-    if read.understood is not None:
-        for line in read.understood.lines(warnings_only=quiet):
+    if read.summary is not None:
+        for line in read.summary.lines(warnings_only=quiet):
             (say if quiet else tell)(line)
     if not read.num_classes:
         columns = (
-            ", ".join(column.name for column in read.recipe.columns[:20]) if read.recipe else ""
+            ", ".join(column.name for column in read.feature_encoder.columns[:20])
+            if read.feature_encoder
+            else ""
         )
         if not columns:
             raise UsageError(
@@ -117,7 +119,7 @@ def fit(
                 "the edges have some of the nodes."
             )
         raise UsageError(f"Which column holds the labels? Give --label, one of {columns}.")
-    graph, said = share_out(
+    graph, said = assign_splits(
         read, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed
     )
     for text in said:
@@ -127,7 +129,7 @@ def fit(
             print(
                 json.dumps(
                     {
-                        "understood": read.understood.to_dict() if read.understood else None,
+                        "summary": read.summary.to_dict() if read.summary else None,
                         "parts": said,
                     }
                 )
@@ -180,9 +182,9 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
         name: value for name, value in classifier.get_params().items() if name != "verbose"
     }
     ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
-    recipe = None if graph.recipe is None else graph.recipe.to_dict()
+    feature_encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
     said = json.dumps(
-        [__version__, parameters, graph.name, graph.digest, ids, recipe], sort_keys=True
+        [__version__, parameters, graph.name, graph.digest, ids, feature_encoder], sort_keys=True
     )
     return hashlib.sha256(said.encode()).hexdigest()
 

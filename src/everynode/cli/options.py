@@ -1,15 +1,16 @@
-"""The flags that commands share."""
+"""The flags that commands share. Those of settings are derived from their declarations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
+from everynode.settings import Settings, declarations
 
 if TYPE_CHECKING:
     import torch
@@ -17,72 +18,135 @@ if TYPE_CHECKING:
     from everynode.experiments.run_spec import Run
     from everynode.graph import Graph
     from everynode.graph.disk_graph import DiskGraph
-    from everynode.settings import Batches, Settings
+    from everynode.settings import Batches
     from everynode.training.process_pool import Engine
 
-BackboneName = Literal["gcn", "gat", "gcnii"]
-#: Under which headings --help lists the flags, in this order; those that a command has alone come under ``LEARNED``, or first.
-FILES, LEARNED, GRAPH, NETWORK, TERMS, OPTIMISER, BATCHES, RUNNING, OUTPUT = (
-    Group.create_ordered(name)
+#: The headings of --help, in this order.
+GROUPS = {
+    name: Group.create_ordered(name)
     for name in (
-        "Files",
-        "What is learned, and how it is judged",
-        "Graph",
-        "Network",
-        "Terms of the loss",
-        "Optimiser",
-        "Batches",
-        "Where it runs",
-        "Output",
+        "Files", "Training", "Graph", "Model", "Objective", "Optimizer", "Mini-batches",
+        "Workers", "Output",
     )
-)
-#: Flags that every command has.
+}  # fmt: skip
+FILES, TRAINING, OUTPUT = GROUPS["Files"], GROUPS["Training"], GROUPS["Output"]
+
 JsonFlag = Annotated[
     bool,
     Parameter(
-        name="--json",
-        negative="",
-        group=OUTPUT,
-        help="One JSON object on stdout, everything else on stderr.",
+        name="--json", negative="", group=OUTPUT,
+        help="Print one JSON object on stdout, and everything else on stderr.",
     ),
-]
+]  # fmt: skip
 QuietFlag = Annotated[
-    bool, Parameter(name=["--quiet", "-q"], negative="", group=OUTPUT, help="No progress.")
+    bool, Parameter(name=["--quiet", "-q"], negative="", group=OUTPUT, help="Show no progress.")
+]
+PluginFlag = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name="--plugin", negative="", group=TRAINING, show_default=False,
+        help="Python file with your own terms and models; repeat it for several files.",
+    ),
+]  # fmt: skip
+DeviceFlag = Annotated[
+    str, Parameter(group=GROUPS["Workers"], help="Where to compute: cpu, cuda, cuda:1, ...")
 ]
 
 
-@Parameter(name="*", group=GRAPH)
+#: The class weights that have a name.
+BALANCED = ("balanced",)
+
+
+def load_plugins(files: tuple[Path, ...]) -> None:
+    """Load the files of ``--plugin``. Call it before any name is resolved."""
+    from everynode import plugins
+
+    for file in files:
+        plugins.add(file)
+
+
+def _flag(name: str, default: Any) -> tuple[str, Any, Any]:
+    """Return the field of a setting's flag: its name, its type with help and group, its default."""
+    declared, kind = declarations()[name], get_type_hints(Settings)[name]
+    options: dict[str, Any] = {"group": GROUPS[declared.group], "help": declared.help}
+    if declared.flags:
+        options["name"] = declared.flags
+    if isinstance(default, tuple):
+        options |= {"negative": "", "show_default": False}
+        return name, Annotated[tuple[str, ...], Parameter(**options)], field(default=())
+    if declared.choices:
+        kind = Literal[declared.choices]
+    elif declared.pairs:
+        kind = str
+    elif declared.expected:
+        options["help"] = f"{declared.help.removesuffix('.')}, {declared.expected}."
+    return name, Annotated[kind | None, Parameter(**options)], field(default=None)
+
+
+if TYPE_CHECKING:
+
+    @dataclass(frozen=True)
+    class SettingFlags:
+        """A flag for every setting except the backbone."""
+else:
+    SettingFlags = make_dataclass(
+        "SettingFlags",
+        [_flag(f.name, f.default) for f in fields(Settings) if f.name != "backbone"],
+        frozen=True,
+        namespace={"__module__": __name__, "__doc__": "A flag for every setting but backbone."},
+    )
+
+
+def parse_pairs(text: str, flag: str) -> dict[str, float]:
+    """Parse ``a=1,b=2``.
+
+    >>> parse_pairs("yes=5,no=1", "--class-weight")
+    {'yes': 5.0, 'no': 1.0}
+    """
+    pairs: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.rpartition("=")
+        try:
+            pairs[name.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name.strip():
+            raise UsageError(f"{flag} takes NAME=NUMBER. Got {part!r}.")
+    return pairs
+
+
+@Parameter(name="*", group=GROUPS["Graph"])
 @dataclass(frozen=True)
 class DataOptions:
-    """Which graph."""
+    """The graph."""
 
     split: str | None = None
-    "public, geom-gcn (ten folds), official, stratified, or random; default: the graph's own."
+    "public, geom-gcn (ten folds), official, stratified or random. Default: the graph's own split."
     per_class: int = 20
-    "Training nodes per class, with --split random."
+    "Training nodes per class with --split random."
     split_seed: int = 0
-    "Which random split, with --split random."
+    "Seed of --split random."
     data_dir: Path | None = None
-    "Where the public graphs are; default: $EVERYNODE_DATA, else a cache into which they are downloaded."
+    "Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads."
     directed: bool = False
     "Keep the direction of edges."
-    device: str = "cpu"
-    "cpu, cuda, ..."
+    device: DeviceFlag = "cpu"
 
     def open(self, name: str) -> tuple[Graph | DiskGraph, str]:
-        """The graph of this name, or in this folder; and the name of its split."""
+        """Return the graph of this name or folder, and the name of its split."""
         if not (Path(name) / "graph.json").is_file():
             return self.load(name)
         from everynode.graph.disk_graph import DiskGraph
 
         if self != DataOptions():
             raise UsageError(
-                f"{name} is the folder of a graph, which has its own split: leave out --split and --directed."
+                f"{name} is the folder of a graph with its own split: leave out --split and "
+                "--directed."
             )
         return DiskGraph.open(name), "own"
 
     def load(self, name: str) -> tuple[Graph, str]:
-        """The graph, and the name of its split."""
+        """Return the public graph of this name, and the name of its split."""
         from everynode.datasets import load
         from everynode.datasets.entries import find
 
@@ -99,104 +163,49 @@ class DataOptions:
         return (graph if device.type == "cpu" else graph.to(device)), split
 
     def usable_device(self) -> torch.device:
-        """The device, if there is one here."""
-        import torch
+        """Return the device, or refuse it if it does not work here."""
+        from everynode.machine import usable_device
 
-        try:
-            device = torch.device(self.device)
-            torch.zeros(1, device=device).item()
-        except (RuntimeError, AssertionError) as error:
-            raise UsageError(
-                f"The device {self.device!r} cannot be used here ({str(error).splitlines()[0]}): use --device cpu."
-            ) from error
-        return device
+        return usable_device(self.device)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which network and objective; what is not given comes from the preset."""
+    """The model, the objective and the settings; the preset provides those without a flag."""
 
-    backbone: Annotated[BackboneName, Parameter(group=NETWORK)] = "gcn"
-    "The layers between the opening and the closing layer."
-    objective: Annotated[str, Parameter(group=LEARNED)] = "enc"
-    "enc (every term that has a weight in the preset), ce, mi, tv, cvg, con, prior, preg, or a sum such as mi+tv."
-    preset: Annotated[str, Parameter(group=LEARNED)] = "default"
-    """Where the settings come from: default, paper (its tables), tuned (by graph and objective), authors (GCNII's, for ce), or a file of
-    `everynode tune`."""
-    num_layers: Annotated[int | None, Parameter(group=NETWORK)] = None
-    "How many layers."
-    hidden_channels: Annotated[int | None, Parameter(group=NETWORK)] = None
-    "How wide."
-    dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
-    "On the input and before the closing layer."
-    layer_dropout: Annotated[float | None, Parameter(group=NETWORK)] = None
-    "Before each layer."
-    normalize_features: Annotated[bool | None, Parameter(group=NETWORK)] = None
-    "Divide each row of the features by its sum."
-    gcnii_alpha: Annotated[float | None, Parameter(group=NETWORK)] = None
-    "How much of the opening features GCNII mixes into each layer."
-    gcnii_lambda: Annotated[float | None, Parameter(group=NETWORK)] = None
-    "How far GCNII's weights are from the identity."
-    mi: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of mutual information."
-    mi_lambda: Annotated[float | None, Parameter(group=TERMS)] = None
-    "How much MI wants equal classes."
-    tv: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of total variation."
-    tv_sigma: Annotated[float | None, Parameter(group=TERMS)] = None
-    "How different features must be for TV to see a boundary."
-    tv_gate: Annotated[
-        Literal["raw", "row", "standardised", "none"] | None, Parameter(group=TERMS)
-    ] = None
-    "The features that TV looks at for boundaries."
-    cvg: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of cross-validating gradients."
-    halves: Annotated[Literal["random", "stratified", "fixed"] | None, Parameter(group=TERMS)] = (
-        None
-    )
-    "How CVG halves the labelled nodes."
-    cvg_every: Annotated[int | None, Parameter(group=TERMS)] = None
-    "Take CVG at every so many steps only, which costs less."
-    consistency: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of consistency: two passes of different dropout should agree. Not of the paper; a step takes about twice as long."
-    consistency_temperature: Annotated[float | None, Parameter(group=TERMS)] = None
-    "How sure consistency wants a node to be: the lower, the surer."
-    prior: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of the class prior: classes in the shares that validation nodes let expect. Not of the paper."
-    preg: Annotated[float | None, Parameter(group=TERMS)] = None
-    "The weight of P-reg."
-    lr_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
-    "Learning rate of the layers."
-    lr: Annotated[float | None, Parameter(group=OPTIMISER)] = None
-    "Learning rate of opening and closing layer."
-    weight_decay_gnn: Annotated[float | None, Parameter(group=OPTIMISER)] = None
-    "Weight decay of the layers."
-    weight_decay: Annotated[float | None, Parameter(group=OPTIMISER)] = None
-    "Weight decay of opening and closing layer."
-    epochs: Annotated[int | None, Parameter(group=OPTIMISER)] = None
-    "At most so many."
-    patience: Annotated[int | None, Parameter(group=OPTIMISER)] = None
-    "Stop after so many epochs without a better one. In a race over folds with fewer than 100 labels these share it, unless it is given."
-    class_weight: Annotated[Literal["balanced"] | None, Parameter(group=LEARNED)] = None
-    "balanced: every class weighs the same in cross-entropy and CVG, however many of its nodes are labelled."
-    monitor: Annotated[str | None, Parameter(name=["--monitor", "--metric"], group=LEARNED)] = None
-    "What makes an epoch the best on the validation nodes."
+    backbone: Annotated[str, Parameter(group=GROUPS["Model"])] = "gcn"
+    "The model: gcn, gat, gcnii, or one of a plugin."
+    objective: Annotated[str, Parameter(group=TRAINING)] = "enc"
+    """enc (every term with a weight), ce, a term (mi, tv, cvg, consistency, prior, preg, or one of
+    a plugin), or a sum such as mi+tv."""
+    preset: Annotated[str, Parameter(group=TRAINING)] = "default"
+    """Source of the settings: default, paper (its tables), tuned (by graph and objective), authors
+    (of GCNII, for ce), or a file of `everynode tune`."""
+    flags: Annotated[SettingFlags, Parameter(name="*")] = SettingFlags()  # noqa: RUF009 - frozen
+    plugin: PluginFlag = ()
+
+    def load_plugins(self) -> None:
+        """Load the files of ``--plugin``. Call it before any name is resolved."""
+        load_plugins(self.plugin)
 
     @property
     def named(self) -> dict[str, Any]:
-        """The settings that were given by a flag."""
-        values = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name not in ("backbone", "objective", "preset")
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        """The settings that have a flag on the command line."""
+        changes: dict[str, Any] = {}
+        for name, declared in declarations().items():
+            value = getattr(self.flags, name, None)
+            if declared.pairs and value not in (None, (), *BALANCED):
+                flag = declared.flags[0] if declared.flags else f"--{name.replace('_', '-')}"
+                parts = (value,) if isinstance(value, str) else value
+                value = dict(pair for part in parts for pair in parse_pairs(part, flag).items())
+            if value not in (None, ()):
+                changes[name] = value
+        return changes
 
     def settings(self, dataset: str, split: str, objective: str) -> Settings:
-        """The preset with what was given on top."""
-        from everynode.settings import Settings
-
+        """Return the settings of the preset, changed by the flags."""
+        self.load_plugins()
         return Settings.preset(
             self.preset,
             graph=dataset,
@@ -207,60 +216,73 @@ class ModelOptions:
         )
 
     def run(
-        self, dataset: str, graph: Graph | DiskGraph, split: str, data: DataOptions, *, fold: int, seed: int, objective: str,
-        batches: Batches | None = None, processes: int = 1,
+        self, dataset: str, graph: Graph | DiskGraph, split: str, data: DataOptions, *, fold: int,
+        seed: int, objective: str, batches: Batches | None = None, processes: int = 1,
     ) -> Run:  # fmt: skip
-        """The run that these options describe."""
+        """Return the run that these options describe."""
         from everynode.datasets.entries import find
         from everynode.datasets.files import Root
         from everynode.experiments.run_spec import Run
         from everynode.graph.disk_graph import DiskGraph
         from everynode.objective_names import objective_name
 
-        objective = objective_name(objective)  # however it was written, it is the same run
+        self.load_plugins()
+        objective = objective_name(objective)  # every spelling is the same run
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
-        graph.nodes("train", fold)  # a fold that is not there is refused before anything is trained
-        per_class, split_seed = (
-            (data.per_class, data.split_seed) if split == "random" else (None, None)
-        )
-        digest = (
-            graph.digest
-            if isinstance(graph, DiskGraph)
-            else find(dataset).digest(split, Root.find(data.data_dir))
-        )
-        chosen = self.settings(dataset, split, objective).for_objective(objective)
-        preset = Path(
-            self.preset
-        ).name  # of a file: its settings are in the run, and where it lay is nobody's business
+        graph.nodes("train", fold)  # refuses a missing fold before anything is trained
+        drawn = split == "random"
+        if isinstance(graph, DiskGraph):
+            digest = graph.digest
+        else:
+            digest = find(dataset).digest(split, Root.find(data.data_dir))
         return Run(
-            dataset, digest, split, fold, seed, preset, objective, chosen, per_class, split_seed, data.directed,
-            batches=batches, processes=processes,
-        )  # fmt: skip
+            dataset,
+            digest,
+            split,
+            fold,
+            seed,
+            Path(self.preset).name,  # of a file: the folder is private
+            objective,
+            self.settings(dataset, split, objective).for_objective(objective),
+            data.per_class if drawn else None,
+            data.split_seed if drawn else None,
+            data.directed,
+            batches=batches,
+            processes=processes,
+        )
 
 
-@Parameter(name="*", group=BATCHES)
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CandidateOptions(ModelOptions):
+    """The same, with successive halving between candidates where no objective is chosen."""
+
+    objective: Annotated[str, Parameter(group=TRAINING)] = "auto"
+    """auto trains cross-entropy and enc, each with strong and light regularization, and keeps the
+    best on the validation nodes; or enc, ce, a term, or a sum such as mi+tv."""
+
+
+@Parameter(name="*", group=GROUPS["Mini-batches"])
 @dataclass(frozen=True)
 class BatchOptions:
-    """Training on a part of the graph at a time."""
+    """Mini-batch training."""
 
     batch_size: int | None = None
-    "Nodes whose predictions a step is about (in each process); default: all nodes in every step."
+    "Seed nodes of a step (in each process). Default: the full graph in every step."
     fan_out: str = "10"
-    "How many neighbours a node hears of in each layer, the last layer's first: 15,10 or one number for all; 'all' is all of them."
+    "Neighbors sampled in each layer, last layer first: 15,10, one number for all layers, or 'all'."
     tv_edges: int = 1
-    "How many edges of each of these nodes TV looks at."
+    "Edges of each seed node in total variation."
     clusters: int | None = None
-    "Take these nodes as whole clusters, of so many into which METIS cuts the graph; default: at random."
+    "Take seed nodes from METIS clusters, this many in the graph. Default: at random."
 
     def batches(self) -> Batches | None:
-        """What the options say; None: no batches."""
+        """Return the mini-batches; None for full-batch training."""
         from everynode.settings import Batches
 
         if self.batch_size is None:
             if self != BatchOptions():
-                raise UsageError(
-                    "--fan-out, --tv-edges and --clusters are for batches: give --batch-size too."
-                )
+                raise UsageError("--fan-out, --tv-edges and --clusters need --batch-size.")
             return None
         words = [word.strip().replace("all", "-1") for word in self.fan_out.split(",")]
         if not all(word.removeprefix("-").isdecimal() for word in words):
@@ -272,37 +294,30 @@ class BatchOptions:
         )
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class RaceOptions(ModelOptions):
-    """Which network and objective; where no objective is given, several race."""
-
-    objective: Annotated[str, Parameter(group=LEARNED)] = "auto"
-    "auto starts cross-entropy and enc, each strong and light, and keeps the best on validation; or enc, ce, a sum such as mi+tv."
-
-
-@Parameter(name="*", group=RUNNING)
+@Parameter(name="*", group=GROUPS["Workers"])
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where many runs are done."""
+    """Parallel runs."""
 
     workers: int | None = None
-    "How many runs at once; default: one per core."
+    "Runs at once. Default: one per core."
     engine: Literal["local", "ray"] = "local"
-    "Processes of this machine, or the machines of a Ray cluster."
+    "Processes on this machine, or a Ray cluster."
     address: str | None = None
-    "The Ray cluster, such as 10.0.0.1:6379; default: the one that this machine belongs to."
+    "Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine."
 
-    def start(self) -> Engine:
-        """What does the runs."""
+    def start(self, device: str = "cpu") -> Engine:
+        """Return the engine that runs many trainings."""
         if self.workers is not None and self.workers < 1:
-            raise UsageError("--workers must be at least 1.")
+            raise UsageError(f"--workers must be at least 1. Got {self.workers}.")
         if self.engine == "ray":
+            if device != "cpu":
+                raise UsageError("--engine ray runs on CPUs: leave out --device.")
             from everynode.training.ray_engine import run_on_ray
 
             return partial(run_on_ray, address=self.address)
         if self.address is not None:
-            raise UsageError("--address is of a Ray cluster: give --engine ray too.")
+            raise UsageError("--address is for a Ray cluster: add --engine ray.")
         from everynode.training.process_pool import run_many
 
         return run_many

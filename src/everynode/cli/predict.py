@@ -58,7 +58,7 @@ def predict(
     torch.set_num_threads(1)
     folder = model_folder(model)
     classifier = NodeClassifier.load(folder)
-    if classifier.recipe_ is None:
+    if classifier.feature_encoder_ is None:
         raise UsageError(
             f"{folder} does not say how columns become features: it was not made by 'everynode fit'. Use it from Python."
         )
@@ -78,10 +78,10 @@ def predict(
             f"{out} is there, and is no table of predictions: name another --out, or move it away."
         )
     graph = replace(files, directed=files.directed or classifier.directed_).read(
-        recipe=classifier.recipe_, label=label, name=files.name
+        feature_encoder=classifier.feature_encoder_, label=label, name=files.name
     )
-    if graph.understood is not None:
-        for line in graph.understood.lines(warnings_only=quiet):
+    if graph.summary is not None:
+        for line in graph.summary.lines(warnings_only=quiet):
             say(line)
     found = predictions(classifier, graph)
     write_atomically(out, found.to_csv().encode())

@@ -1,1 +1,1 @@
-"""How good predictions are: metrics, intervals, calibration, and the table of predictions."""
+"""Evaluation: metrics, intervals, calibration, and the table of predictions."""

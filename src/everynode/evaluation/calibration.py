@@ -1,4 +1,7 @@
-"""Probabilities that mean what they say: one temperature for all logits, chosen on validation nodes (Guo et al. 2017)."""
+"""Temperature scaling on validation nodes (Guo et al. 2017), and reliability diagrams.
+
+Paper: `On Calibration of Modern Neural Networks <https://arxiv.org/abs/1706.04599>`_.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ from torch import Tensor
 
 from everynode.evaluation.metrics import ECE_BINS
 
-#: No temperature is chosen outside of these.
+#: The range of temperatures.
 LOWEST, HIGHEST = 0.05, 20.0
-#: How far from 0 the logarithm of the temperature is expected to be, before any node is seen.
+#: The standard deviation of the normal prior on the logarithm of the temperature.
 SPREAD = 0.5
 
 
 class HeldOut(NamedTuple):
-    """Validation nodes, and what networks that had not learned their classes say: the logarithm of each probability, uncalibrated.
+    """Out-of-fold predictions: validation nodes with log-probabilities before the temperature.
 
-    With the class prior, these networks have learned from them how large the classes are.
+    The networks have not seen these labels in training. With the class prior, they know the
+    estimated class shares of these nodes.
     """
 
     nodes: Tensor
@@ -29,15 +33,19 @@ class HeldOut(NamedTuple):
 
 
 def temperature(logits: Tensor, labels: Tensor) -> float:
-    r"""The most probable T for :math:`\mathrm{softmax}(x / T)`, if :math:`\log T` is normal around 0 and these nodes have these labels.
+    r"""Return the temperature T of :math:`\mathrm{softmax}(x / T)` that suits these labels best.
 
-    .. math:: \min_T \; \sum_i \Big( \log \sum_s e^{x_{i,s} / T} - x_{i,y_i} / T \Big) + \frac{(\log T)^2}{2 \cdot 0.5^2}
+    It is the mode of the posterior under a normal prior on :math:`\log T`:
 
-    One number for all classes keeps their order, so no prediction changes. Without the last part, a few validation nodes that are all
-    right would ask for T = 0; with it few nodes move T little, and many as far as they ask for.
+    .. math:: \min_T \; \sum_i \Big( \log \sum_s e^{x_{i,s} / T} - x_{i,y_i} / T \Big)
+              + \frac{(\log T)^2}{2 \cdot 0.5^2}
 
-    >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 0.0]])  # 98% sure, right three times in four
-    >>> round(torch.softmax(logits / temperature(logits.repeat(999, 1), torch.tensor([0, 0, 0, 1]).repeat(999)), 1)[0, 0].item(), 2)
+    One number for all classes keeps their order, so no prediction changes. The prior matters with
+    few nodes: if all of them are right, the likelihood alone would ask for T = 0.
+
+    >>> logits = torch.tensor([[4.0, 0.0]]).repeat(4, 1)  # 98% sure, right three times in four
+    >>> t = temperature(logits.repeat(999, 1), torch.tensor([0, 0, 0, 1]).repeat(999))
+    >>> round(torch.softmax(logits / t, 1)[0, 0].item(), 2)
     0.75
     """
     x = logits.double()
@@ -48,9 +56,9 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
             + 0.5 * (log_t / SPREAD) ** 2
         )
 
-    if not math.isfinite(loss(0.0)):  # no temperature would help
+    if not math.isfinite(loss(0.0)):  # no temperature helps
         return 1.0
-    # There may be two minima: the better one is between the neighbours of the best of many points.
+    # There may be two minima: search around the best point of a grid.
     points = torch.linspace(math.log(LOWEST), math.log(HIGHEST), 61).tolist()
     best = min(range(61), key=lambda i: loss(points[i]))
     around = points[max(best - 1, 0)], points[min(best + 1, 60)]
@@ -62,7 +70,7 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Bin:
-    """Nodes of about the same confidence: how sure the model is of them on average, and how often it is right."""
+    """Nodes of similar confidence: their number, mean confidence and accuracy."""
 
     count: int
     confidence: float
@@ -70,7 +78,7 @@ class Bin:
 
 
 def reliability(probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS) -> list[Bin]:
-    """The bins of the expected calibration error that have a node, by rising confidence.
+    """Return the non-empty bins of the expected calibration error, by rising confidence.
 
     >>> reliability(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
     [Bin(count=2, confidence=0.9, accuracy=0.5)]
@@ -78,14 +86,14 @@ def reliability(probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS) -> 
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
     bin_of = (confidence * bins).ceil().long().clamp(1, bins) - 1
-    made = []
+    filled = []
     for index in bin_of.unique().tolist():
         inside = bin_of == index
-        made.append(
+        filled.append(
             Bin(
                 int(inside.sum()),
                 round(confidence[inside].mean().item(), 6),
                 right[inside].mean().item(),
             )
         )
-    return made
+    return filled

@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import expected_calibration_error
 from everynode.evaluation.predictions import Predictions, predictions
-from everynode.evaluation.quality import Score, quality
+from everynode.evaluation.quality import quality
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier

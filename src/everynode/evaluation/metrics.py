@@ -1,11 +1,26 @@
-"""How good predictions are: accuracy, macro-F1, balanced accuracy, AUC, negative log-likelihood, calibration, confusion."""
+"""Metrics: one registry with one spelling.
+
+A metric is one entry of :data:`METRICS`. Early stopping, the records of runs, the intervals and the
+tables of every report are derived from it. Nothing here imports NumPy or PyTorch before a metric is
+computed, because :mod:`everynode.settings` needs the names.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # settings take the names from here, and need neither NumPy nor PyTorch
+from everynode.evaluation.intervals import (
+    Score,
+    area_score,
+    mean_score,
+    positive_mean_score,
+    wilson,
+)
+
+if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from torch import Tensor
@@ -14,13 +29,83 @@ if TYPE_CHECKING:  # settings take the names from here, and need neither NumPy n
 ECE_BINS = 15
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A number that says how good predictions are.
+
+    Parameters
+    ----------
+    name : str
+        The name in settings, records and files.
+    title : str
+        The name in tables.
+    description : str
+        What it measures, for people who do not know it.
+    function : callable
+        Maps logits (n x k) and labels (n) to the number.
+    percent : bool
+        Whether tables show it in percent.
+    higher_is_better : bool
+        Whether a higher value is better.
+    monitor : bool
+        Whether early stopping can follow it (higher must be better).
+    recorded : bool
+        Whether the record of every run has it.
+    interval : callable, optional
+        Maps logits and labels to a :class:`Score` with its 95% interval.
+
+    Examples
+    --------
+    >>> import torch
+    >>> METRICS["accuracy"](torch.eye(2), torch.tensor([0, 0]))
+    0.5
+    """
+
+    name: str
+    title: str
+    description: str
+    function: Callable[[Tensor, Tensor], float]
+    percent: bool = True
+    higher_is_better: bool = True
+    monitor: bool = False
+    recorded: bool = False
+    interval: Callable[[Tensor, Tensor], Score] | None = None
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> float:
+        return self.function(logits, labels)
+
+    @property
+    def heading(self) -> str:
+        """The title with its unit."""
+        return f"{self.title}, %" if self.percent else self.title
+
+    @property
+    def factor(self) -> int:
+        """The factor with which tables show it."""
+        return 100 if self.percent else 1
+
+    @property
+    def digits(self) -> int:
+        """The decimals with which tables show it."""
+        return 1 if self.percent else 3
+
+    def score(self, logits: Tensor, labels: Tensor) -> Score:
+        """Return the number with its 95% interval, or without one if the metric has none."""
+        if self.interval is None:
+            return Score(self.function(logits, labels))
+        return self.interval(logits, labels)
+
+
+# ------------------------------------------------------------------ the numbers
+
+
 def accuracy(logits: Tensor, labels: Tensor) -> float:
-    """The share of rows whose largest logit is their label's."""
+    """Return the share of rows whose largest logit is that of the label."""
     return (logits.argmax(1) == labels).sum().item() / len(labels)
 
 
 def macro_f1(logits: Tensor, labels: Tensor) -> float:
-    """The mean F1 of the classes that occur among labels or predictions, as scikit-learn has it.
+    """Return the mean F1 of the classes that occur among labels or predictions.
 
     >>> import torch
     >>> macro_f1(torch.eye(2)[[0, 0, 1, 0]], torch.tensor([0, 0, 1, 1]))  # 0.8 and 0.667
@@ -32,7 +117,7 @@ def macro_f1(logits: Tensor, labels: Tensor) -> float:
 
 
 def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
-    """The mean over the classes that occur of the share of their nodes that is found: rare classes count as much as common ones.
+    """Return the mean recall of the classes that occur: rare classes count as much as common ones.
 
     >>> import torch
     >>> balanced_accuracy(torch.eye(2)[[0, 0, 0, 0]], torch.tensor([0, 0, 0, 1]))  # accuracy: 0.75
@@ -44,23 +129,23 @@ def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
 
 
 def auc(logits: Tensor, labels: Tensor) -> float:
-    """The mean over the classes of the area under the ROC curve of the class against the rest; NaN if there is one class only.
+    """Return the mean one-against-rest area under the ROC curve; NaN with a single class.
 
-    It is the chance that a node of the class gets a higher probability of it than a node of another class. Classes without a node
-    (or with all of them) have none and do not count.
+    The area is the chance that a node of the class gets a higher probability of it than a node of
+    another class. A class without nodes, or with all of them, has no area and does not count.
 
     >>> import torch
     >>> auc(torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 0.5]]), torch.tensor([0, 1, 1]))
     1.0
     """
     areas = class_areas(logits, labels)[0]
-    return float(areas.mean()) if len(areas) else float("nan")
+    return float(areas.mean()) if len(areas) else math.nan
 
 
 def class_areas(
     logits: Tensor, labels: Tensor
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The area under the ROC curve of each class that has one, and how many nodes are of that class."""
+    """Return the area under the ROC curve of each class that has one, and the size of the class."""
     import numpy as np
 
     probabilities = logits.double().softmax(1).cpu().numpy()
@@ -70,7 +155,7 @@ def class_areas(
     counted = (count > 0) & (count < len(positive))
     if not counted.any():
         return np.zeros(0), np.zeros(0, np.int64)
-    from scipy.stats import rankdata  # half a second to import, and only who asks for AUC needs it
+    from scipy.stats import rankdata  # half a second to import
 
     ranks = rankdata(probabilities[:, counted], axis=0)
     positive, count = positive[:, counted], count[counted]
@@ -78,34 +163,20 @@ def class_areas(
     return wins / (count * (len(positive) - count)), count
 
 
-def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
-    """How many nodes of each class (rows) got which class (columns)."""
-    k = logits.shape[1]
-    return (
-        (labels * k + logits.argmax(1)).bincount(minlength=k * k).view(k, k).double()
-    )  #: What an epoch can be selected by, besides the loss; the more the better.
+def negative_log_likelihood(logits: Tensor, labels: Tensor) -> float:
+    """Return the mean of -log p(label)."""
+    return _surprise(logits, labels).mean().item()
 
 
-METRICS: dict[str, Callable[[Tensor, Tensor], float]] = {
-    "accuracy": accuracy,
-    "macro_f1": macro_f1,
-    "balanced_accuracy": balanced_accuracy,
-    "auc": auc,
-}
-
-
-#: What an epoch can be selected by.
-MONITORS = ("loss", *METRICS)
-
-
-def _negative_log_likelihood(logits: Tensor, labels: Tensor) -> float:
-    return -logits.double().log_softmax(1).gather(1, labels[:, None]).mean().item()
+def calibration_error(logits: Tensor, labels: Tensor) -> float:
+    """Return the expected calibration error of the logits' softmax."""
+    return expected_calibration_error(logits.double().softmax(1), labels)
 
 
 def expected_calibration_error(
     probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS
 ) -> float:
-    r"""How far confidence is from accuracy.
+    r"""Return how far confidence is from accuracy.
 
     .. math:: ECE = \sum_b \frac{|B_b|}{n} \left| \mathrm{acc}(B_b) - \mathrm{conf}(B_b) \right|
 
@@ -113,7 +184,7 @@ def expected_calibration_error(
 
     >>> import torch
     >>> sure = torch.tensor([[0.9, 0.1], [0.9, 0.1]])
-    >>> round(expected_calibration_error(sure, torch.tensor([0, 1])), 2)  # 90% sure, right half of the time
+    >>> round(expected_calibration_error(sure, torch.tensor([0, 1])), 2)  # 90% sure, half right
     0.4
     """
     confidence, predicted = probabilities.double().max(1)
@@ -123,17 +194,110 @@ def expected_calibration_error(
     return gap.abs().sum().item() / len(labels)
 
 
-def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """``accuracy``, ``macro_f1``, ``nll`` and ``ece`` of the rows' logits."""
-    probabilities = logits.double().softmax(1)
-    return {
-        "accuracy": accuracy(logits, labels),
-        "macro_f1": macro_f1(logits, labels),
-        "nll": _negative_log_likelihood(logits, labels),
-        "ece": expected_calibration_error(probabilities, labels),
-    }
-
-
 def confusion(logits: Tensor, labels: Tensor) -> list[list[int]]:
-    """How many nodes of each class (rows) got which class (columns)."""
+    """Count the nodes of each class (rows) by predicted class (columns)."""
     return [[int(count) for count in row] for row in _confusion(logits, labels).tolist()]
+
+
+def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
+    k = logits.shape[1]
+    return (labels * k + logits.argmax(1)).bincount(minlength=k * k).view(k, k).double()
+
+
+def _surprise(logits: Tensor, labels: Tensor) -> Tensor:
+    return -logits.double().log_softmax(1).gather(1, labels[:, None])[:, 0]
+
+
+# ------------------------------------------------------------------ their intervals
+
+
+def _accuracy_score(logits: Tensor, labels: Tensor) -> Score:
+    return wilson(int((logits.argmax(1) == labels).sum()), len(labels))
+
+
+def _class_scores(right: Tensor, sizes: Tensor) -> list[Score]:
+    pairs = zip(right.tolist(), sizes.tolist(), strict=True)
+    return [wilson(int(hits), int(size)) for hits, size in pairs if size]
+
+
+def _balanced_accuracy_score(logits: Tensor, labels: Tensor) -> Score:
+    table = _confusion(logits, labels)
+    return mean_score(_class_scores(table.diagonal(), table.sum(1)))
+
+
+def _macro_f1_score(logits: Tensor, labels: Tensor) -> Score:
+    # F1 = 2J / (1 + J), where J is the Jaccard index: a share, with Wilson's interval.
+    # One wrong answer lowers two classes, so the variance is up to twice the independent one.
+    table = _confusion(logits, labels)
+    right = table.diagonal()
+    jaccard = _class_scores(right, table.sum(0) + table.sum(1) - right)
+    return mean_score([Score(*(2 * j / (1 + j) for j in one)) for one in jaccard], dependence=2.0)
+
+
+def _auc_score(logits: Tensor, labels: Tensor) -> Score:
+    # The dependence of the classes is unknown, so the ends are averaged.
+    areas, sizes = class_areas(logits, labels)
+    pairs = zip(areas.tolist(), sizes.tolist(), strict=True)
+    each = [area_score(area, size, len(labels) - size) for area, size in pairs]
+    return mean_score(each, dependence=math.inf) if each else Score(math.nan)
+
+
+def _nll_score(logits: Tensor, labels: Tensor) -> Score:
+    # Without a wrong answer, nothing tells what a wrong one would cost: no interval.
+    wrong = bool((logits.argmax(1) != labels).any())
+    return positive_mean_score(_surprise(logits, labels), typical=wrong)
+
+
+# ------------------------------------------------------------------ the registry
+
+#: Every metric by name, in the order of the tables.
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "accuracy", "accuracy", "the share of nodes with the right class",
+            accuracy, monitor=True, recorded=True, interval=_accuracy_score,
+        ),
+        Metric(
+            "balanced_accuracy", "balanced accuracy",
+            "the mean recall of the classes: rare ones count as much as common ones",
+            balanced_accuracy, monitor=True, interval=_balanced_accuracy_score,
+        ),
+        Metric(
+            "macro_f1", "macro F1", "the mean over the classes of precision and recall in one",
+            macro_f1, monitor=True, recorded=True, interval=_macro_f1_score,
+        ),
+        Metric(
+            "auc", "AUC",
+            "how well probabilities rank the nodes of a class before the others; 50 is chance",
+            auc, monitor=True, interval=_auc_score,
+        ),
+        Metric(
+            "nll", "negative log-likelihood",
+            "how surprised the probabilities are by the truth; lower is better",
+            negative_log_likelihood, percent=False, higher_is_better=False, recorded=True,
+            interval=_nll_score,
+        ),
+        # On few nodes it is too large by an unknown amount, so it has no interval.
+        Metric(
+            "ece", "calibration error", "how far confidence is from accuracy; lower is better",
+            calibration_error, higher_is_better=False, recorded=True,
+        ),
+    )
+}  # fmt: skip
+
+#: The names that ``monitor`` takes: what selects the best epoch on the validation nodes.
+MONITORS = ("loss", *(name for name, metric in METRICS.items() if metric.monitor))
+
+#: The metrics in the record of every run.
+RECORDED = tuple(name for name, metric in METRICS.items() if metric.recorded)
+
+
+def scores(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Return the recorded metrics of some rows.
+
+    >>> import torch
+    >>> list(scores(torch.eye(2), torch.tensor([0, 1])))
+    ['accuracy', 'macro_f1', 'nll', 'ece']
+    """
+    return {name: METRICS[name](logits, labels) for name in RECORDED}

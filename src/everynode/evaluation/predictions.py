@@ -1,4 +1,4 @@
-"""What a classifier says of every node of a graph, beside what was known."""
+"""Predictions for every node of a graph, beside the given labels; and predictions.csv."""
 
 from __future__ import annotations
 
@@ -8,30 +8,40 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from everynode.estimator import NodeClassifier
 from everynode.graph import UNLABELLED, Graph, Split
+from everynode.training.checkpoint import write_atomically
 
-#: The columns of a table of predictions, before those of the classes.
+#: The columns of predictions.csv, before those of the classes.
 HEADING = ("id", "predicted", "probability", "labelled", "label", "part")
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Of every node: the probability of each class, the label it was given, and the part it was in."""
+    """The predictions for every node of a graph.
 
-    #: What the nodes are called.
+    Parameters
+    ----------
+    ids : tuple
+        The names of the nodes.
+    classes : tuple
+        The classes of the model.
+    probabilities : array of shape (n, k)
+        Columns as in ``classes``.
+    given : tuple
+        The given labels, None where a node has none. The model may not know their classes.
+    part : tuple of str
+        ``train``, ``val``, ``test`` or the empty string.
+    """
+
     ids: tuple[Hashable, ...]
     classes: tuple[Hashable, ...]
-    #: n x k, columns as in ``classes``.
     probabilities: npt.NDArray[np.float64]
-    #: The given labels, None where there was none. They may be of classes that the model does not know.
     given: tuple[Hashable | None, ...]
-    #: train, val, test, or nothing.
     part: tuple[str, ...]
 
     @cached_property
@@ -41,56 +51,46 @@ class Predictions:
 
     @cached_property
     def probability(self) -> npt.NDArray[np.float64]:
-        """How sure the model is of each prediction."""
+        """The probability of each predicted class."""
         return self.probabilities.max(1)
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
-        """The given labels as indices of ``classes``; -1 for none, or for a class that the model does not know."""
+        """The given labels as indices of ``classes``; -1 without a label or for an unknown class."""
         index: dict[Hashable | None, int] = {name: code for code, name in enumerate(self.classes)}
         return np.array([index.get(name, UNLABELLED) for name in self.given], dtype=np.int64)
 
     def nodes(self, part: str) -> npt.NDArray[np.int64]:
-        """The nodes of a part whose label is known."""
+        """Return the nodes of a part that have a label of a known class."""
         return np.flatnonzero((np.asarray(self.part) == part) & (self.labels >= 0))
 
     def to_csv(self) -> str:
-        """A row per node: id, predicted, probability, labelled (yes or no), label, part, and the probability of each class.
-
-        A class's column is called p_ and its name.
-        """
+        """Return one row per node: the columns of :data:`HEADING`, then ``p_CLASS`` per class."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*HEADING, *(f"p_{name}" for name in self.classes)])
-        names, sure = self.predicted, self.probability
         for i, row in enumerate(self.probabilities.tolist()):
             label = self.given[i]
-            known: list[Any] = [
-                "no" if label is None else "yes",
-                "" if label is None else label,
-                self.part[i],
-            ]
-            writer.writerow(
-                [
-                    self.ids[i],
-                    self.classes[names[i]],
-                    f"{sure[i]:.6g}",
-                    *known,
-                    *(f"{p:.6g}" for p in row),
-                ]
-            )
+            beside = ("no", "") if label is None else ("yes", label)
+            predicted = self.classes[self.predicted[i]], f"{self.probability[i]:.6g}"
+            probabilities = (f"{p:.6g}" for p in row)
+            writer.writerow([self.ids[i], *predicted, *beside, self.part[i], *probabilities])
         return file.getvalue()
+
+    def write_csv(self, path: Path) -> None:
+        """Write predictions.csv, whole or not at all."""
+        write_atomically(path, self.to_csv().encode())
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file begins as a table of predictions does."""
-    begins = f"{','.join(HEADING)},".encode()
+    """Whether a file starts like predictions.csv."""
+    start = f"{','.join(HEADING)},".encode()
     with path.open("rb") as file:
-        return file.read(len(begins)) == begins
+        return file.read(len(start)) == start
 
 
 def predictions(model: NodeClassifier, graph: Graph) -> Predictions:
-    """What the classifier says of every node of the graph."""
+    """Return the predictions of a classifier for every node of a graph."""
     part = np.full(graph.num_nodes, "", dtype=object)
     for split in graph.splits[:1]:
         for name in Split._fields:

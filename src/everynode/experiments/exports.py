@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_args
 from everynode.datasets.entries import find
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
+from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.experiment import BACKBONES
 from everynode.experiments.run_spec import Run, Task
 from everynode.experiments.store import COST, Row, Store, row_of
@@ -29,8 +30,11 @@ T = TypeVar("T", Settings, Batches)
 TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
 COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")
 SHARES = (
-    *(f"{part}_{metric}" for part in ("val", "test") for metric in ("accuracy", "macro_f1", "ece")),
+    *(f"{part}_{name}" for part in ("val", "test") for name in RECORDED if METRICS[name].percent),
     "test_oracle_accuracy",
+)
+OTHERS = tuple(
+    f"{part}_{name}" for part in ("val", "test") for name in RECORDED if not METRICS[name].percent
 )
 #: No number of a run is larger.
 LARGEST = 1e300
@@ -276,7 +280,7 @@ def _made(kind: type[T], fields: Mapping[str, Any], where: str) -> T:
 
 def _look_at(record: Mapping[str, Any]) -> None:
     """Refuse what no run can have got, so that no table or page trips over it later."""
-    for name in (*SHARES, "val_nll", "test_nll", *COST):
+    for name in (*SHARES, *OTHERS, *COST):
         _number(name, record.get(name), 1.0 if name in SHARES else math.inf)
     for name in ("nodes", "terms", "statistics"):
         inner = record.get(name)

@@ -18,7 +18,7 @@ from torch import Tensor
 from everynode import __version__
 from everynode.console import say
 from everynode.errors import Diverged
-from everynode.evaluation.metrics import confusion, scores
+from everynode.evaluation.metrics import RECORDED, confusion, scores
 from everynode.experiments.run_spec import Run, Task
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
@@ -111,11 +111,7 @@ def train_run(
     found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
     for part, of_part in logits.items():
         labels = graph.labels[nodes[part]]
-        measured = (
-            scores(of_part, labels)
-            if len(labels)
-            else dict.fromkeys(("accuracy", "macro_f1", "nll", "ece"))
-        )
+        measured = scores(of_part, labels) if len(labels) else dict.fromkeys(RECORDED)
         found |= {f"{part}_{name}": value for name, value in measured.items()}
     found["val_accuracy"] = fitted.metrics["val_accuracy"]
     watched = fitted.history.get("test_accuracy", [])

@@ -36,8 +36,8 @@ if TYPE_CHECKING:  # networkx and PyG are slow to import and only needed by the 
     import networkx
     from torch_geometric.data import Data
 
-    from everynode.io.feature_encoder import Recipe
-    from everynode.io.summary import Understood
+    from everynode.io.feature_encoder import FeatureEncoder
+    from everynode.io.summary import GraphSummary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,9 +71,9 @@ class Graph:
     #: What was tidied up on the way in, with counts: self_loops, repeated_edges, one_way_edges.
     repairs: Mapping[str, int] = field(default_factory=dict)
     #: How columns became features, if :func:`everynode.read` made the graph: given again, it makes the same features of other files.
-    recipe: Recipe | None = None
+    feature_encoder: FeatureEncoder | None = None
     #: What people's files were taken for, if :func:`everynode.read` made the graph.
-    understood: Understood | None = None
+    summary: GraphSummary | None = None
 
     # ------------------------------------------------------------------ making one
 

@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING
 from everynode._lazy import lazy
 
 if TYPE_CHECKING:
-    from everynode.io.feature_encoder import Recipe
-    from everynode.io.reader import read, read_csv
-    from everynode.io.summary import Understood
+    from everynode.io.feature_encoder import FeatureEncoder
+    from everynode.io.reader import read
+    from everynode.io.summary import GraphSummary
 
 _HOME = {
-    "Recipe": "feature_encoder",
-    "Understood": "summary",
+    "FeatureEncoder": "feature_encoder",
+    "GraphSummary": "summary",
     "read": "reader",
-    "read_csv": "reader",
 }
 
-__all__ = ["Recipe", "Understood", "read", "read_csv"]
+__all__ = ["FeatureEncoder", "GraphSummary", "read"]
 
 __getattr__, __dir__ = lazy(__name__, _HOME)

@@ -15,7 +15,7 @@ TEST_SHARE, ENOUGH_TO_TEST = 0.2, 50
 VAL_SHARE = 0.2
 
 
-def share_out(
+def assign_splits(
     graph: Graph,
     *,
     fold: int | None = None,
@@ -32,7 +32,7 @@ def share_out(
     ``val_share`` is given) nothing is held out here: the classifier does it in turn.
 
     >>> from everynode.datasets import generate
-    >>> graph, said = share_out(generate(200, 600, 8, 4).with_splits([]))
+    >>> graph, said = assign_splits(generate(200, 600, 8, 4).with_splits([]))
     >>> [len(part) for part in graph.splits[0]]
     [128, 32, 40]
     """

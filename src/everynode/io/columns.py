@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import scipy.sparse
 
 from everynode.errors import DataError, unknown
-from everynode.io.summary import Notes, Taken, counted
+from everynode.io.summary import Notes, ColumnSummary, counted
 from everynode.io.tables import CLASH, Table, is_unnamed
 from everynode.io.type_inference import (
     KINDS,
@@ -101,7 +101,7 @@ class Column:
         return names + [f"{self.name} is missing"] * self.missing
 
     @property
-    def taken(self) -> Taken:
+    def taken(self) -> ColumnSummary:
         """For the summary: what the column was taken for."""
         detail = {
             "number": f"{'logarithm, ' if self.log else ''}{'scaled' if self.center == (0.0,) else 'standardised'}"
@@ -114,7 +114,7 @@ class Column:
             "ignored": "",
         }[self.kind]
         detail += ", one feature for missing" if self.missing else ""
-        return Taken(self.name, self.kind, "; ".join(filter(None, (detail, self.why))))
+        return ColumnSummary(self.name, self.kind, "; ".join(filter(None, (detail, self.why))))
 
 
 # ---------------------------------------------------------------------- learning

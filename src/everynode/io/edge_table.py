@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.errors import DataError
-from everynode.io.feature_encoder import Recipe
+from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.ids import find, texts
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import EXAMPLES, Table
@@ -21,7 +21,7 @@ from everynode.io.type_inference import as_numbers, clean, comma_in
 Ints = npt.NDArray[np.int64]
 
 
-class Links(NamedTuple):
+class EdgeTable(NamedTuple):
     """The edges of a table, as in the file: with its loops and repeats."""
 
     #: 2 x m node indices.
@@ -66,15 +66,15 @@ def add_nodes(
     )
 
 
-def read_links(
+def read_edge_table(
     edges: Table,
     roles: Mapping[str, str],
     ids: pa.ChunkedArray,
     unknown: str,
     notes: Notes,
-    recipe: Recipe | None,
-) -> Links:
-    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``recipe``: of what a model learned from."""
+    feature_encoder: FeatureEncoder | None,
+) -> EdgeTable:
+    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``feature_encoder``: of what a model learned from."""
     ends = [texts(edges, roles[role]) for role in ("source", "target")]
     pairs = np.stack(
         [
@@ -96,7 +96,7 @@ def read_links(
         ]
         alike = _alike(pa.chunked_array(chunks, pa.string()), ids)
         way = f"{'write the ids alike, or ' if alike else ''}name the right columns, or let these nodes be added"
-        if recipe and not alike:  # those that the model learned from, most likely
+        if feature_encoder and not alike:  # those that the model learned from, most likely
             way = "give the whole graph, with the rows of these nodes in it; or let them be added without any"
         if unknown == "refuse":
             raise DataError(
@@ -115,7 +115,9 @@ def read_links(
             notes.repair(f"{dropped}{alike}.", len(strange))
     weight, comma = None, ""
     if "weight" in roles:
-        weight, comma = _weights(edges, roles["weight"], recipe.weight_comma if recipe else None)
+        weight, comma = _weights(
+            edges, roles["weight"], feature_encoder.weight_comma if feature_encoder else None
+        )
         zero = np.flatnonzero(keep & (weight == 0))
         if len(zero):
             notes.repair(
@@ -127,7 +129,7 @@ def read_links(
         notes.warn(
             f"No edge of {edges.where} joins two nodes: they are told apart by their columns alone. Are its columns the right ones?"
         )
-    return Links(
+    return EdgeTable(
         pairs[:, keep], None if weight is None else weight[keep], np.flatnonzero(keep), comma
     )
 
@@ -175,7 +177,7 @@ def _weights(edges: Table, name: str, before: str | None) -> tuple[npt.NDArray[n
     return weight, comma
 
 
-def note_repairs(links: Links, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
+def note_repairs(links: EdgeTable, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
     """What the graph dropped from the edges, with the first places."""
     source, target = links.pairs
     stays = "" if links.weight is None else "; the largest weight stays"

@@ -1,4 +1,4 @@
-"""Recipe: how the columns of a table become features. Fitted once, kept with the model, and followed again for other files."""
+"""FeatureEncoder: how the columns of a table become features. Fitted once, kept with the model, and followed again for other files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from everynode.io.type_inference import KINDS
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FeatureEncoder:
     """How a table's columns become features, and which columns are something else. Plain JSON by :meth:`to_dict`."""
 
     columns: tuple[Column, ...] = ()
@@ -31,7 +31,7 @@ class Recipe:
     structural: bool = False
     #: The file gives the features as a matrix of so many columns, used as it is.
     matrix: int = 0
-    #: Edge weights are divided by this, the mean of those that the recipe was made of: in seconds or in hours, it is the same graph.
+    #: Edge weights are divided by this, the mean of those that the feature_encoder was made of: in seconds or in hours, it is the same graph.
     weight_unit: float = 1.0
     #: What a comma in them stands for.
     weight_comma: str = ""
@@ -69,8 +69,8 @@ class Recipe:
         return {"columns": columns, **rest}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Recipe:
-        """The recipe that :meth:`to_dict` wrote."""
+    def from_dict(cls, plain: Mapping[str, Any]) -> FeatureEncoder:
+        """The feature_encoder that :meth:`to_dict` wrote."""
         try:
             given: list[dict[str, Any]] = [
                 {k: tuple(v) if isinstance(v, list) else v for k, v in c.items()}
@@ -85,7 +85,9 @@ class Recipe:
                 str(plain.get("unknown", "refuse")),  # models of 0.17 and before do not say it
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-            raise DataError(f"This is not a recipe that everynode wrote ({wrong}).") from None
+            raise DataError(
+                f"This is not a feature_encoder that everynode wrote ({wrong})."
+            ) from None
 
     def apply(self, table: Table, notes: Notes, na: Sequence[str] = ()) -> list[Any]:
         """The features of a table's rows, a block for each column; what is missing or new is noted."""

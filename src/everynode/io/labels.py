@@ -177,7 +177,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def warn_of_giveaways(
+def warn_of_label_leakage(
     table: Table, columns: Sequence[Column], labels: Labels, notes: Notes, na: Sequence[str] = ()
 ) -> None:
     """Say which columns tell the label by themselves: what is only known once the label is known is no feature."""

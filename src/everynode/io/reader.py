@@ -17,11 +17,11 @@ from everynode.errors import unknown as refuse
 from everynode.graph import Graph
 from everynode.graph.validation import Split
 from everynode.io.columns import fit_column
-from everynode.io.edge_table import Links, add_nodes, nodes_of, note_repairs, read_links
-from everynode.io.feature_encoder import Recipe, join
+from everynode.io.edge_table import EdgeTable, add_nodes, nodes_of, note_repairs, read_edge_table
+from everynode.io.feature_encoder import FeatureEncoder, join
 from everynode.io.graph_files import Whole, is_whole, read_whole
 from everynode.io.ids import check_unique, natural, texts
-from everynode.io.labels import PARTS, read_labels, read_split, warn_of_giveaways
+from everynode.io.labels import PARTS, read_labels, read_split, warn_of_label_leakage
 from everynode.io.roles import (
     NONE,
     OF_EDGES,
@@ -31,7 +31,7 @@ from everynode.io.roles import (
     find_roles,
 )
 from everynode.io.structural_features import structural_features
-from everynode.io.summary import Notes, Taken, Understood, counted
+from everynode.io.summary import Notes, ColumnSummary, GraphSummary, counted
 from everynode.io.tables import Table, open_table, where_true
 from everynode.io.type_inference import clean, is_text
 
@@ -51,7 +51,7 @@ def read(
     weight: str | None = None,
     split: str | None = None,
     directed: bool = False,
-    recipe: Recipe | None = None,
+    feature_encoder: FeatureEncoder | None = None,
     name: str | None = None,
     unknown: Unknown | None = None,
     na: Sequence[str] = (),
@@ -65,22 +65,22 @@ def read(
     source, target) the first ones. ``"none"``: there is no such column.
     ``features``: ``"all"`` other columns, or the names of some, as a list or with commas between; ``"zip:category"`` also says what
     a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
-    ``recipe``: that of another graph (``graph.recipe``), to get the same features and classes from these files.
+    ``feature_encoder``: that of another graph (``graph.feature_encoder``), to get the same features and classes from these files.
     ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
-    other columns missing; by default as in the recipe, else refuse. ``na``: more ways to write a missing value, beside those of the recipe.
+    other columns missing; by default as in the feature_encoder, else refuse. ``na``: more ways to write a missing value, beside those of the feature_encoder.
 
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     >>> graph
     Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labelled, 0 splits
-    >>> graph.understood.unlabelled
+    >>> graph.summary.unlabelled
     1
     """
-    way = unknown or (recipe.unknown if recipe else "refuse")
+    way = unknown or (feature_encoder.unknown if feature_encoder else "refuse")
     if way not in get_args(Unknown):
         refuse("way with edges to unknown nodes", way, get_args(Unknown))
     notes = Notes()
-    na = (*(recipe.na if recipe else ()), *na)
+    na = (*(feature_encoder.na if feature_encoder else ()), *na)
     asked = {
         "id": id,
         "label": label,
@@ -91,11 +91,11 @@ def read(
     }
     whole = _open(nodes, edges, asked, notes, format)
     people, ties = whole.nodes, whole.edges
-    if whole.directed and not directed and recipe is None:
+    if whole.directed and not directed and feature_encoder is None:
         notes.warn(
             f"{ties.where} says that its edges lead one way: they are taken both ways, unless you say directed=True (--directed)."
         )
-    roles = find_roles(asked, people, ties, recipe)
+    roles = find_roles(asked, people, ties, feature_encoder)
     if people is None:
         ids = nodes_of(ties, roles)
         people = Table(ties.where, {roles["id"]: ids})
@@ -105,13 +105,17 @@ def read(
         ties = check_heading(ties, roles, asked, ids)
         if way == "add":
             people, ids = add_nodes(people, ids, ties, roles, notes)
-    if recipe is not None and split is None and "split" in roles:
+    if feature_encoder is not None and split is None and "split" in roles:
         people = _known_parts(people, roles, notes, na)
-    links = read_links(ties, roles, ids, way, notes, recipe)
+    links = read_edge_table(ties, roles, ids, way, notes, feature_encoder)
     labels = read_labels(
-        people, roles.get("label"), notes, na, classes=recipe.classes if recipe else None
+        people,
+        roles.get("label"),
+        notes,
+        na,
+        classes=feature_encoder.classes if feature_encoder else None,
     )
-    if recipe is None:
+    if feature_encoder is None:
         wanted = find_features(features, people, roles)
         columns = tuple(
             fit_column(column, kind, people, na) for column, kind in wanted.columns.items()
@@ -121,15 +125,15 @@ def read(
             matrix or any(column.feature_names for column in columns)
         )
         unit = 1.0 if links.weight is None or not len(links.weight) else float(links.weight.mean())
-        recipe = Recipe(
+        feature_encoder = FeatureEncoder(
             columns, roles, labels.classes, structural, matrix, unit, links.comma, na, way
         )
-        warn_of_giveaways(people, columns, labels, notes, na)
+        warn_of_label_leakage(people, columns, labels, notes, na)
     if links.weight is not None:
-        scaled = links.weight / recipe.weight_unit
+        scaled = links.weight / feature_encoder.weight_unit
         links = links._replace(weight=None if (scaled == 1).all() else scaled)
     graph = Graph.from_arrays(
-        _features(recipe, whole, people, links, notes, na),
+        _features(feature_encoder, whole, people, links, notes, na),
         links.pairs,
         labels.codes,
         classes=labels.classes,
@@ -140,31 +144,28 @@ def read(
         node_ids=natural(ids),
     )
     note_repairs(links, graph.repairs, ties, notes)
-    understood = Understood(
+    summary = GraphSummary(
         files={
             showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
             for table in (whole.nodes, ties)
             if table and table.how
         },  # as they were, without nodes that were added
-        columns=_taken(recipe, roles, whole.nodes, ties),
+        columns=_taken(feature_encoder, roles, whole.nodes, ties),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
         weighted=links.weight is not None,
         features=graph.num_features,
-        structural=recipe.structural,
+        structural=feature_encoder.structural,
         classes=labels.counts(),
         split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
     )
     # A table of undirected edges has each once: that is no repair.
     repairs = {what: count for what, count in graph.repairs.items() if what != "one_way_edges"}
-    return dataclasses.replace(graph, recipe=recipe, understood=understood, repairs=repairs)
-
-
-def read_csv(nodes: Any = None, edges: Any = None, **options: Any) -> Graph:
-    """:func:`read` for delimited text (commas, semicolons, tabs, bars; spaces in edge lists), whatever the files are called."""
-    return read(nodes, edges, format="text", **options)
+    return dataclasses.replace(
+        graph, feature_encoder=feature_encoder, summary=summary, repairs=repairs
+    )
 
 
 def _open(
@@ -194,7 +195,7 @@ def _open(
 
 
 def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequence[str]) -> Table:
-    """The table without words in its split column that are no part: where a recipe is followed, the parts are a remark and no more."""
+    """The table without words in its split column that are no part: where a feature_encoder is followed, the parts are a remark and no more."""
     name = roles["split"]
     cells = clean(people[name], na)
     known = (
@@ -226,35 +227,42 @@ def _name(nodes: Any, edges: Any) -> str:
 
 
 def _features(
-    recipe: Recipe, whole: Whole, nodes: Table, links: Links, notes: Notes, na: Sequence[str]
+    feature_encoder: FeatureEncoder,
+    whole: Whole,
+    nodes: Table,
+    links: EdgeTable,
+    notes: Notes,
+    na: Sequence[str],
 ) -> Any:
     """All features side by side: those that are given as a matrix, those from columns, those from the structure."""
     n = nodes.num_rows
-    blocks = recipe.apply(nodes, notes, na)
-    if recipe.matrix:
-        if whole.features is None or whole.features.shape[1] != recipe.matrix:
+    blocks = feature_encoder.apply(nodes, notes, na)
+    if feature_encoder.matrix:
+        if whole.features is None or whole.features.shape[1] != feature_encoder.matrix:
             found = "none" if whole.features is None else whole.features.shape[1]
             raise DataError(
-                f"{nodes.where} must give {recipe.matrix:,} features as a matrix; it gives {found}."
+                f"{nodes.where} must give {feature_encoder.matrix:,} features as a matrix; it gives {found}."
             )
         blocks.insert(0, whole.features)
-    if recipe.structural:
+    if feature_encoder.structural:
         blocks.append(structural_features(links.pairs, n))
     return join(blocks, n)
 
 
 def _taken(
-    recipe: Recipe, roles: Mapping[str, str], nodes: Table | None, edges: Table
-) -> tuple[Taken, ...]:
+    feature_encoder: FeatureEncoder, roles: Mapping[str, str], nodes: Table | None, edges: Table
+) -> tuple[ColumnSummary, ...]:
     """What each column was taken for; without a table of nodes only the edges have some."""
     used = []
     if nodes is not None:
-        used = [Taken(roles[role], role) for role in ("id", "label", "split") if role in roles]
-        used += [column.taken for column in recipe.columns]
+        used = [
+            ColumnSummary(roles[role], role) for role in ("id", "label", "split") if role in roles
+        ]
+        used += [column.taken for column in feature_encoder.columns]
         used += _rest(nodes, {taken.name for taken in used})
-    ends = [Taken(roles[role], role) for role in OF_EDGES if role in roles]
+    ends = [ColumnSummary(roles[role], role) for role in OF_EDGES if role in roles]
     return (*used, *ends, *_rest(edges, {end.name for end in ends}))
 
 
-def _rest(table: Table, used: Collection[str]) -> list[Taken]:
-    return [Taken(name, "not used") for name in table.columns if name not in used]
+def _rest(table: Table, used: Collection[str]) -> list[ColumnSummary]:
+    return [ColumnSummary(name, "not used") for name in table.columns if name not in used]

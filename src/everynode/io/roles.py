@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.errors import DataError, UsageError
-from everynode.io.feature_encoder import Recipe
+from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.tables import Table, is_unnamed
 from everynode.io.type_inference import Kind
 
@@ -39,9 +39,12 @@ def expected_names(asked: Mapping[str, str | None], edges: bool) -> set[str]:
 
 
 def find_roles(
-    asked: Mapping[str, str | None], nodes: Table | None, edges: Table, recipe: Recipe | None
+    asked: Mapping[str, str | None],
+    nodes: Table | None,
+    edges: Table,
+    feature_encoder: FeatureEncoder | None,
 ) -> dict[str, str]:
-    """The column of each role, as asked for, else as in the recipe, else by its usual name; the ids of edges alone are called id."""
+    """The column of each role, as asked for, else as in the feature_encoder, else by its usual name; the ids of edges alone are called id."""
     roles: dict[str, str] = {}
     for role, given in asked.items():
         table = edges if role in OF_EDGES else nodes
@@ -56,8 +59,8 @@ def find_roles(
         elif given is not None:
             table[given]  # refused here if it is not there
             roles[role] = given
-        elif recipe is not None and role not in NEEDED:
-            column = recipe.roles.get(role)
+        elif feature_encoder is not None and role not in NEEDED:
+            column = feature_encoder.roles.get(role)
             if column is not None and (
                 role == "weight" or column in table.columns
             ):  # new nodes need no label
@@ -69,7 +72,7 @@ def find_roles(
                 role,
                 table,
                 {taken for other in others for taken in (asked[other], roles.get(other))},
-                recipe,
+                feature_encoder,
             )
             if column is not None:
                 roles[role] = column
@@ -80,23 +83,25 @@ def find_roles(
     return {"id": "id", **roles}
 
 
-def _usual(role: str, table: Table, taken: set[str | None], recipe: Recipe | None) -> str | None:
-    known = recipe.roles.get(role) if recipe else None
+def _usual(
+    role: str, table: Table, taken: set[str | None], feature_encoder: FeatureEncoder | None
+) -> str | None:
+    known = feature_encoder.roles.get(role) if feature_encoder else None
     if known in table.columns:
         return known
     if (
-        recipe and role == "id"
+        feature_encoder and role == "id"
     ):  # what the model knows as something else is no id, wherever it stands
         taken = (
             taken
-            | {recipe.roles.get(other) for other in ("label", "split")}
-            | {column.name for column in recipe.columns}
+            | {feature_encoder.roles.get(other) for other in ("label", "split")}
+            | {column.name for column in feature_encoder.columns}
         )
     lower = {name.lower(): name for name in reversed(list(table.columns)) if name not in taken}
     found = next((lower[name] for name in USUAL[role] if name in lower), None)
     if found is not None or role not in NEEDED:
         return found
-    if recipe and role == "id" and len(lower) != 1:
+    if feature_encoder and role == "id" and len(lower) != 1:
         raise DataError(
             f"{table.where} has no column {known!r}, and which other holds the ids is not clear: say it (id='...', or --id). "
             f"{table.column_list()}"

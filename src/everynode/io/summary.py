@@ -25,7 +25,7 @@ def counted(number: int, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ColumnSummary:
     """A column, and what it was taken for."""
 
     name: str
@@ -60,15 +60,15 @@ class Notes:
 
 
 @dataclass(frozen=True)
-class Understood:
+class GraphSummary:
     """What :func:`everynode.read` took people's files for.
 
-    ``print(graph.understood)`` shows it; ``to_dict()`` is the same in plain values.
+    ``print(graph.summary)`` shows it; ``to_dict()`` is the same in plain values.
     """
 
     #: The files (or "the nodes table"), each with how it was read: format, delimiter, encoding, rows.
     files: Mapping[str, str]
-    columns: tuple[Taken, ...]
+    columns: tuple[ColumnSummary, ...]
     nodes: int
     edges: int
     directed: bool

@@ -1,40 +1,114 @@
-"""The GCNII layer (Chen et al. 2020)."""
+"""GCNII: GCN with an initial residual and an identity mapping (Chen et al. 2020)."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from everynode.errors import require
+from everynode.models.edge_list import EdgeList
 from everynode.models.layer import Layer
-from everynode.models.receptive_field import Hop
+from everynode.models.layer_derivatives import Propagation
+from everynode.models.network import Network
+from everynode.models.receptive_field import Hop, Level
 
 
 class GCNIILayer(Layer):
-    r"""GCN with a way back to the opening features and a weight close to the identity.
+    r"""GCN with a share of the opening features and a weight close to the identity.
+
+    From `Simple and Deep Graph Convolutional Networks <https://arxiv.org/abs/2007.02133>`_:
 
     .. math:: S^{(l)} = (1 - \alpha) \tilde P f^{(l)} + \alpha f^{(0)}, \qquad
-              f^{(l+1)} = \sigma(\beta^{(l)} S^{(l)} W^{(l)} + (1 - \beta^{(l)}) S^{(l)})
+              f^{(l+1)} = \mathrm{ReLU}(\beta^{(l)} S^{(l)} W^{(l)} + (1 - \beta^{(l)}) S^{(l)})
 
-    with :math:`\beta^{(l)} = \log(\lambda / l + 1)` for the ``position`` l = 1, 2, ...; :math:`W^{(l)}` starts as the identity.
+    with :math:`\beta^{(l)} = \log(\lambda / l + 1)`. :math:`W^{(l)}` starts as the identity.
+
+    Parameters
+    ----------
+    channels : int
+        Width of the input and of the output.
+    alpha : float
+        Share of the opening features.
+    lam : float
+        :math:`\lambda`, the strength of the weights.
+    position : int
+        Number :math:`l` of the layer in the network, from 1.
+    generator : torch.Generator, optional
+        Not used: the initial weights are not random.
     """
 
-    def __init__(self, channels: int, *, position: int, alpha: float, lam: float):
+    def __init__(
+        self,
+        channels: int,
+        *,
+        alpha: float,
+        lam: float,
+        position: int = 1,
+        generator: torch.Generator | None = None,
+    ):
         super().__init__(channels)
         self.alpha = alpha
         self.beta = math.log(lam / position + 1.0)
 
     def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
-        r""":math:`S = (1 - \alpha) \tilde P f + \alpha f_0`."""
+        r"""Return :math:`S = (1 - \alpha) \tilde P f + \alpha f_0`."""
         if hop.origins is not None:
             f_0 = f_0.index_select(0, hop.origins)
         return hop.gcn_operator.blend(f, f_0, self.alpha), ()
 
     def matrix(self) -> Tensor:
-        """:math:`\\beta W + (1 - \\beta) I`, which makes one product of the two terms."""
-        return torch.lerp(
-            torch.eye(len(self.weight), dtype=self.weight.dtype, device=self.weight.device),
-            self.weight,
-            self.beta,
-        )
+        r"""Return :math:`\beta W + (1 - \beta) I`, which makes one product of the two terms."""
+        weight = self.weight
+        identity = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)
+        return torch.lerp(identity, weight, self.beta)
+
+    def derivatives(self, hop: Hop, inputs: Level, saved: tuple[Tensor, ...]) -> Propagation:
+        """Return the derivatives of a linear propagation."""
+        return Propagation(self.alpha, hop)
+
+    def export(self, f: Tensor, f_0: Tensor, edges: EdgeList) -> Tensor:
+        """Apply the layer with plain torch operations."""
+        propagated = edges.propagate(edges.gcn_weight(), f)
+        mixed = (1.0 - self.alpha) * propagated + self.alpha * f_0
+        return torch.relu(mixed @ self.matrix())
+
+
+class GCNII(Network):
+    """A :class:`~everynode.models.network.Network` of :class:`GCNIILayer`.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    gcnii_alpha : float
+        Share of the opening features in each layer.
+    gcnii_lambda : float
+        Strength of the weight matrices; 0 is the identity.
+    **options
+        The other parameters of :class:`~everynode.models.network.Network`.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> GCNII(8, 3, num_layers=4, gcnii_alpha=0.2)(generate(20, 40, 8, 3)).shape
+    torch.Size([20, 3])
+    """
+
+    layer = GCNIILayer
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        gcnii_alpha: float = 0.1,
+        gcnii_lambda: float = 0.5,
+        **options: Any,
+    ):
+        require(0 <= gcnii_alpha <= 1, "gcnii_alpha", "GCNII", "in [0, 1]", gcnii_alpha)
+        require(gcnii_lambda >= 0, "gcnii_lambda", "GCNII", ">= 0", gcnii_lambda)
+        layer_options = {"alpha": gcnii_alpha, "lam": gcnii_lambda}
+        super().__init__(num_features, num_classes, layer_options=layer_options, **options)

@@ -1,35 +1,40 @@
-r"""Cross-validating gradients by hand.
+r"""The cosine of two gradients and its own gradient, without autograd.
 
-Autograd would go through the network once for each half's gradient and then back through all of that again, more than a thousand
-operations. Here both halves travel together, over the receptive field of the labelled nodes only and along the values of the training
-pass itself:
+Cross-validating gradients need it in every step. Autograd would go through the network once for
+each half's gradient and then back through all of that: more than a thousand operations. Here both
+halves travel together, over the receptive field of the labelled nodes only, along the values of
+the training pass:
 
-A. back: the gradients :math:`g_p` of the two halves' cross-entropies;
+A. backward: the gradients :math:`g_p` of the two halves' cross-entropies;
 B. their cosine, and its derivatives :math:`v_p = \partial \cos / \partial g_p`;
-C. forward: the movement of every value when the parameters move along :math:`v_p`, written with a dot;
-D. how the gradients move then, which is :math:`\sum_p H_p v_p = \partial \cos / \partial \theta`.
+C. forward: the movement of every value when the parameters move along :math:`v_p`, written with a
+   dot;
+D. the movement of the gradients, :math:`\sum_p H_p v_p = \partial \cos / \partial \theta`.
 
-A layer is :math:`u = S M` with :math:`M = (1 - \beta) I + \beta W`. With :math:`d_p` the gradient at u, those at S and M are
-:math:`d_p M^\top` and :math:`S^\top d_p`. They move because :math:`d_p` does, and by :math:`\sum_p d_p \dot M_p^\top` and
-:math:`\sum_p \dot S_p^\top d_p` of their own. Only the latter are worked out here. Their way back through the network is that of every
-other gradient: so they are handed to autograd (:class:`~everynode.models.known_gradient.Known`) at the S and M of the training pass, and take
-the way back together with the rest of the objective, for nothing. How S is made is the business of :mod:`everynode.models.layer_derivatives`.
+A layer is :math:`u = S M` with :math:`M = (1 - \beta) I + \beta W`. With :math:`d_p` the gradient
+at u, those at S and M are :math:`d_p M^\top` and :math:`S^\top d_p`. They move because
+:math:`d_p` does, and by :math:`\sum_p d_p \dot M_p^\top` and :math:`\sum_p \dot S_p^\top d_p`
+of their own. Only the latter are computed here. Their way back through the network is the same as
+for any other gradient. So autograd receives them at the S and M of the training pass
+(:class:`~everynode.models.known_gradient.KnownGradient`) and carries them back together with the
+rest of the objective, at no extra cost. The layers bring the derivatives of S
+(:mod:`everynode.models.layer_derivatives`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from everynode.models.known_gradient import Known
-from everynode.models.layer import Step
-from everynode.models.layer_derivatives import ByParameter, mixing
-from everynode.models.receptive_field import Field, Level
+from everynode.models.known_gradient import KnownGradient
+from everynode.models.layer import LayerTrace
+from everynode.models.layer_derivatives import ByParameter, LayerDerivatives
+from everynode.models.receptive_field import Level, ReceptiveField
 from everynode.numerics import meaningful
 from everynode.sparse import SparseMatrix, drop, where_positive
 
@@ -38,178 +43,190 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Trace:
-    """The values that a training pass went through, almost all of which autograd keeps anyway."""
+class NetworkTrace:
+    """The values of a training pass. Autograd keeps almost all of them anyway.
 
-    #: By place, counted from the input: the probability and the noise of its dropout, where there is one.
+    Attributes
+    ----------
+    dropouts : dict
+        Probability and noise of each dropout, by place: 0 is the input.
+    features : SparseMatrix or Tensor
+        The features after their dropout.
+    opened : Tensor
+        The output of the opening layer after ReLU.
+    layers : list of LayerTrace
+        The values of each layer.
+    last, logits : Tensor
+        The input and the output of the closing layer.
+    """
+
     dropouts: dict[int, tuple[float, Tensor]]
-    #: The features after their dropout, and what the opening layer made of them, after ReLU.
     features: SparseMatrix | Tensor
     opened: Tensor
-    steps: list[Step]
-    #: What went into the closing layer, and what came out.
+    layers: list[LayerTrace]
     last: Tensor
     logits: Tensor
 
-    def gate(self, f: Tensor, place: int, level: Level) -> Gate:
-        """What ReLU and dropout let through between a layer and the next, from the result ``f`` of the ReLU."""
-        f = level.pick(f)
+    def mask(self, output: Tensor, place: int, level: Level) -> ActivationMask:
+        """Return the ReLU and dropout between two layers; ``output``: the output of the ReLU."""
+        output = level.pick(output)
         if place not in self.dropouts:
-            return Gate(f, None)
+            return ActivationMask(output, None)
         p, noise = self.dropouts[place]
-        return Gate(f, drop(f.sign(), p, level.pick(noise)))
+        return ActivationMask(output, drop(output.sign(), p, level.pick(noise)))
 
 
-class Gate(NamedTuple):
-    """ReLU and dropout: ReLU's result and, if there was dropout, the ``factor`` of both."""
+class ActivationMask(NamedTuple):
+    """A ReLU, followed by a dropout or not: the ReLU's output and the ``factor`` of both."""
 
-    result: Tensor
+    output: Tensor
     factor: Tensor | None
 
-    def cut(self, x: Tensor) -> Tensor:
-        """What they let through of gradients or movements (2 x n x c), in place."""
-        return where_positive(self.result, x) if self.factor is None else x.mul_(self.factor)
+    def apply(self, x: Tensor) -> Tensor:
+        """Multiply gradients or movements (2 x n x c) by the derivative, in place."""
+        return where_positive(self.output, x) if self.factor is None else x.mul_(self.factor)
 
 
-class Shared(NamedTuple):
-    """How two halves are shared out among processes: each has some of their nodes."""
+class SharedHalves(NamedTuple):
+    """The two halves when each of several processes holds some of their nodes."""
 
-    #: How many nodes (or how much weight) the halves have in all processes together; None: those at hand are all.
+    #: Number of nodes (or total weight) of each half in all processes; None: this process has all.
     totals: tuple[float, float] | None = None
-    #: Makes a tensor, in place, the sum of those of all processes; None if there is one only.
+    #: Sums a tensor over all processes, in place; None: there is one process.
     add_up: Callable[[Tensor], object] | None = None
 
 
-class Curvature:
-    """The sweeps through a network, along the values of its last training pass, over a receptive field."""
+class GradientCosine:
+    """The sweeps through a network along its last training pass, over a receptive field.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    parameters : list of Parameter
+        All of its parameters.
+    trace : NetworkTrace
+        The values of the training pass, for all nodes.
+    field : ReceptiveField
+        The receptive field of the labelled nodes.
+    derivatives : sequence of LayerDerivatives
+        Those of each layer, over this receptive field.
+    features : SparseMatrix or Tensor
+        The features of the first level, after dropout.
+    """
 
     @torch.no_grad()
     def __init__(
         self,
         network: Network,
         parameters: list[nn.Parameter],
-        trace: Trace,
-        field: Field,
+        trace: NetworkTrace,
+        field: ReceptiveField,
+        derivatives: Sequence[LayerDerivatives],
         features: SparseMatrix | Tensor,
     ):
-        """``parameters``: all of the network's; ``features``: those of the field's first level, after their dropout."""
-        self.opening, self.layers, self.closing = network.opening, network.stack, network.closing
-        # The opening weights are by far the most parameters. They come first, so that the rest can be written to without them.
+        self.opening, self.closing = network.opening, network.closing
+        self.layers, self.derivatives = list(network.layers), derivatives
+        # The opening weights are most of the parameters. They come first: no zeros for them.
         self.parameters = list(dict.fromkeys([self.opening.weight, *parameters]))
         self.trace, self.levels, self.features = trace, field.levels, features
-        steps = trace.steps
-        self.mixings = [
-            mixing(layer, hop, level, step.made_of)
-            for layer, hop, level, step in zip(
-                self.layers, field.hops, field.levels[:-1], steps, strict=True
-            )
-        ]
         self.mixed = [
-            level.pick(step.mixed) for level, step in zip(field.levels[1:], steps, strict=True)
+            level.pick(layer.mixed)
+            for level, layer in zip(field.levels[1:], trace.layers, strict=True)
         ]
-        results = [trace.opened, *(step.result for step in steps)]
-        self.gates = [
-            trace.gate(f, place, level)
-            for place, (f, level) in enumerate(zip(results, field.levels, strict=True), start=1)
+        outputs = [trace.opened, *(layer.output for layer in trace.layers)]
+        self.masks = [
+            trace.mask(output, place, level)
+            for place, (output, level) in enumerate(zip(outputs, field.levels, strict=True), 1)
         ]
-        self.last, self.logits = (
-            self.levels[-1].pick(trace.last),
-            self.levels[-1].pick(trace.logits),
-        )
-        self.has_way_back = any(
-            layer.alpha for layer in self.layers
-        )  # GCNII, to the result of the opening layer
+        self.last = self.levels[-1].pick(trace.last)
+        self.logits = self.levels[-1].pick(trace.logits)
+        self.reads_opening = any(d.reads_opening for d in derivatives)
 
     def cosine(
         self,
         labels: Tensor,
         halves: tuple[Tensor, Tensor],
         weight: Tensor | None = None,
-        shared: Shared | None = None,
+        shared: SharedHalves | None = None,
         factor: float = 1.0,
     ) -> Tensor:
-        """``factor`` times the cosine of the gradients of two halves' cross-entropies, itself with a gradient.
+        """Return ``factor`` times the cosine, with its gradient attached.
 
-        ``labels``: those of the nodes in question; ``halves``: positions among these; ``weight``: of each class, None for all the same.
+        ``labels``: classes of the labelled nodes; ``halves``: positions among them; ``weight``: of
+        each class.
         """
-        known = Known()
+        gradient = KnownGradient()
         with torch.no_grad():
-            value = self._sweep(labels, halves, weight, shared or Shared(), factor, known)
-        return known.function(value)
+            value = self._sweep(labels, halves, weight, shared or SharedHalves(), factor, gradient)
+        return gradient.attach(value)
 
     def _sweep(
         self,
         labels: Tensor,
         halves: tuple[Tensor, Tensor],
         weight: Tensor | None,
-        shared: Shared,
+        shared: SharedHalves,
         factor: float,
-        known: Known,
+        gradient: KnownGradient,
     ) -> Tensor:
-        """The value; its gradient goes to ``known``."""
+        """Return the value and add its gradient to ``gradient``."""
         y = torch.softmax(self.logits, dim=1)
         share = y.new_zeros(2, len(y), 1)  # each node's weight in each half's mean
         for shares, half, total in zip(share, halves, shared.totals or (None, None), strict=True):
             own = y.new_ones(len(half)) if weight is None else weight[labels[half]]
             shares[half, 0] = (own / (own.sum() if total is None else total)).to(shares.dtype)
         residual = y.scatter_add(1, labels[:, None], y.new_full((len(y), 1), -1.0))
-        top = share * residual  # 2 x n x k: the gradient at the logits
-        both, gradients = self._nothing()
-        downs = self._back(top, gradients)
+        at_logits = share * residual  # 2 x n x k
+        both, gradients = self._zeros()
+        at_u = self._backward(at_logits, gradients)
         if shared.add_up:
             shared.add_up(both)
 
-        # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1, and the same with 1 and 2 exchanged.
+        # B. With a = 1 / (|g_1| |g_2|): v_1 = a g_2 - cos / |g_1|^2 g_1; for v_2, swap 1 and 2.
         (square_1, dot), (_, square_2) = (both @ both.T).tolist()
         if not meaningful(square_1, square_2, both.dtype):
-            known.add(self.trace.logits, torch.zeros_like(self.trace.logits))
+            gradient.add(self.trace.logits, torch.zeros_like(self.trace.logits))
             return y.new_zeros(())
-        a = 1.0 / (
-            math.sqrt(square_1) * math.sqrt(square_2)
-        )  # not the root of a product, which might overflow
+        # Two roots: the product might overflow.
+        a = 1.0 / (math.sqrt(square_1) * math.sqrt(square_2))
         value = a * dot
         turn = y.new_tensor([[-value / square_1, a], [a, -value / square_2]])
-        directions = self._by_parameter(
-            (factor * turn) @ both
-        )  # all that follows is linear in them: here the factor costs nothing
-        moved = self._forth(downs, directions, known)
+        # Everything below is linear in the directions, so the factor costs nothing here.
+        directions = self._by_parameter((factor * turn) @ both)
+        moved = self._forward(at_u, directions, gradient)
 
-        # D, at the closing layer. The softmax turns the movement of the logits into that of the gradient there.
+        # D, at the closing layer: the softmax turns moved logits into a moved gradient.
         n, k = y.shape
         w, v = self.closing.weight, directions[self.closing.weight]
-        z = (
-            (moved.flatten(0, 1) @ w)
-            .view(2, n, k)
-            .baddbmm_(self.last.expand(2, -1, -1), v)
-            .add_(directions[self.closing.bias][:, None])
-        )
-        turned = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
-        known.add(self.trace.logits, turned, self.levels[-1].spread)
-        known.add(
-            self.trace.last, torch.addbmm(self.last, top, v.mT, beta=0.0), self.levels[-1].spread
-        )
-        known.add(w, moved.flatten(0, 1).T @ top.view(2 * n, k))
+        z = (moved.flatten(0, 1) @ w).view(2, n, k)
+        z.baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
+        moved_at_logits = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
+        moved_at_last = torch.addbmm(self.last, at_logits, v.mT, beta=0.0)
+        gradient.add(self.trace.logits, moved_at_logits, self.levels[-1].spread)
+        gradient.add(self.trace.last, moved_at_last, self.levels[-1].spread)
+        gradient.add(w, moved.flatten(0, 1).T @ at_logits.view(2 * n, k))
         return y.new_tensor(factor * value)
 
-    def _back(self, top: Tensor, gradients: ByParameter) -> list[Tensor]:
-        """A. Fill in the gradients of both halves, and return, for each layer, those at its u (2 x n x c)."""
-        _, n, k = top.shape
-        gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), top)
-        gradients[self.closing.bias] += top.sum(1)
-        c = len(
-            self.closing.weight
-        )  # not -1 in a view: a process that shares the halves may have none of their nodes
-        down = self.gates[-1].cut((top.view(2 * n, k) @ self.closing.weight.T).view(2, n, c))
-        opened = self.gates[0].result
-        at_f_0 = down.new_zeros(2, *opened.shape) if self.has_way_back else None
-        downs: list[Tensor] = []
+    def _backward(self, at_logits: Tensor, gradients: ByParameter) -> list[Tensor]:
+        """A. Fill in both halves' gradients; return those at u (2 x n x c), last layer first."""
+        _, n, k = at_logits.shape
+        gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), at_logits)
+        gradients[self.closing.bias] += at_logits.sum(1)
+        # Not -1 in a view: a process may hold none of the nodes.
+        c = len(self.closing.weight)
+        down = (at_logits.view(2 * n, k) @ self.closing.weight.T).view(2, n, c)
+        down = self.masks[-1].apply(down)
+        opened = self.masks[0].output
+        at_f_0 = down.new_zeros(2, *opened.shape) if self.reads_opening else None
+        at_u: list[Tensor] = []
         for index in reversed(range(len(self.layers))):
             layer, s = self.layers[index], self.mixed[index]
-            downs.append(down)
+            at_u.append(down)
             gradients[layer.weight].baddbmm_(s.T.expand(2, -1, -1), down, alpha=layer.beta)
-            down = self.gates[index].cut(
-                self.mixings[index].back(down, self.trace.steps[index].matrix, at_f_0, gradients)
-            )
+            matrix = self.trace.layers[index].matrix
+            at_x = self.derivatives[index].backward(down, matrix, at_f_0, gradients)
+            down = self.masks[index].apply(at_x)
         if at_f_0 is not None:
             down += where_positive(opened, at_f_0)
         w = gradients[self.opening.weight]
@@ -218,41 +235,43 @@ class Curvature:
         else:
             self.features.transpose.products(down, w)
         gradients[self.opening.bias] += down.sum(1)
-        return downs
+        return at_u
 
-    def _forth(self, downs: list[Tensor], directions: ByParameter, known: Known) -> Tensor:
-        """C, and D at the layers. The movement of what goes into the closing layer (2 x n x c); the ``downs`` are used up."""
+    def _forward(
+        self, at_u: list[Tensor], directions: ByParameter, gradient: KnownGradient
+    ) -> Tensor:
+        """C, and D at the layers. Return the movement of the closing layer's input; empty at_u."""
         v = directions[self.opening.weight]
-        moved_0 = (
-            self.features @ v if isinstance(self.features, Tensor) else self.features.products(v)
-        )
+        if isinstance(self.features, Tensor):
+            moved_0 = self.features @ v
+        else:
+            moved_0 = self.features.products(v)
         moved_0 += directions[self.opening.bias][:, None]
-        first = self.gates[0]
-        if not self.has_way_back:
-            moved = first.cut(moved_0)
+        first = self.masks[0]
+        if not self.reads_opening:
+            moved = first.apply(moved_0)
         else:
             moved = moved_0 if first.factor is None else moved_0 * first.factor
-            where_positive(first.result, moved_0)
+            where_positive(first.output, moved_0)
         c = moved.shape[2]
-        for index, (layer, step) in enumerate(zip(self.layers, self.trace.steps, strict=True)):
-            down, s, v = downs.pop(), self.mixed[index], directions[layer.weight]
-            moved_s = self.mixings[index].move(moved, moved_0, directions, known).view(-1, c)
-            known.add(
-                step.mixed,
-                torch.addbmm(s, down, v.mT, beta=0.0, alpha=layer.beta),
-                self.levels[index + 1].spread,
-            )
-            known.add(layer.weight, (moved_s.T @ down.view(-1, c)).mul_(layer.beta))
-            moved = (moved_s @ step.matrix).view_as(down)
-            for of_half, direction in zip(
-                moved, v, strict=True
-            ):  # a batched product would copy s for each
+        for index, (layer, trace) in enumerate(zip(self.layers, self.trace.layers, strict=True)):
+            down, s, v = at_u.pop(), self.mixed[index], directions[layer.weight]
+            moved_s = self.derivatives[index].move(moved, moved_0, directions, gradient).view(-1, c)
+            at_s = torch.addbmm(s, down, v.mT, beta=0.0, alpha=layer.beta)
+            gradient.add(trace.mixed, at_s, self.levels[index + 1].spread)
+            gradient.add(layer.weight, (moved_s.T @ down.view(-1, c)).mul_(layer.beta))
+            moved = (moved_s @ trace.matrix).view_as(down)
+            # One product per half: a batched product would copy s for each.
+            for of_half, direction in zip(moved, v, strict=True):
                 of_half.addmm_(s, direction, alpha=layer.beta)
-            self.gates[index + 1].cut(moved)
+            self.masks[index + 1].apply(moved)
         return moved
 
-    def _nothing(self) -> tuple[Tensor, ByParameter]:
-        """For each half a zero for each parameter (but the opening weights): as two long vectors, and as views of these by parameter."""
+    def _zeros(self) -> tuple[Tensor, ByParameter]:
+        """Return two long vectors, one per half, and views of them by parameter.
+
+        All zero but for the opening weights, which are written later.
+        """
         both = self.last.new_empty(2, sum(parameter.numel() for parameter in self.parameters))
         both[:, self.opening.weight.numel() :] = 0.0
         return both, self._by_parameter(both)

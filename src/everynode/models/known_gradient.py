@@ -1,4 +1,4 @@
-"""A value whose gradient is known already, handed to autograd."""
+"""A value with a gradient that was computed before, handed to autograd."""
 
 from __future__ import annotations
 
@@ -8,34 +8,44 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-#: From the gradient at a part of a tensor and a factor to the factor times the gradient at all of it.
+#: Map the gradient at some rows of a tensor, and a factor, to the scaled gradient at all rows.
 Spread = Callable[[Tensor, float], Tensor]
 
 
 def times(x: Tensor, factor: float) -> Tensor:
-    """``factor * x``; the usual factor, 1, costs nothing."""
+    """Return ``factor * x``, without a copy for a factor of 1."""
     return x if factor == 1.0 else x * factor
 
 
-class Known:
-    """Collects the gradient of a value at some tensors, and makes the value a function of these that autograd can go through, once."""
+class KnownGradient:
+    """Collects the gradient of a scalar at several tensors, then attaches it to the scalar.
+
+    Examples
+    --------
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> gradient = KnownGradient()
+    >>> gradient.add(w, torch.tensor([3.0, 4.0]))
+    >>> gradient.attach(torch.tensor(7.0)).backward()
+    >>> w.grad
+    tensor([3., 4.])
+    """
 
     def __init__(self) -> None:
-        self._found: dict[Tensor, tuple[Tensor, Spread]] = {}
+        self._gradients: dict[Tensor, tuple[Tensor, Spread]] = {}
 
     def add(self, tensor: Tensor, gradient: Tensor, spread: Spread = times) -> None:
-        """Add to the gradient at a tensor; it may be that of a part only, which ``spread`` brings to all of it."""
-        before = self._found.get(tensor)
-        self._found[tensor] = (gradient if before is None else before[0] + gradient), spread
+        """Add to the gradient at a tensor; ``spread`` extends a gradient of some of its rows."""
+        before = self._gradients.get(tensor)
+        self._gradients[tensor] = (gradient if before is None else before[0] + gradient), spread
 
-    def function(self, value: Tensor) -> Tensor:
-        """The value, with this gradient."""
-        gradients, spreads = zip(*self._found.values(), strict=True)
-        result: Tensor = _Known.apply(value, gradients, spreads, *self._found)
+    def attach(self, value: Tensor) -> Tensor:
+        """Return the value as a function of the tensors, differentiable once."""
+        gradients, spreads = zip(*self._gradients.values(), strict=True)
+        result: Tensor = _Attach.apply(value, gradients, spreads, *self._gradients)
         return result
 
 
-class _Known(torch.autograd.Function):
+class _Attach(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
         ctx, value: Tensor, gradients: Sequence[Tensor], spreads: Sequence[Spread], *tensors: Tensor
@@ -48,9 +58,5 @@ class _Known(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
         factor = grad.item()
-        return (
-            None,
-            None,
-            None,
-            *(spread(g, factor) for g, spread in zip(ctx.saved_tensors, ctx.spreads, strict=True)),
-        )
+        pairs = zip(ctx.saved_tensors, ctx.spreads, strict=True)
+        return None, None, None, *(spread(gradient, factor) for gradient, spread in pairs)

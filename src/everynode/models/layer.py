@@ -1,52 +1,105 @@
-"""What the three kinds of layers have in common: they mix every node with its neighbours, multiply, and cut off at zero."""
+"""The base class of the layers of :class:`everynode.models.network.Network`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from everynode.models.receptive_field import Hop
+from everynode.errors import UsageError
+from everynode.models.edge_list import EdgeList
+from everynode.models.layer_derivatives import LayerDerivatives
+from everynode.models.receptive_field import Hop, Level
 
 
-class Step(NamedTuple):
-    """What a layer did in a pass: S, what S was made of, M, and the result after ReLU."""
+class LayerTrace(NamedTuple):
+    """The values of one layer in a training pass."""
 
+    #: S, and the tensors that its derivatives need.
     mixed: Tensor
-    made_of: tuple[Tensor, ...]
+    saved: tuple[Tensor, ...]
+    #: M, and the output after ReLU.
     matrix: Tensor
-    result: Tensor
+    output: Tensor
 
 
 class Layer(nn.Module, ABC):
-    r"""A layer :math:`f^{(l+1)} = \sigma(S^{(l)} M^{(l)})` with a :math:`\sigma` that is ReLU.
+    r"""A layer :math:`f^{(l+1)} = \mathrm{ReLU}(S^{(l)} M^{(l)})`.
 
-    :math:`S` is what :meth:`mix` makes of the nodes and their neighbours, :math:`M = (1 - \beta) I + \beta W`. :math:`W`, the
-    ``weight``, starts as the identity, and there is no bias.
+    :meth:`mix` computes :math:`S` from the nodes and their neighbors, and
+    :math:`M = (1 - \beta) I + \beta W`. The ``weight`` :math:`W` starts as the identity. There is
+    no bias. A new layer implements :meth:`mix`. It may also bring :meth:`derivatives` (for fast
+    cross-validating gradients) and :meth:`export`. Without derivatives, autograd computes the same
+    numbers in more time. Without an export, ``export`` refuses the model.
+
+    Parameters
+    ----------
+    channels : int
+        Width of the input and of the output.
+    position : int
+        Number of the layer in the network, from 1.
+    generator : torch.Generator, optional
+        Source of the initial weights.
     """
 
-    #: The share of the opening features in S, and of the weight in M.
-    alpha, beta = 0.0, 1.0
+    #: The share of the weight in M.
+    beta = 1.0
 
-    def __init__(self, channels: int):
+    def __init__(
+        self, channels: int, *, position: int = 1, generator: torch.Generator | None = None
+    ):
         super().__init__()
         self.weight = nn.Parameter(torch.eye(channels))
 
     @abstractmethod
     def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """S from the features ``f`` and the opening layer's ``f_0``; and what its derivatives need to know of how it was made."""
+        """Return S, and the tensors that :meth:`derivatives` needs.
+
+        ``f``: the input of the layer; ``f_0``: the output of the opening layer; ``hop``: the edges.
+        """
 
     def matrix(self) -> Tensor:
-        """M."""
+        """Return M."""
         return self.weight
 
-    def forward(self, f: Tensor, f_0: Tensor, hop: Hop, steps: list[Step] | None = None) -> Tensor:
-        """n x c features ``f`` and opening features ``f_0`` to n x c features; what was done is added to ``steps``."""
-        mixed, made_of = self.mix(f, f_0, hop)
+    def forward(
+        self, f: Tensor, f_0: Tensor, hop: Hop, traces: list[LayerTrace] | None = None
+    ) -> Tensor:
+        """Map n x c features to n x c features; append the values of the pass to ``traces``."""
+        mixed, saved = self.mix(f, f_0, hop)
         matrix = self.matrix()
-        result = torch.relu_(mixed @ matrix)
-        if steps is not None:
-            steps.append(Step(mixed, made_of, matrix, result))
-        return result
+        output = torch.relu_(mixed @ matrix)
+        if traces is not None:
+            traces.append(LayerTrace(mixed, saved, matrix, output))
+        return output
+
+    def derivatives(
+        self, hop: Hop, inputs: Level, saved: tuple[Tensor, ...]
+    ) -> LayerDerivatives | None:
+        """Return the derivatives of :meth:`mix` along ``hop``; None: leave them to autograd.
+
+        ``inputs``: the nodes that the hop starts from; ``saved``: from :meth:`mix`, for all nodes.
+        """
+        return None
+
+    def export(self, f: Tensor, f_0: Tensor, edges: EdgeList) -> Tensor:
+        """Apply the layer with plain torch operations that ``torch.export`` understands."""
+        raise UsageError(
+            f"{type(self).__name__} cannot be exported: it does not implement export()."
+        )
+
+
+@cache
+def brings(layer: type[Layer], method: str) -> bool:
+    """Whether the ``derivatives`` or the ``export`` of a layer describes its forward pass.
+
+    A subclass that changes the forward pass has to bring its own: the inherited one is wrong.
+    """
+
+    def depth(name: str) -> int:
+        return next(i for i, cls in enumerate(layer.__mro__) if name in vars(cls))
+
+    return depth(method) <= min(depth(name) for name in ("forward", "mix", "matrix"))

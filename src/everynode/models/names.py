@@ -1,4 +1,4 @@
-"""The models by name. A new model is one file, and one line here."""
+"""The names of the models. A new model is one file, and one line here."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def model_names() -> tuple[str, ...]:
 def model_class(name: str) -> type[nn.Module]:
     """Return the class of a model.
 
-    >>> model_class("gnc")
+    >>> model_class("gnc")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii.
+    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, ...
     """
     if name in MODELS:
         module, _, cls = MODELS[name].partition(":")
-        found: type[nn.Module] = getattr(import_module(module), cls)
-        return found
-    outside = plugins.models()
-    if name not in outside:
+        model: type[nn.Module] = getattr(import_module(module), cls)
+        return model
+    from_plugins = plugins.models()
+    if name not in from_plugins:
         unknown("backbone", name, model_names())
-    return outside[name]
+    return from_plugins[name]

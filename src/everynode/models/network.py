@@ -1,162 +1,191 @@
-"""The paper's architecture table: dropout, opening layer, ReLU, L layers, dropout, closing layer."""
+"""The paper's architecture: dropout, opening layer, ReLU, L layers, dropout, closing layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import DataError, UsageError, require, unknown
+from everynode.errors import UsageError, require
 from everynode.graph import Graph
-from everynode.models.gat import GATLayer
-from everynode.models.gcn import GCNLayer
-from everynode.models.gcnii import GCNIILayer
-from everynode.models.gradient_cosine import Curvature, Shared, Trace
-from everynode.models.layer import Layer, Step
-from everynode.models.receptive_field import Batch, Field, Hop
+from everynode.models.edge_list import EdgeList
+from everynode.models.gradient_cosine import GradientCosine, NetworkTrace, SharedHalves
+from everynode.models.layer import Layer, LayerTrace, brings
+from everynode.models.model import Model, input_features, node_indices
+from everynode.models.receptive_field import Batch, Hop, ReceptiveField
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
-Backbone = Literal["gcn", "gat", "gcnii"]
-BACKBONES: tuple[Backbone, ...] = ("gcn", "gat", "gcnii")
-#: A receptive field is used while it takes less than this share of the whole graph; above, going through the whole is cheaper.
+#: A larger receptive field is not worth a selection: the whole graph is cheaper.
 VIEW_BELOW = 0.8
+#: Number of receptive fields kept for the next epoch.
+KEPT_VIEWS = 4
 
 
 class Linear(nn.Module):
-    """``x W + b`` with W stored as inputs x outputs, the layout that sparse features multiply without a copy."""
+    """``x W + b`` with W stored as inputs x outputs: sparse features multiply it without a copy.
+
+    Parameters
+    ----------
+    inputs, outputs : int
+        Number of columns before and after.
+    generator : torch.Generator, optional
+        Source of the initial weights (Glorot).
+    """
 
     def __init__(self, inputs: int, outputs: int, *, generator: torch.Generator | None = None):
         super().__init__()
-        self.weight = nn.Parameter(
-            nn.init.xavier_uniform_(torch.empty(inputs, outputs), generator=generator)
-        )
+        weight = nn.init.xavier_uniform_(torch.empty(inputs, outputs), generator=generator)
+        self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Tensor | SparseMatrix) -> Tensor:
-        """n x inputs, dense or sparse, to n x outputs."""
-        return (
-            torch.addmm(self.bias, x, self.weight)
-            if isinstance(x, Tensor)
-            else (x @ self.weight).add_(self.bias)
-        )
+        """Map n x inputs, dense or sparse, to n x outputs."""
+        if isinstance(x, Tensor):
+            return torch.addmm(self.bias, x, self.weight)
+        return (x @ self.weight).add_(self.bias)
 
 
 class _View(NamedTuple):
-    """What some nodes see of a graph: their receptive field, its features, and which of the graph's feature values these are."""
+    """The receptive field of some nodes with its features, kept for the next epoch."""
 
     graph: Graph | Batch
     nodes: Tensor
-    #: How often the nodes had been written to.
+    #: The version counter of ``nodes``: it changes when somebody writes to them.
     version: int
-    field: Field
+    field: ReceptiveField
     features: SparseMatrix | Tensor
+    #: Positions of these features among the graph's; None: all of them.
     entries: Tensor | None
 
 
-class Network(nn.Module):
-    """A node classifier: ``network(graph)`` gives n x k logits.
+class _LastPass(NamedTuple):
+    """The last training pass, its graph, and the version counter of its logits."""
+
+    trace: NetworkTrace
+    graph: Graph | Batch
+    version: int
+
+
+class Network(Model):
+    """The paper's network. A subclass names its ``layer``, as :class:`everynode.models.GCN` does.
 
     ========  ====================  ========
-    input     layer                 output
+    input     operation             output
     ========  ====================  ========
     n x c_in  dropout(p)            n x c_in
     n x c_in  opening (linear)      n x c
     n x c     ReLU                  n x c
-    n x c     L x GCN, GAT, GCNII   n x c
+    n x c     L layers              n x c
     n x c     dropout(p)            n x c
     n x c     closing (linear)      n x k
     ========  ====================  ========
 
-    ``normalize_features``: divide each row of the features by its sum. ``layer_dropout``: dropout before each of the L layers too (0 in the paper's
-    table). ``gcnii_alpha``, ``gcnii_lambda``: see :class:`GCNIILayer`. ``seed`` decides the initial weights and nothing else;
-    dropout follows ``torch.manual_seed``.
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers : int
+        Number L of layers.
+    hidden_channels : int
+        Width c of the hidden layers.
+    dropout : float
+        Dropout on the input and before the closing layer.
+    layer_dropout : float
+        Dropout before each of the L layers; 0 in the paper.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+    layer_options : dict, optional
+        Further arguments of the layers.
+    seed : int
+        Seed of the initial weights. Dropout follows ``torch.manual_seed``.
+
+    Attributes
+    ----------
+    opening, closing : Linear
+        The linear layers.
+    layers : list of Layer
+        The L layers.
     """
+
+    #: The class of the layers.
+    layer: ClassVar[type[Layer]]
+
+    layers: Sequence[Layer]
+    #: The source of dropout, which a test or a benchmark may replace.
+    draw_noise = staticmethod(draw_noise)
 
     def __init__(
         self,
         num_features: int,
         num_classes: int,
         *,
-        backbone: Backbone = "gcn",
         num_layers: int = 2,
         hidden_channels: int = 64,
         dropout: float = 0.5,
         layer_dropout: float = 0.0,
         normalize_features: bool = True,
-        gcnii_alpha: float = 0.1,
-        gcnii_lambda: float = 0.5,
+        layer_options: Mapping[str, Any] | None = None,
         seed: int = 0,
     ):
         super().__init__()
-        if backbone not in BACKBONES:
-            unknown("backbone", backbone, BACKBONES)
-        require(num_layers >= 1, "num_layers", "Network", ">= 1", num_layers)
-        require(hidden_channels >= 1, "hidden_channels", "Network", ">= 1", hidden_channels)
-        require(0 <= gcnii_alpha <= 1, "gcnii_alpha", "Network", "in [0, 1]", gcnii_alpha)
-        require(gcnii_lambda >= 0, "gcnii_lambda", "Network", ">= 0", gcnii_lambda)
+        owner = type(self).__name__
+        if not hasattr(type(self), "layer"):
+            raise UsageError(
+                f"{owner} has no layers: use GCN, GAT or GCNII, or name the layer in a subclass."
+            )
+        require(num_layers >= 1, "num_layers", owner, ">= 1", num_layers)
+        require(hidden_channels >= 1, "hidden_channels", owner, ">= 1", hidden_channels)
         for name, p in (("dropout", dropout), ("layer_dropout", layer_dropout)):
-            require(0 <= p < 1, name, "Network", "in [0, 1)", p)
-        self.normalize_features, self.dropout, self.layer_dropout = (
-            normalize_features,
-            dropout,
-            layer_dropout,
-        )
-        self.num_features = num_features
+            require(0 <= p < 1, name, owner, "in [0, 1)", p)
+        self.num_features, self.num_classes, self.num_hops = num_features, num_classes, num_layers
+        self.dropout, self.layer_dropout = dropout, layer_dropout
+        self.normalize_features = normalize_features
         generator = torch.Generator().manual_seed(seed)
         self.opening = Linear(num_features, hidden_channels, generator=generator)
         self.closing = Linear(hidden_channels, num_classes, generator=generator)
-        self.layers = nn.ModuleList()
-        for position in range(1, num_layers + 1):
-            if backbone == "gcn":
-                self.layers.append(GCNLayer(hidden_channels))
-            elif backbone == "gat":
-                self.layers.append(GATLayer(hidden_channels, generator=generator))
-            else:
-                self.layers.append(
-                    GCNIILayer(
-                        hidden_channels, position=position, alpha=gcnii_alpha, lam=gcnii_lambda
-                    )
-                )
-        # The last training pass, its graph, and how often its logits had been written to when it ended.
-        self._last: tuple[Trace, Graph | Batch, int] | None = None
+        options = dict(layer_options or {})
+        layers = nn.ModuleList(
+            self.layer(hidden_channels, position=position, generator=generator, **options)
+            for position in range(1, num_layers + 1)
+        )
+        self.layers = cast(Sequence[Layer], layers)
+        self._last: _LastPass | None = None
         self._views: dict[int, _View] = {}
 
-    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
-        """The n x k logits of every node; or those of ``nodes`` (indices, or a mask), in evaluation from their receptive field alone.
+    # ---------------------------------------------------------------- logits
 
-        Of a :class:`Batch`, the logits of the nodes that it was made for.
+    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
+        """Return the n x k logits of all nodes, or the rows of ``nodes`` (indices or a mask).
+
+        Of a sampled batch, return the logits of its roots. In evaluation, only the receptive field
+        of the ``nodes`` is computed.
         """
-        if graph.num_features != self.num_features:
-            raise DataError(
-                f"This network was made for {self.num_features} features a node, but graph {graph.name!r} has {graph.num_features}: "
-                "use the graph (or the columns) it was trained on."
-            )
-        if graph.dtype != self.opening.weight.dtype:
-            raise DataError(
-                f"This network is {self.opening.weight.dtype}, graph {graph.name!r} {graph.dtype}: use graph.to(...) of the same."
-            )
+        self.check_graph(graph)
         if nodes is not None:
-            nodes = _indices(nodes, graph)
-        self._last = None  # before there is another: so that two passes are never kept here at once
+            nodes = node_indices(nodes, graph)
+        self._last = None  # frees the last pass before the next one needs memory
         if nodes is not None and not self.training:
             view = self._view(graph, nodes)
             if view.field.cost < VIEW_BELOW:
-                return self._run(view.features, view.field.hops)
-        logits = (
-            self._train(graph)
-            if self.training
-            else self._run(self.features_of(graph), self._hops(graph))
-        )
+                return self._evaluate(view.features, view.field.hops)
+        if self.training:
+            logits = self._train(graph)
+        else:
+            logits = self._evaluate(self.features_of(graph), self._hops(graph))
         return logits if nodes is None else logits.index_select(0, nodes)
 
     def embed(self, graph: Graph) -> Tensor:
-        """What goes into the closing layer, n x channels, without dropout: nodes that are alike lie close together."""
+        """Return the input of the closing layer, n x channels, without dropout."""
         return self._embed(self.features_of(graph), self._hops(graph))
 
-    def _run(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
-        """The logits, without dropout."""
+    def features_of(self, graph: Graph | Batch) -> SparseMatrix | Tensor:
+        """Return the input of the opening layer: raw or row-normalized features."""
+        return input_features(graph, self.normalize_features)
+
+    def _evaluate(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
+        """Return the logits, without dropout."""
         logits: Tensor = self.closing(self._embed(features, hops))
         return logits
 
@@ -167,33 +196,52 @@ class Network(nn.Module):
         return f
 
     def _train(self, graph: Graph | Batch) -> Tensor:
-        """The logits, with dropout; keeps what :meth:`gradient_cosine` may ask for."""
+        """Return the logits, with dropout, and keep the values for :meth:`gradient_cosine`."""
         dropouts: dict[int, tuple[float, Tensor]] = {}
 
         def dropout(x: Tensor, place: int) -> Tensor:
             p = self._probability(place)
             if not p:
                 return x
-            dropouts[place] = p, draw_noise(x.shape, x)
+            dropouts[place] = p, self.draw_noise(x.shape, x)
             return drop(x, *dropouts[place])
 
         features = self.features_of(graph)
-        # On sparse features dropout touches the non-zeros only.
-        features = (
-            dropout(features, 0)
-            if isinstance(features, Tensor)
-            else features.with_values(dropout(features.values, 0))
-        )
+        if isinstance(features, Tensor):
+            features = dropout(features, 0)
+        else:  # a dropped zero stays zero
+            features = features.with_values(dropout(features.values, 0))
         f = f_0 = torch.relu_(self.opening(features))
-        steps: list[Step] = []
-        for place, (layer, hop) in enumerate(
-            zip(self.layers, self._hops(graph), strict=True), start=1
-        ):
-            f = layer(dropout(f, place), f_0, hop, steps)
-        last = dropout(f, len(steps) + 1)
+        traces: list[LayerTrace] = []
+        # Without derivatives, nobody reads the values of the pass.
+        has_derivatives = all(brings(type(layer), "derivatives") for layer in self.layers)
+        keep = (traces,) if has_derivatives else ()
+        hops = self._hops(graph)
+        for place, (layer, hop) in enumerate(zip(self.layers, hops, strict=True), start=1):
+            f = layer(dropout(f, place), f_0, hop, *keep)
+        last = dropout(f, len(self.layers) + 1)
         logits: Tensor = self.closing(last)
-        self._last = Trace(dropouts, features, f_0, steps, last, logits), graph, logits._version
+        if has_derivatives:
+            trace = NetworkTrace(dropouts, features, f_0, traces, last, logits)
+            self._last = _LastPass(trace, graph, logits._version)
         return logits
+
+    def _probability(self, place: int) -> float:
+        """Return the dropout of a place: 0 is the input, then each layer's, last the closing's."""
+        return self.dropout if place in (0, len(self.layers) + 1) else self.layer_dropout
+
+    def _hops(self, graph: Graph | Batch) -> Sequence[Hop]:
+        """Return the hop of each layer."""
+        if isinstance(graph, Graph):
+            return [Hop(graph)] * len(self.layers)
+        if len(graph.hops) != len(self.layers):
+            raise UsageError(
+                f"This network has {len(self.layers)} layers, but the batch has {len(graph.hops)} "
+                "hops. Sample one hop for each layer."
+            )
+        return graph.hops
+
+    # ---------------------------------------------------------------- cross-validating gradients
 
     def gradient_cosine(
         self,
@@ -202,126 +250,132 @@ class Network(nn.Module):
         labels: Tensor,
         halves: tuple[Tensor, Tensor],
         weight: Tensor | None = None,
-        shared: Shared | None = None,
+        shared: SharedHalves | None = None,
         factor: float = 1.0,
     ) -> Tensor | None:
-        """``factor`` times the cosine of the gradients of two partial cross-entropies, as in the last training pass, with the same dropout.
+        """Return the cosine of the gradients of two cross-entropies, without autograd.
 
-        ``nodes`` and their ``labels``: the labelled nodes; ``halves``: positions among them; ``weight``: of each class, if the
-        cross-entropies are weighted. It goes through the receptive field of
-        the nodes only, and by hand (:mod:`everynode.models.gradient_cosine`), which spares most of the price of cross-validating
-        gradients. None if the ``logits`` are not those of the last pass (somebody changed them on the way, with a temperature, say),
-        a parameter is frozen, or a module has hooks or a parametrisation: then there is only the long way.
+        Uses the values and the dropout of the last training pass, on the receptive field of the
+        nodes only; see :mod:`everynode.models.gradient_cosine`.
 
-        ``shared``: the halves are shared out among processes, of which this one has some nodes. The value is then that of all of them,
-        and the gradients of all processes add up to its gradient.
+        Parameters
+        ----------
+        logits : Tensor
+            The logits of the last training pass.
+        nodes, labels : Tensor
+            The labelled nodes and their classes.
+        halves : tuple of Tensor
+            The two halves, as positions among the nodes.
+        weight : Tensor, optional
+            Weight of each class in the cross-entropies.
+        shared : SharedHalves, optional
+            Each process holds some nodes of the halves. The value is then that of all processes,
+            and the gradients of the processes add up to its gradient.
+        factor : float
+            Multiplies the cosine.
+
+        Returns
+        -------
+        Tensor or None
+            ``factor`` times the cosine, differentiable once. None where only autograd is right: a
+            layer brings no derivatives, the logits were changed or belong to another pass, a
+            parameter is frozen, or a module has hooks or a parametrization.
         """
         parameters = list(self.parameters())
         if self._last is None or not all(p.requires_grad for p in parameters):
             return None
         trace, graph, version = self._last
-        if (
-            logits is not trace.logits
-            or logits._version != version
-            or any(_is_changed(module) for module in self.modules())
-        ):
+        if logits is not trace.logits or logits._version != version:
+            return None
+        if any(_is_changed(module) for module in self.modules()):
             return None
         view = self._view(graph, nodes)
-        features = (
-            trace.features
-            if view.entries is None
-            else _select(trace.features, view.entries, view.features)
-        )
-        return Curvature(self, parameters, trace, view.field, features).cosine(
-            labels, halves, weight, shared, factor
-        )
-
-    @property
-    def stack(self) -> list[Layer]:
-        """The L layers."""
-        return list(self.layers)  # type: ignore[arg-type]
-
-    def _probability(self, place: int) -> float:
-        """The dropout of a place: 0 is the input, then each layer's, and the closing layer's last."""
-        return self.dropout if place in (0, len(self.layers) + 1) else self.layer_dropout
-
-    def _hops(self, graph: Graph | Batch) -> Sequence[Hop]:
-        """The step of each layer."""
-        if isinstance(graph, Graph):
-            return [Hop(graph)] * len(self.layers)
-        if len(graph.hops) != len(self.layers):
-            raise UsageError(
-                f"This network has {len(self.layers)} layers, but the batch was drawn for {len(graph.hops)}: draw as many."
+        derivatives = [
+            layer.derivatives(hop, inputs, step.saved)
+            for layer, hop, inputs, step in zip(
+                self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True
             )
-        return graph.hops
+        ]
+        complete = [d for d in derivatives if d is not None]
+        if len(complete) < len(derivatives):
+            return None
+        features = trace.features
+        if view.entries is not None:
+            features = _select(features, view.entries, view.features)
+        sweeps = GradientCosine(self, parameters, trace, view.field, complete, features)
+        return sweeps.cosine(labels, halves, weight, shared, factor)
 
     def _view(self, graph: Graph | Batch, nodes: Tensor) -> _View:
-        """What these nodes see of the graph, kept for the next time: training asks for the same nodes in every epoch."""
+        """Return the receptive field of the nodes; training asks for the same in every epoch."""
         view = self._views.get(id(nodes))
         version = 0 if nodes.is_inference() else nodes._version
         if (
-            view is None
-            or view.nodes is not nodes
-            or view.version != version
-            or view.graph is not graph
+            view is not None
+            and view.nodes is nodes
+            and view.version == version
+            and view.graph is graph
         ):
-            hops = self._hops(graph)
-            total = hops[-1].looped_adjacency.shape[0]
-            if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < total):
-                raise UsageError(
-                    f"The nodes of graph {graph.name!r} are 0 to {total - 1}. Got {int(nodes.min())} to {int(nodes.max())}."
-                )
-            field = Field.within(hops, nodes)
-            view = _View(
-                graph,
-                nodes,
-                version,
-                field,
-                *_restrict(self.features_of(graph), field.levels[0].nodes),
+            return view
+        hops = self._hops(graph)
+        total = hops[-1].looped_adjacency.shape[0]
+        if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < total):
+            raise UsageError(
+                f"The nodes of graph {graph.name!r} are 0 to {total - 1}. "
+                f"Got {int(nodes.min())} to {int(nodes.max())}."
             )
-            if isinstance(graph, Graph):  # a batch does not come again
-                self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
+        field = ReceptiveField.within(hops, nodes)
+        restricted = _restrict(self.features_of(graph), field.levels[0].nodes)
+        view = _View(graph, nodes, version, field, *restricted)
+        if isinstance(graph, Graph):  # the same batch does not come again
+            recent = list(self._views.items())[1 - KEPT_VIEWS :]
+            self._views = {**dict(recent), id(nodes): view}
         return view
 
-    def let_go(self) -> None:
-        """Forget what was kept for the next pass, and with it the graphs."""
+    def clear_cache(self) -> None:
+        """Forget the last pass and the receptive fields, and with them the graphs."""
         self._last, self._views = None, {}
 
     def __getstate__(self) -> dict[str, object]:
-        """For copies and pickles: without the graphs that the views hold."""
+        """Return the state for copies and pickles, without the cached graphs."""
         return {**super().__getstate__(), "_last": None, "_views": {}}
 
-    def features_of(self, graph: Graph | Batch) -> SparseMatrix | Tensor:
-        """What the opening layer is applied to: the features as they are, or row-normalised."""
-        return graph.row_normalised_features if self.normalize_features else graph.features
+    # ---------------------------------------------------------------- parameters, export
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """The paper's two groups: ``gnn`` (the L layers) and ``oc`` (opening and closing)."""
+        """Return the paper's two groups: "gnn" (the L layers) and "rest" (opening, closing)."""
         return {
-            "gnn": list(self.layers.parameters()),
-            "oc": [*self.opening.parameters(), *self.closing.parameters()],
+            "gnn": list(cast(nn.ModuleList, self.layers).parameters()),
+            "rest": [*self.opening.parameters(), *self.closing.parameters()],
         }
 
+    def check_export(self) -> None:
+        """Refuse a network with a layer that brings no export."""
+        for layer in self.layers:
+            if not brings(type(layer), "export"):
+                raise UsageError(
+                    f"{type(self).__name__} cannot be exported: its layer {type(layer).__name__} "
+                    "does not implement export(). Save the model instead."
+                )
 
-def _indices(nodes: Tensor, graph: Graph | Batch) -> Tensor:
-    """Nodes as indices, which those that are remain."""
-    if nodes.dtype == torch.bool:
-        if isinstance(graph, Graph) and nodes.shape != (graph.num_nodes,):
-            raise UsageError(
-                f"A mask of nodes has one value for each of the {graph.num_nodes} nodes. Got {tuple(nodes.shape)}."
-            )
-        return nodes.nonzero()[:, 0]
-    if nodes.is_floating_point() or nodes.ndim != 1:
-        raise UsageError(
-            f"Nodes are a list of indices, or a mask. Got {nodes.dtype} of shape {tuple(nodes.shape)}."
-        )
-    return nodes.long()
+    def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
+        if self.normalize_features:
+            total = x.abs().sum(1, keepdim=True)
+            x = x / torch.where(total > 0, total, 1.0)
+        f = f_0 = torch.relu(x @ self.opening.weight + self.opening.bias)
+        for layer in self.layers:
+            f = layer.export(f, f_0, edges)
+        return f @ self.closing.weight + self.closing.bias
 
 
 def _restrict(
     features: SparseMatrix | Tensor, rows: Tensor | None
 ) -> tuple[SparseMatrix | Tensor, Tensor | None]:
-    """Some rows of the features (None: all), and which of the features' values (or rows, when dense) these are."""
+    """Return some rows of the features (None: all), and the positions of their values.
+
+    The positions of dense features are rows.
+    """
     if rows is None:
         return features, None
     if isinstance(features, Tensor):
@@ -329,18 +383,18 @@ def _restrict(
     return features.rows(rows)
 
 
-def _is_changed(module: nn.Module) -> bool:
-    """Whether somebody's hook or parametrisation makes the module another one than its class says."""
-    return bool(
-        module._forward_hooks or module._forward_pre_hooks or "parametrizations" in module._modules
-    )
-
-
 def _select(
     features: SparseMatrix | Tensor, entries: Tensor, like: SparseMatrix | Tensor
 ) -> SparseMatrix | Tensor:
-    """What :func:`_restrict` makes of other values in the same places; ``like`` and ``entries`` are what it made the first time."""
+    """Repeat :func:`_restrict`, with result ``like, entries``, for features with other values."""
     if isinstance(features, SparseMatrix) and isinstance(like, SparseMatrix):
         return like.with_values(features.values.index_select(0, entries))
-    assert isinstance(features, Tensor)  # both are sparse or both dense
+    assert isinstance(features, Tensor)  # both are sparse or both are dense
     return features.index_select(0, entries)
+
+
+def _is_changed(module: nn.Module) -> bool:
+    """Whether a hook or a parametrization changes the function of the module."""
+    return bool(
+        module._forward_hooks or module._forward_pre_hooks or "parametrizations" in module._modules
+    )

@@ -1,4 +1,4 @@
-"""Hops: what a layer needs to know of the graph, for all nodes or only for those that some nodes can see."""
+"""Receptive fields and sampled batches: the parts of a graph that the logits of some nodes need."""
 
 from __future__ import annotations
 
@@ -15,15 +15,31 @@ from everynode.graph.graph import Graph, row_normalised
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
-#: Nodes that make up more than this share of a graph are taken to be all of it: then there is nothing to pick and nothing to spread.
+#: A larger share of the nodes counts as all nodes: then there is no selection to pay for.
 ALL_ABOVE = 0.8
 
 
 class Hop:
-    """One step of message passing over a graph: from all nodes (None) or some ``sources`` to all nodes or some ``targets``.
+    """The edges of one layer of message passing, from source nodes to target nodes.
 
-    ``sources`` and ``targets`` are node indices, the sources sorted and with all neighbours of the targets among them; ``origins``
-    are the nodes that the opening layer was applied to.
+    Parameters
+    ----------
+    graph : Graph or Block
+        Where the edges come from.
+    sources : Tensor, optional
+        Sorted node indices that include all neighbors of the targets. None: all nodes.
+    targets : Tensor, optional
+        Node indices. None: all nodes.
+    origins : Tensor, optional
+        The nodes that the opening layer was applied to. None: all nodes.
+
+    Attributes
+    ----------
+    nodes : Tensor or None
+        The ``targets`` as node indices.
+    targets, origins : Tensor or None
+        Positions of the targets among the sources, and among the nodes of the opening layer.
+        None: the same nodes.
     """
 
     def __init__(
@@ -34,100 +50,103 @@ class Hop:
         origins: Tensor | None = None,
     ):
         self.graph, self.sources, self.nodes = graph, sources, targets
-        #: Where the targets stand among the sources, and among the opening layer's nodes; None if they are the same.
         self.targets = _positions(targets, sources)
         self.origins = _positions(targets, origins)
-        self.total = graph.num_nodes if origins is None else len(origins)
+        self.num_origins = graph.num_nodes if origins is None else len(origins)
 
     @cached_property
     def _part(self) -> tuple[Pattern, Tensor]:
-        """The targets' rows and sources' columns of the adjacency with self-loops, and which of its entries these are."""
-        assert self.nodes is not None  # only asked of a part
+        """The targets' rows and sources' columns of A + I, and their positions among its entries."""
+        assert self.nodes is not None  # only a part of a graph calls this
         whole = self.graph.looped_adjacency.pattern
         entries, crow = rows_of(whole, self.nodes)
-        column = whole.column[entries]
-        if self.sources is None:
-            return Pattern(crow, column, (len(self.nodes), whole.shape[1])), entries
-        return Pattern(
-            crow, torch.searchsorted(self.sources, column), (len(self.nodes), len(self.sources))
-        ), entries
+        column, num_sources = whole.column[entries], whole.shape[1]
+        if self.sources is not None:
+            column, num_sources = torch.searchsorted(self.sources, column), len(self.sources)
+        return Pattern(crow, column, (len(self.nodes), num_sources)), entries
 
     @cached_property
     def gcn_operator(self) -> SparseMatrix:
-        """:math:`\\tilde P`, or its rows and columns for this step."""
+        r""":math:`\tilde P`, or its rows and columns for this hop."""
         return self._restrict(self.graph.gcn_operator)
 
     @cached_property
     def looped_adjacency(self) -> SparseMatrix:
-        """:math:`\\tilde A`, or its rows and columns for this step."""
+        r""":math:`\tilde A`, or its rows and columns for this hop."""
         return self._restrict(self.graph.looped_adjacency)
 
     @cached_property
     def sums(self) -> tuple[SparseMatrix, SparseMatrix]:
-        """What adds up numbers, one for each entry of :math:`\\tilde A`, by target and by source."""
+        r"""Matrices that sum the entries of :math:`\tilde A` by target and by source."""
         return self.looped_adjacency.pattern.sums(self.graph.dtype)
 
     @cached_property
-    def choice(self) -> SparseMatrix:
-        """The matrix that picks the targets out of the opening layer's nodes, where they are not the same."""
+    def selection(self) -> SparseMatrix:
+        """The matrix that selects the targets from the nodes of the opening layer."""
         assert self.origins is not None
-        return choice(self.origins, self.total, self.graph.dtype)
+        return selection_matrix(self.origins, self.num_origins, self.graph.dtype)
 
     def part(self, sources: Tensor | None, targets: Tensor | None, origins: Tensor | None) -> Hop:
-        """The same step to some targets only (None: to all of them)."""
+        """Return the same hop to some targets only (None: to all of them)."""
         return self if targets is None else Hop(self.graph, sources, targets, origins)
 
     def pick(self, values: Tensor) -> Tensor:
-        """Of values for the entries of the graph's adjacency with self-loops, those of this step."""
+        """Select this hop's entries from one value per entry of the graph's A + I."""
         return values if self.nodes is None else values.index_select(0, self._part[1])
 
     def spread(self, values: Tensor) -> Tensor:
-        """The opposite of :meth:`pick`, zero elsewhere."""
+        """Return the values in the entries of the graph's A + I; zero outside this hop."""
         if self.nodes is None:
             return values
-        return values.new_zeros(self.graph.looped_adjacency.pattern.nnz).index_copy_(
-            0, self._part[1], values
-        )
+        zeros = values.new_zeros(self.graph.looped_adjacency.pattern.nnz)
+        return zeros.index_copy_(0, self._part[1], values)
 
     def _restrict(self, matrix: SparseMatrix) -> SparseMatrix:
-        return (
-            matrix if self.nodes is None else SparseMatrix(self._part[0], self.pick(matrix.values))
-        )
+        if self.nodes is None:
+            return matrix
+        return SparseMatrix(self._part[0], self.pick(matrix.values))
 
 
 class Block(Hop):
-    """One step of message passing in a batch, from its first n nodes to its first m.
+    r"""A hop of a sampled batch, from its first n nodes to its first m nodes.
 
-    The nodes of a batch are numbered in the order in which they were found: first those whose logits are asked for, then whatever else
-    the last layer sees, and so on. So a node has the same number before and after every step.
+    A batch numbers its nodes in the order of sampling: first the roots, then the other nodes that
+    the last layer reads, and so on. So a node keeps its number from hop to hop.
+
+    Parameters
+    ----------
+    looped_adjacency : SparseMatrix
+        m x n entries of :math:`\tilde A`, weighted for the sampling.
+    scale : Tensor
+        :math:`1 / \sqrt{d_i + 1}` of all nodes of the batch, with the degrees of the whole graph.
+    dtype : torch.dtype
+        Type of the features.
     """
 
     def __init__(self, looped_adjacency: SparseMatrix, scale: Tensor, dtype: torch.dtype):
-        """``looped_adjacency``: m x n, maybe drawn and weighted accordingly; ``scale``: :math:`1 / \\sqrt{d_i + 1}` of all nodes."""
         targets, sources = looped_adjacency.shape
-        everyone = torch.arange(targets, device=scale.device)
+        first = torch.arange(targets, device=scale.device)
         self.sources, self.nodes = None, None
-        self.targets = None if targets == sources else everyone
-        self.origins = None if targets == len(scale) else everyone
+        self.targets = None if targets == sources else first
+        self.origins = None if targets == len(scale) else first
         self.num_nodes: int = len(scale)
-        self.total = self.num_nodes
+        self.num_origins = self.num_nodes
         self.dtype, self.scale = dtype, scale
-        self.__dict__["looped_adjacency"] = (
-            looped_adjacency  # what a Hop would work out from its graph
-        )
+        # Fills the cached property of Hop.
+        self.__dict__["looped_adjacency"] = looped_adjacency
 
     @property
-    def graph(self) -> Block:  # type: ignore[override]  # of a Hop it is an attribute; here that would be a circle
-        """Itself: a block is the whole of what its steps see."""
+    def graph(self) -> Block:  # type: ignore[override]  # an attribute would refer to itself
+        """The block itself: it holds all edges of its hop."""
         return self
 
     def to(self, device: torch.device) -> Block:
-        """The same on another device."""
+        """Return the block on another device."""
         return Block(self.looped_adjacency.to(device), self.scale.to(device), self.dtype)
 
     @cached_property
     def gcn_operator(self) -> SparseMatrix:
-        """The rows and columns of :math:`\\tilde P` with the degrees of the whole graph."""
+        r"""The entries of :math:`\tilde P`, with the degrees of the whole graph."""
         looped = self.looped_adjacency
         values = looped.values * self.scale[looped.pattern.row] * self.scale[looped.pattern.column]
         return SparseMatrix(looped.pattern, values.to(self.dtype))
@@ -135,38 +154,55 @@ class Block(Hop):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some nodes of a graph and all that their logits are made of. A network takes it in place of a graph, for these nodes' logits."""
+    """A sampled subgraph. A model takes it in place of a graph and returns the roots' logits.
 
-    #: Of all nodes that the opening layer is applied to; the nodes in question come first.
+    Attributes
+    ----------
+    features : SparseMatrix or Tensor
+        Features of all nodes of the batch, the roots first.
+    hops : tuple of Block
+        One for each layer, the first layer first.
+    name : str
+        Name of the graph, for messages.
+    """
+
     features: SparseMatrix | Tensor
-    #: One for each layer.
     hops: tuple[Block, ...]
     name: str
 
     @property
     def num_features(self) -> int:
-        """c_in."""
+        """Number of feature columns."""
         return self.features.shape[1]
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of the features and of everything computed from them."""
+        """Type of the features."""
         return self.features.dtype
 
     @cached_property
     def row_normalised_features(self) -> SparseMatrix | Tensor:
-        """Each node's features divided by their sum of absolute values."""
+        """The features, each row divided by its sum of absolute values."""
         return row_normalised(self.features)
 
     def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
-        return Batch(
-            self.features.to(device), tuple(hop.to(device) for hop in self.hops), self.name
-        )
+        """Return the batch on another device."""
+        hops = tuple(hop.to(device) for hop in self.hops)
+        return Batch(self.features.to(device), hops, self.name)
 
 
 class Level:
-    """The nodes between two steps of a receptive field: all of the ``total`` there are (None) or some."""
+    """The nodes between two hops of a receptive field.
+
+    Parameters
+    ----------
+    total : int
+        Number of nodes of the graph.
+    dtype : torch.dtype
+        Type of the features.
+    nodes : Tensor, optional
+        The nodes of this level. None: all nodes.
+    """
 
     def __init__(self, total: int, dtype: torch.dtype, nodes: Tensor | None):
         self.total, self.dtype, self.nodes = total, dtype, nodes
@@ -175,68 +211,81 @@ class Level:
         return self.total if self.nodes is None else len(self.nodes)
 
     @cached_property
-    def _choice(self) -> SparseMatrix:
+    def _selection(self) -> SparseMatrix:
         assert self.nodes is not None
-        return choice(self.nodes, self.total, self.dtype)
+        return selection_matrix(self.nodes, self.total, self.dtype)
 
     def pick(self, x: Tensor) -> Tensor:
-        """Of one row for each node of the graph, those of these nodes."""
+        """Select the rows of this level's nodes from one row per node of the graph."""
         return x if self.nodes is None else x.index_select(0, self.nodes)
 
     def spread(self, x: Tensor, factor: float) -> Tensor:
-        """``factor * x`` in the rows of these nodes, and zero in those of the graph's other nodes: the opposite of :meth:`pick`."""
-        return times(x, factor) if self.nodes is None else self._choice.transpose.product(x, factor)
+        """Return ``factor * x`` in the rows of this level's nodes; zero in all other rows."""
+        if self.nodes is None:
+            return times(x, factor)
+        return self._selection.transpose.product(x, factor)
 
 
 @dataclass(frozen=True)
-class Field:
-    """The receptive field of some nodes: all that their logits depend on after so many layers."""
+class ReceptiveField:
+    """The part of a graph that the logits of some nodes depend on.
 
-    #: What the opening layer is applied to, what comes out of each layer but the last, and the nodes in question.
+    Attributes
+    ----------
+    levels : tuple of Level
+        The nodes before each layer, and last the nodes themselves.
+    hops : tuple of Hop
+        The edges between the levels, one hop per layer.
+    cost : float
+        The share of the node updates of the whole graph, over all layers.
+    """
+
     levels: tuple[Level, ...]
-    #: The steps between the levels, one per layer.
     hops: tuple[Hop, ...]
-    #: The share of the graph's node updates that this takes, over all layers.
     cost: float
 
     @classmethod
     def of(cls, graph: Graph, nodes: Tensor, num_layers: int) -> Self:
-        """The field of ``nodes`` under ``layers`` layers of message passing."""
+        """Return the receptive field of ``nodes`` under ``num_layers`` layers."""
         return cls.within([Hop(graph)] * num_layers, nodes)
 
     @classmethod
     def within(cls, hops: Sequence[Hop], nodes: Tensor) -> Self:
-        """The field of some ``nodes`` under these steps, one for each layer."""
-        reached: list[Tensor | None] = [nodes]
-        last: Tensor | None = nodes
+        """Return the receptive field of ``nodes`` under these hops, one per layer."""
+        by_level: list[Tensor | None] = [nodes]
+        current: Tensor | None = nodes
         totals = [hops[-1].looped_adjacency.shape[0]]
         for hop in reversed(hops):
             pattern = hop.looped_adjacency.pattern
-            if last is not None:
-                last = torch.unique(pattern.column[rows_of(pattern, last)[0]])
-                last = None if len(last) > ALL_ABOVE * pattern.shape[1] else last
-            reached.append(last)
+            if current is not None:
+                current = torch.unique(pattern.column[rows_of(pattern, current)[0]])
+                current = None if len(current) > ALL_ABOVE * pattern.shape[1] else current
+            by_level.append(current)
             totals.append(pattern.shape[1])
-        reached.reverse()
+        by_level.reverse()
         totals.reverse()
         dtype = hops[0].graph.dtype
-        levels = tuple(
-            Level(total, dtype, part) for total, part in zip(totals, reached, strict=True)
-        )
+        levels = tuple(Level(n, dtype, part) for n, part in zip(totals, by_level, strict=True))
         parts = tuple(
-            hop.part(a, b, reached[0]) for hop, (a, b) in zip(hops, pairwise(reached), strict=True)
+            hop.part(sources, targets, by_level[0])
+            for hop, (sources, targets) in zip(hops, pairwise(by_level), strict=True)
         )
         return cls(levels, parts, sum(len(level) for level in levels) / max(sum(totals), 1))
 
 
 def _positions(nodes: Tensor | None, among: Tensor | None) -> Tensor | None:
-    """Where some nodes stand among (sorted) others; None if they are the same."""
+    """Return the positions of nodes among other (sorted) nodes; None if they are the same."""
     if nodes is None or among is None:
         return nodes
     return None if torch.equal(nodes, among) else torch.searchsorted(among, nodes)
 
 
-def choice(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
-    """The matrix that picks some rows out of ``total``."""
+def selection_matrix(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
+    """Return the matrix that selects some rows from ``total`` rows.
+
+    >>> selection_matrix(torch.tensor([2, 0]), 3, torch.float32).to_dense()
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
+    """
     pattern = Pattern(torch.arange(len(rows) + 1, device=rows.device), rows, (len(rows), total))
     return SparseMatrix(pattern, torch.ones(len(rows), dtype=dtype, device=rows.device))

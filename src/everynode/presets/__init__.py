@@ -1,8 +1,8 @@
 """Presets: settings as data (TOML), by where they come from.
 
-``default`` are the field defaults of :class:`everynode.Settings` with the changes of
-``default.toml``; ``paper`` the tables of the paper; ``tuned`` and ``authors`` go by graph, split,
-backbone and objective, as does a file that ``everynode tune --export`` wrote.
+``default`` holds the field defaults of :class:`everynode.Settings` with the changes in
+``default.toml``. ``paper`` holds the tables of the paper. ``tuned`` and ``authors`` depend on the
+graph, split, backbone and objective, like a file that ``everynode tune --export`` wrote.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Place = tuple[str, str, str, str]
 
 
 class NoSettings(UsageError):
-    """A preset has nothing for this graph, split, backbone and objective."""
+    """A preset has no settings for this graph, split, backbone and objective."""
 
 
 def preset(
@@ -38,10 +38,17 @@ def preset(
     objective: str = "enc",
     **changes: Any,
 ) -> Settings:
-    """Return the settings of a preset, with ``changes`` on top (None does not count).
+    """Return the settings of a preset.
 
-    ``name``: one of :data:`PRESETS`, or a TOML file that ``everynode tune --export`` wrote. Terms
-    that the objective does not name keep their weight: see :meth:`Settings.for_objective`.
+    Parameters
+    ----------
+    name : str
+        One of :data:`PRESETS`, or a TOML file that ``everynode tune --export`` wrote.
+    graph, split, backbone, objective : str
+        The place that the settings are for. Terms outside the objective keep their weight; see
+        :meth:`Settings.for_objective`.
+    changes
+        Settings that replace those of the preset; None leaves one alone.
     """
     if name not in PRESETS and not name.endswith(".toml"):
         unknown("preset", name, [*PRESETS, "a file that ends in .toml"])
@@ -55,41 +62,43 @@ def preset(
         values |= _paper_row(table, graph, split, backbone, objective_name(objective))
     else:
         values = _tuned_row(name, graph, split, backbone, objective_name(objective))
-    given = {key: value for key, value in changes.items() if value is not None}
+    changed = {key: value for key, value in changes.items() if value is not None}
     where = f"The preset {name} for {backbone} {objective} on {graph or 'any graph'}"
-    return Settings.from_dict({"backbone": backbone} | values, where).replace(**given)
+    return Settings.from_dict({"backbone": backbone} | values, where).replace(**changed)
 
 
-def entrants(name: str = "default", **choice: Any) -> dict[str, Settings]:
-    """Return the candidates that race when no objective is chosen, the simplest first.
+def candidates(name: str = "default", **choice: Any) -> dict[str, Settings]:
+    """Return the candidates of successive halving where no objective is chosen, simplest first.
 
-    ``choice``: see :func:`preset`. Of another preset than ``default``, whose settings suit their
-    graph already, its cross-entropy and its ENC race.
+    ``choice``: see :func:`preset`. Candidates that are equal under these changes appear once. The
+    candidates of another preset than ``default`` are its cross-entropy and its ENC.
 
-    >>> list(entrants()), list(entrants("paper", graph="cora", split="public"))
+    >>> list(candidates()), list(candidates("paper", graph="cora", split="public"))
     (['ce', 'enc', 'light-ce', 'light-enc'], ['ce', 'enc'])
     """
-    given = {key: value for key, value in choice.items() if value is not None}
+    changed = {key: value for key, value in choice.items() if value is not None}
     table = (
-        read_preset("default")["race"]
+        read_preset("default")["candidates"]
         if name == "default"
         else {objective: {"objective": objective} for objective in ("ce", "enc")}
     )
-    return {
-        entrant: preset(name, **values | given).for_objective(values["objective"])
-        for entrant, values in table.items()
-    }
+    distinct: dict[str, Settings] = {}
+    for candidate, values in table.items():
+        settings = preset(name, **values | changed).for_objective(values["objective"])
+        if settings.identity() not in [other.identity() for other in distinct.values()]:
+            distinct[candidate] = settings
+    return distinct
 
 
 def _paper_row(
     table: dict[str, Any], graph: str, split: str, backbone: str, objective: str
 ) -> dict[str, Any]:
-    """Return the paper's settings; its random splits of Cora follow its public-split table.
+    """Return the settings of the paper; random splits of Cora follow the public split.
 
-    Cross-entropy has ENC's settings, but for what a table ``ce`` within them says.
+    Cross-entropy has the settings of ENC, except for those in a table ``ce`` within them.
     """
     if is_generated(graph):
-        graph, split = "ogbn-arxiv", "official"  # for which it stands in
+        graph, split = "ogbn-arxiv", "official"  # generated graphs stand in for it
     rows = table.get("public" if split == "random" else split, {})
     if graph not in rows or backbone not in rows[graph]:
         raise NoSettings(
@@ -102,24 +111,24 @@ def _paper_row(
 
 
 def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
-    """Return a tuned preset's settings, without the record of its study."""
+    """Return the settings of a tuned preset, without the record of its study."""
     rows = tuned_rows(name)
     row = rows.get((split, graph, backbone, objective))
     if row is None and split == "random":  # there are too many random splits to tune for each
         row = rows.get(("public", graph, backbone, objective))
     if row is None:
         here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
-        known = f"for that graph and split it has {', '.join(here)}"
+        choices = f"for that graph and split it has {', '.join(here)}"
         raise NoSettings(
             f"The preset {name} has no settings for {backbone} with objective {objective} on graph "
-            f"{graph!r} with split {split!r}; {known if here else f'it knows {_graphs(rows)}'}. "
+            f"{graph!r} with split {split!r}; {choices if here else f'it has {_graphs(rows)}'}. "
             "Choose from these, --preset default, or `everynode tune`."
         )
     return {key: value for key, value in row.items() if key != "study"}
 
 
 def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
-    """Return every row of a preset that goes by objective: ``tuned``, ``authors``, or a file."""
+    """Return the rows of ``tuned``, ``authors`` or a file, by split, graph, backbone, objective."""
     table = read_preset(name) if name in PRESETS else read_file(name)
     try:
         return {
@@ -147,7 +156,7 @@ def _graphs(rows: Iterable[Place]) -> str:
 
 
 def read_file(path: str, what: str = "preset") -> dict[str, Any]:
-    """Read a user's TOML file, which should be a preset (or ``what``)."""
+    """Read a TOML file of a user; ``what`` names its purpose in an error."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from functools import cache
 
+from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.analysis import CellOutcome
 from everynode.experiments.experiment import Experiment
 from everynode.experiments.statistics import Summary
 from everynode.report.text import as_printed, decimals, interval, number, p_value
 
-#: The scores of a record, in words.
+#: The metrics of a record by their key there: their name in words, and the metric.
 SCORES = {
-    f"{part}_{name}": f"{words} {metric}"
-    for name, metric in {
-        "accuracy": "accuracy, %",
-        "macro_f1": "macro F1",
-        "nll": "negative log-likelihood",
-        "ece": "calibration error",
-    }.items()
+    f"{part}_{name}": (f"{words} {METRICS[name].heading}", METRICS[name])
+    for name in RECORDED
     for part, words in {"test": "test", "val": "validation"}.items()
 }
 
@@ -63,7 +59,9 @@ def metric_name(metric: str) -> str:
     >>> metric_name("test_accuracy"), metric_name("statistics.node_homophily")
     ('test accuracy, %', 'node homophily')
     """
-    return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
+    if metric in SCORES:
+        return SCORES[metric][0]
+    return metric.rpartition(".")[2].replace("_", " ")
 
 
 def place_name(experiment: Experiment, cell: CellOutcome) -> str:

@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from everynode.evaluation.fit_summary import FitSummary
-from everynode.evaluation.quality import Score, wilson
+from everynode.evaluation.intervals import Score, wilson
+from everynode.evaluation.metrics import METRICS, Metric
 from everynode.report import svg
 from everynode.report.confusion import confusion_table
 from everynode.report.figures import figure
 from everynode.report.html import Html, h, join, prose, small, table
 from everynode.report.text import DASH, count, interval, number, percent
 
-#: The metrics in their order: name, meaning, factor and digits.
-SCORES = {
-    "accuracy": ("accuracy, %", "share of nodes that are right", 100, 1),
-    "balanced_accuracy": (
-        "balanced accuracy, %",
-        "mean recall of the classes: rare classes count as much as common ones",
-        100,
-        1,
-    ),
-    "macro_f1": ("macro F1, %", "mean over the classes of precision and recall combined", 100, 1),
-    "auc": (
-        "AUC, %",
-        "how well the probabilities rank the nodes of a class above the others; 50 is chance",
-        100,
-        1,
-    ),
-    "nll": (
-        "negative log-likelihood",
-        "how improbable the model finds the true labels; lower is better",
-        1,
-        3,
-    ),
-    "ece": (
-        "calibration error, %",
-        "gap between confidence and accuracy; lower is better",
-        100,
-        1,
-    ),
-}
 INTERVALS = (
     "The 95% intervals show how much another draw of nodes would change a score (accuracy: Wilson;"
     " balanced accuracy and F1: Wilson for each class; AUC: Newcombe for each class;"
@@ -61,9 +33,10 @@ def range_text(score: Score) -> str:
 def scores(fit: FitSummary) -> Html:
     """Build the table of scores of every part, with a note on their intervals."""
     rows = []
-    for key, (name, meaning, factor, digits) in SCORES.items():
-        cells = [_score(quality[key], factor, digits) for quality in fit.quality.values()]
-        rows.append([h("th", name, scope="row"), *cells, h("td", meaning, class_="what")])
+    for name, metric in METRICS.items():
+        cells = [_score(quality[name], metric) for quality in fit.quality.values()]
+        meaning = h("td", metric.description, class_="what")
+        rows.append([h("th", metric.heading, scope="row"), *cells, meaning])
     sizes = [f"{name} ({count(len(part.nodes), 'node')})" for name, part in fit.parts.items()]
     monitor = fit.model.fitted_.settings.monitor
     order = "lowest" if monitor == "loss" else "best"
@@ -81,10 +54,10 @@ def scores(fit: FitSummary) -> Html:
     )
 
 
-def _score(score: Score, factor: float, digits: int) -> Html:
-    between = interval(factor * score.low, factor * score.high, digits) or DASH
-    value = h("b", number(factor * score.value, digits))
-    return h("td", value, h("span", between, class_="between"))
+def _score(score: Score, metric: Metric) -> Html:
+    value, low, high = (metric.factor * end for end in score)
+    between = interval(low, high, metric.digits) or DASH
+    return h("td", h("b", number(value, metric.digits)), h("span", between, class_="between"))
 
 
 def classes(fit: FitSummary) -> Html:

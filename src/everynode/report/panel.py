@@ -93,9 +93,9 @@ def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html |
 def _selected_epoch(records: Sequence[Mapping[str, Any]]) -> Html | None:
     """Build a table of the means over the runs at the epoch that validation selected."""
     rows: list[tuple[str, list[float], int]] = []
-    for name, title in SCORES.items():
-        values = [value(dict(record), name) for record in records if record.get(name) is not None]
-        rows.append((title, values, 1 if name.endswith("accuracy") else 3))
+    for name, (title, metric) in SCORES.items():
+        values = [record[name] for record in records if record.get(name) is not None]
+        rows.append((title, [metric.factor * value for value in values], metric.digits))
     terms = [record.get("terms", {}) for record in records]
     for name in terms_of(dict.fromkeys(name for own in terms for name in own)):
         title = "total of the weighted terms" if name == "total" else f"{term_name(name)} (term)"

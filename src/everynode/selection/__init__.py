@@ -1,1 +1,1 @@
-"""Choosing a model: successive halving, ensembles, and tuning on validation nodes."""
+"""Selection on validation nodes: successive halving, cross-validation, ensembles, and tuning."""

@@ -1,4 +1,4 @@
-"""Several networks whose probabilities are averaged: one of every fold, once or several times."""
+"""Ensembles: the mean probabilities of several networks, one or more per fold."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from everynode.errors import Diverged
 from everynode.evaluation.calibration import HeldOut
 from everynode.graph import Graph
-from everynode.models import Network
 from everynode.training.loop import Fitted, train
 
-#: Called after every epoch with the network's number (from 1), the epoch and its history row.
+#: Called after every epoch with the number of the network (from 1), the epoch and its history.
 Report = Callable[[int, int, dict[str, float]], None]
 
 
@@ -26,58 +25,58 @@ def train_more(
     trained: Sequence[Fitted],
     graph: Graph,
     folds: Sequence[int],
-    whole: int,
+    total: int,
     *,
     checkpoint: Path | None,
     report: Report,
 ) -> list[Fitted]:
-    """These networks and, with the settings of the first, others until there are ``whole``: one of every fold, then the next one.
+    """Train more networks with the settings of the first, fold by fold, up to ``total``.
 
-    The first has the seconds of all of them, and says whether Ctrl-C ended any: then there are fewer. One that diverges is left out with a
-    warning, if its fold has another.
+    The first result carries the seconds of all, and whether Ctrl-C ended one of them: then there
+    are fewer. A network that diverges is left out with a warning, if its fold has another one.
     """
     first, *more = trained
     first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
-    for number in range(len(trained) + 1, whole + 1):
+    for number in range(len(trained) + 1, total + 1):
         if first.interrupted:
             break
         fold = folds[(number - 1) % len(folds)]
         state = None if checkpoint is None else checkpoint / f"network-{number}.safetensors"
         try:
-            made = train(
-                graph, first.settings, fold=fold, seed=first.seed + number - 1, checkpoint=state, report=partial(report, number)
+            fitted = train(
+                graph, first.settings, fold=fold, seed=first.seed + number - 1, checkpoint=state,
+                report=partial(report, number),
             )  # fmt: skip
-        except KeyboardInterrupt:  # before it had a best epoch: those before it are kept
+        except KeyboardInterrupt:  # before its first epoch ended: keep the others
             first = dataclasses.replace(first, interrupted=True)
         except Diverged as error:
             if all(one.fold != fold for one in (first, *more)):
-                raise  # or nobody would have learned without this fold's nodes
-            warnings.warn(f"Network {number} of {whole} is left out: {error}", stacklevel=3)
+                raise  # without it, no network could judge this fold's validation nodes
+            warnings.warn(f"Network {number} of {total} is left out: {error}", stacklevel=3)
         else:
-            more.append(made)
-            first = dataclasses.replace(
-                first, seconds=first.seconds + made.seconds, interrupted=made.interrupted
-            )
+            more.append(fitted)
+            seconds = first.seconds + fitted.seconds
+            first = dataclasses.replace(first, seconds=seconds, interrupted=fitted.interrupted)
     return [first, *more]
 
 
 def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
-    """Every fold's validation nodes, and what the networks of that fold say of them."""
-    by_fold: dict[int, list[Network]] = {}
+    """Return the out-of-fold predictions: each fold's validation nodes by that fold's networks."""
+    by_fold: dict[int, list[nn.Module]] = {}
     for one in trained:
         by_fold.setdefault(one.fold, []).append(one.network)
     nodes = [graph.nodes("val", fold) for fold in by_fold]
-    said = [
+    predicted = [
         mean_log_probabilities(networks, graph, val)
         for networks, val in zip(by_fold.values(), nodes, strict=True)
     ]
-    return HeldOut(torch.cat(nodes), torch.cat(said))
+    return HeldOut(torch.cat(nodes), torch.cat(predicted))
 
 
 @torch.no_grad()
 def mean_log_probabilities(
-    networks: Sequence[Network], graph: Graph, nodes: Tensor | None
+    networks: Sequence[nn.Module], graph: Graph, nodes: Tensor | None
 ) -> Tensor:
-    """The logarithm of each class's mean probability (n x k, float64), for all nodes or some."""
+    """Return the logarithm of the mean probabilities (n x k, float64), for all nodes or some."""
     each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
     return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))

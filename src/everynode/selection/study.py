@@ -1,8 +1,10 @@
-"""A tuning study: what is searched, where it starts, and how a trial is judged. Nothing here needs PyTorch or Optuna."""
+"""A tuning study: the search space, the settings to start from, and the runs that judge a trial.
+
+Nothing here needs PyTorch or Optuna.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,39 +13,57 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any, Literal
 
-from everynode import __version__
+from everynode import __version__, plugins
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run_spec import versions
 from everynode.objective_names import named_terms, parse_objective
-from everynode.presets import NoSettings, entrants, read_file, read_preset, tuned_rows
-from everynode.settings import TERMS, Settings
+from everynode.presets import NoSettings, candidates, read_file, tuned_rows
+from everynode.settings import TERMS, Search, Settings, declarations
 
-#: The first seed of the runs that judge a trial: final numbers, which begin at seed 0, come from seeds that no choice has seen.
+#: The first seed of tuning. Final results start at seed 0, so no choice has seen their seeds.
 FIRST_SEED = 1000
-#: A parameter's ``low`` and ``high`` (and ``log``, and whether it may be ``off``), or its ``choices``, by the parameter's name.
+#: The weight of a plugin's term is searched between its default divided and multiplied by this.
+PLUGIN_FACTOR = 30.0
+#: By setting: ``low`` and ``high`` (with ``log``, and ``off`` if 0 is allowed too), or ``choices``.
 Space = dict[str, dict[str, Any]]
-#: Parameters of trials by where they come from.
-Known = dict[str, dict[str, Any]]
+#: The parameters of trials by their origin.
+Starts = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is tuned, and how a trial is judged. Two studies of one ``name`` are the same study."""
+    """What is tuned, and how a trial is judged. Studies with the same ``name`` are the same study.
+
+    Parameters
+    ----------
+    dataset, graph_digest, split, backbone, objective : str
+        The place that settings are tuned for.
+    over : "seeds" or "folds"
+        Whether a trial runs several seeds on fold 0, or one seed on each of the first folds.
+    count : int
+        The number of seeds or folds.
+    base : Settings
+        The settings that are not searched.
+    space : dict
+        The settings that are searched.
+    starts : dict
+        The parameters of the first trials, by the preset that they come from.
+    changes : dict
+        The flags in which this study differs from others of its place.
+    versions : dict
+        The versions of the packages that decide the numbers.
+    """
 
     dataset: str
     graph_digest: str
     split: str
     backbone: str
     objective: str
-    #: The runs of a trial: so many seeds on fold 0, or one seed on each of the first so many folds.
     over: Literal["seeds", "folds"]
     count: int
-    #: What the search leaves as it is.
     base: Settings
     space: Space
-    #: Parameters that are tried first, by the preset that they are from.
-    known: Known = field(default_factory=dict)
-    #: How this study differs from others of the same graph, backbone and objective: the preset, flags, or a drawn split.
+    starts: Starts = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(
         default_factory=lambda: (
@@ -53,20 +73,20 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Its name, which is the journal's too."""
+        """The name of the study and of its journal."""
         what = (self.dataset, self.split, self.backbone, self.objective, f"{self.count}{self.over}")
         return "-".join([*what, *(f"{key}={value}" for key, value in sorted(self.changes.items()))])
 
     @property
     def runs(self) -> list[tuple[int, int]]:
-        """Fold and seed of the runs that judge a trial."""
+        """The fold and seed of each run of a trial."""
         return [
             (0, FIRST_SEED + i) if self.over == "seeds" else (i, FIRST_SEED)
             for i in range(self.count)
         ]
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What a trial's parameters mean, by the setting's name. Numbers have four digits, so that a preset can print them."""
+        """Return the settings that a trial chose, by name, rounded to four digits for presets."""
         chosen = {
             name: 0.0 if parameters.get(switch(name)) else parameters[name] for name in self.space
         }
@@ -75,59 +95,90 @@ class Study:
             for name, value in chosen.items()
         }
 
-    def terms(self, parameters: Mapping[str, Any]) -> int:
-        """How many terms a trial's objective has besides cross-entropy."""
-        return sum(bool(getattr(self.settings(parameters), term)) for term in TERMS)
+    def num_terms(self, parameters: Mapping[str, Any]) -> int:
+        """Return the number of terms besides cross-entropy in a trial's objective."""
+        return len(self.settings(parameters).active_terms())
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
-        """A trial's settings."""
-        return dataclasses.replace(self.base, **self.values(parameters)).for_objective(
-            self.objective
-        )
+        """Return all settings of a trial."""
+        values = self.values(parameters)
+        outside = {name: values.pop(name) for name in list(values) if name not in declarations()}
+        weights = dict(self.base.weights) | outside
+        return self.base.replace(weights=weights, **values).for_objective(self.objective)
 
 
 def switch(name: str) -> str:
-    """The trial's parameter that says whether another is off."""
+    """Return the name of the parameter that decides whether another one is off."""
     return f"no_{name}"
 
 
 def search_space(backbone: str, objective: str, file: Path | None = None) -> Space:
-    """The parameters that a study searches, and their ranges: those for all, the backbone's, and those of the objective's terms.
+    """Return the settings that a study searches, with their ranges.
 
-    A term that the objective names is there; only of ``enc``, which names none, may a term be off.
+    They are the settings with a :class:`~everynode.settings.Search` that the backbone and the
+    terms of the objective use. A term that the objective names has a weight; under ``enc``, which
+    names none, it may also be off. ``file`` is a user's TOML file with tables ``[all]``,
+    ``[backbone.NAME]`` and ``[term.NAME]``.
 
     >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
     ['tv', 'tv_gate', 'tv_sigma']
     """
-    table = read_preset("search") if file is None else read_file(str(file), "search space")
-    found: Space = {}
+    if file is None:
+        space = _declared_space(backbone, objective)
+    else:
+        space = _read_space(backbone, objective, file)
+    for name in named_terms(objective):
+        if name in space:
+            space[name] = {key: value for key, value in space[name].items() if key != "off"}
+    return space
+
+
+def _declared_space(backbone: str, objective: str) -> Space:
+    terms = parse_objective(objective)
+    space: Space = {}
+    for name, declared in declarations().items():
+        term = name if declared.term else declared.of_term
+        if declared.search and declared.is_of(backbone) and (not term or term in terms):
+            space[name] = declared.search.space(backbone) | ({"off": True} if declared.term else {})
+    for name in terms:
+        if name not in TERMS:
+            default = plugins.terms()[name].default_weight or 1.0
+            search = Search(default / PLUGIN_FACTOR, default * PLUGIN_FACTOR, log=True)
+            space[name] = search.space(backbone)
+    return space
+
+
+def _read_space(backbone: str, objective: str, file: Path) -> Space:
+    table = read_file(str(file), "search space")
+    space: Space = {}
     try:
         of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]
         for part in (table.get("all", {}), table.get("backbone", {}).get(backbone, {}), *of_terms):
-            found |= part
+            space |= part
     except (AttributeError, TypeError, ValueError):
         raise DataError(
             f"{file} is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME]."
         ) from None
-    names = {f.name for f in dataclasses.fields(Settings)} - {"backbone"}
-    for name, choice in found.items():
-        if name not in names:
-            raise DataError(f"{file}: {name} is no setting, so it cannot be searched.")
+    searchable = {*declarations(), *parse_objective(objective)} - {"backbone"}
+    for name, choice in space.items():
+        if name not in searchable:
+            raise DataError(f"{file}: {name!r} is not a setting. Remove it from the search space.")
         if not isinstance(choice, dict) or not (choice.get("choices") or _is_range(choice)):
             raise DataError(
-                f"{file}: {name} needs a low and a higher high (above 0 with log = true), or choices."
+                f"{file}: {name} needs a low and a higher high (above 0 with log = true), or "
+                "choices."
             )
         if choice.get("off") and (name not in TERMS or "choices" in choice):
             raise DataError(
-                f"{file}: {name} cannot be off: only the weight of a term with a low and a high can."
+                f"{file}: {name} cannot be off: only the weight of a term with a low and a high "
+                "can."
             )
-        if name in named_terms(objective):
-            found[name] = {key: value for key, value in choice.items() if key != "off"}
-    if not found:
+    if not space:
         raise DataError(
-            f"{file} names nothing to search for {backbone} and {objective}: it needs [all], [backbone.{backbone}] or [term.*]."
+            f"{file} has nothing to search for {backbone} and {objective}: it needs [all], "
+            f"[backbone.{backbone}] or [term.*]."
         )
-    return found
+    return space
 
 
 def _is_range(choice: dict[str, Any]) -> bool:
@@ -139,104 +190,105 @@ def _is_range(choice: dict[str, Any]) -> bool:
     )
 
 
-def known_parameters(
+def starting_points(
     space: Space, dataset: str, split: str, backbone: str, objective: str, files: Sequence[Path]
-) -> Known:
-    """What is tried first: what the presets in ``files`` would choose; without files, what everynode's own would.
+) -> Starts:
+    """Return the parameters of the first trials: those of the presets in ``files``.
 
-    Of tuned presets the settings of all objectives, which have most parameters in common. Terms that help are often not far from where
-    cross-entropy is best: so for ENC its settings are tried with light terms too, with all and with TV alone, with consistency alone
-    and with it and the class prior, and with the terms that the same preset has for ENC.
+    Without files they come from the built-in presets. A tuned preset gives the settings of all its
+    objectives, which share most parameters. For ENC, the settings of cross-entropy are also tried
+    with light terms, because good terms are often close to the best cross-entropy: all terms, TV
+    alone, consistency alone, consistency with the class prior, and the terms that the same preset
+    has for ENC.
     """
     place: dict[str, Any] = {"graph": dataset, "split": split, "backbone": backbone}
-    found: Known = {}
-    racing = entrants(**place)
-    later = {
-        "consistency": within(space, dataclasses.replace(racing["ce"], consistency=1.0)),
+    starts: Starts = {}
+    default = candidates(**place)
+    extra = {
+        "consistency": within(space, default["ce"].replace(consistency=1.0)),
         "consistency, class prior": within(
-            space, dataclasses.replace(racing["ce"], consistency=1.0, prior=3.0)
+            space, default["ce"].replace(consistency=1.0, prior=3.0)
         ),
     }
     if not files:
-        for (
-            entrant,
-            settings,
-        ) in (
-            racing.items()
-        ):  # what the default race has, cross-entropy's too: ENC may have little need
-            found[f"default {entrant}"] = within(space, settings)
+        # Cross-entropy too, whatever the objective: it may need little of its terms.
+        for name, settings in default.items():
+            starts[f"default {name}"] = within(space, settings)
         if objective == "enc":
-            found |= {f"default ce, {name}": parameters for name, parameters in later.items()}
-        with suppress(NoSettings):  # the paper does not know every graph
-            found["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
-    of_terms = racing["ce"].group("Objective")
+            starts |= {f"default ce, {name}": parameters for name, parameters in extra.items()}
+        with suppress(NoSettings):  # the paper does not have every graph
+            starts["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
+    of_objective = {*default["ce"].group("Objective"), *plugins_of(objective)}
 
-    def terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def only_terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {
             key: value
             for key, value in parameters.items()
-            if key.removeprefix(switch("")) in of_terms
+            if key.removeprefix(switch("")) in of_objective
         }
 
-    light: Known = (
-        {name: terms(parameters) for name, parameters in later.items()}
-        if objective == "enc"
-        else {}
-    )
-    for name in ("enc", "tv") if objective == "enc" else ():
-        light[f"light {name}"] = terms(within(space, racing["light-enc"].for_objective(name)))
+    light: Starts = {}
+    if objective == "enc":
+        light = {name: only_terms(parameters) for name, parameters in extra.items()}
+        for name in ("enc", "tv"):
+            lighter = default["light-enc"].for_objective(name)
+            light[f"light {name}"] = only_terms(within(space, lighter))
     if len({file.name for file in files}) < len(files):
         raise UsageError(
-            "Two files to start from have the same name, by which a study tells them apart: rename one."
+            "Two files of --start-from have the same name, and a study needs different names: "
+            "rename one."
         )
     for preset in map(str, files or ("tuned", "authors")):
-        others = [
-            other
-            for s, g, b, other in tuned_rows(preset)
-            if (s, g, b) == (split, dataset, backbone)
-        ]
-        if not others and files:
+        title = Path(preset).name
+        rows = tuned_rows(preset)
+        objectives = [o for s, g, b, o in rows if (s, g, b) == (split, dataset, backbone)]
+        if not objectives and files:
             raise NoSettings(
-                f"{preset} has no settings for {backbone} on graph {dataset!r} with split {split!r} to start from."
+                f"{preset} has no settings for {backbone} on graph {dataset!r} with split "
+                f"{split!r} to start from."
             )
-        for other in others:
-            found[f"{Path(preset).name} {other}"] = within(
-                space, Settings.preset(preset, objective=other, **place)
-            )
-        if "ce" in others and objective == "enc":
-            crossed = (
-                {"terms of enc": terms(found[f"{Path(preset).name} enc"])}
-                if "enc" in others
-                else {}
-            )
-            for name, weights in (light | crossed).items():
-                found[f"{Path(preset).name} ce, {name}"] = (
-                    found[f"{Path(preset).name} ce"] | weights
-                )
-    return {
-        name: parameters
-        for i, (name, parameters) in enumerate(found.items())
-        if parameters not in list(found.values())[:i]
-    }
+        for other in objectives:
+            settings = Settings.preset(preset, objective=other, **place)
+            starts[f"{title} {other}"] = within(space, settings)
+        if "ce" in objectives and objective == "enc":
+            crossed = dict(light)
+            if "enc" in objectives:
+                crossed["terms of enc"] = only_terms(starts[f"{title} enc"])
+            for name, weights in crossed.items():
+                starts[f"{title} ce, {name}"] = starts[f"{title} ce"] | weights
+    distinct: Starts = {}
+    for name, parameters in starts.items():
+        if parameters not in distinct.values():
+            distinct[name] = parameters
+    return distinct
+
+
+def plugins_of(objective: str) -> tuple[str, ...]:
+    """Return the terms of plugins that an objective names."""
+    return tuple(term for term in parse_objective(objective) if term not in TERMS)
 
 
 def within(space: Space, settings: Settings) -> dict[str, Any]:
-    """Settings as a trial's parameters, moved into the ranges where they lie outside.
+    """Return settings as the parameters of a trial, moved into the ranges of the space.
 
-    >>> within({"tv": {"low": 0.1, "high": 2.0}, "layers": {"choices": [4, 8]}}, Settings(tv=5.0, num_layers=2))
-    {'tv': 2.0, 'layers': 4}
+    >>> space = {"tv": {"low": 0.1, "high": 2.0}, "num_layers": {"choices": [4, 8]}}
+    >>> within(space, Settings(tv=5.0, num_layers=2))
+    {'tv': 2.0, 'num_layers': 4}
     >>> within({"tv": {"low": 0.1, "high": 2.0, "off": True}}, Settings(tv=0.0))
     {'tv': 0.1, 'no_tv': True}
     """
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, choice in space.items():
-        value = getattr(settings, name)
-        if "choices" not in choice:
-            found[name] = min(max(value, choice["low"]), choice["high"])
-            if choice.get("off"):
-                found[switch(name)] = value == 0
-        elif isinstance(value, str):
-            found[name] = value if value in choice["choices"] else choice["choices"][0]
+        if name in declarations():
+            value = getattr(settings, name)
         else:
-            found[name] = min(choice["choices"], key=lambda other: abs(other - value))
-    return found
+            value = dict(settings.weights).get(name, plugins.terms()[name].default_weight)
+        if "choices" not in choice:
+            parameters[name] = min(max(value, choice["low"]), choice["high"])
+            if choice.get("off"):
+                parameters[switch(name)] = value == 0
+        elif isinstance(value, str):
+            parameters[name] = value if value in choice["choices"] else choice["choices"][0]
+        else:
+            parameters[name] = min(choice["choices"], key=lambda other: abs(other - value))
+    return parameters

@@ -1,4 +1,4 @@
-"""Where the trials of a tuning study are kept: in a file that several processes write, or in a database that several machines reach."""
+"""Storage of tuning studies: a journal file for one machine, or a database for several."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import optuna
+from filelock import FileLock
 from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -26,85 +27,101 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from everynode.errors import DataError, UsageError
 from everynode.selection.study import Study
 from everynode.settings import Settings
-from everynode.storage.locks import lock_file
 from everynode.storage.owner import Owner, lives
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-#: Seconds that a thread is waited for which may hang in a database that does not answer.
+#: Seconds to wait for a thread that may hang in a database without an answer.
 JOIN = 5.0
-#: How every journal of Optuna begins.
+#: The first bytes of every Optuna journal.
 BEGINNING = b'{"op_code":'
 
 
 class Trials(ABC):
-    """A study and its trials, wherever they are kept.
+    """A study and its trials.
 
-    A study goes on with what it was begun with: its search space and its base settings are kept with it, and a later change of the
-    presets does not mix two searches.
+    The search space and the base settings are stored with the study. It continues with them even
+    if the presets change.
+
+    Attributes
+    ----------
+    where : str
+        The place of the study, for messages.
+    optuna : optuna.Study
+        The trials.
+    study : Study
+        The search space, and the runs that judge a trial.
+    lock : context manager
+        Held while the next trial is drawn.
+    salt : str
+        Part of the sampler's seed, where processes cannot lock each other out.
     """
 
-    #: Where they are kept, for people to read.
     where: str
     optuna: optuna.Study
     study: Study
-    #: Held while the next trial is drawn, where there is one.
     lock: AbstractContextManager[object]
-    #: What makes the draws of processes differ that know nothing of each other's last one.
     salt = ""
 
     def ended(self) -> list[FrozenTrial]:
-        """The trials that count: complete, or given up because others were better."""
+        """Return the complete and the pruned trials."""
         return self.optuna.get_trials(
             deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)
         )
 
     def best(self) -> FrozenTrial | None:
-        """The complete trial of the highest mean validation accuracy, ties by validation loss; unless one with fewer terms is as good.
+        """Return the best complete trial by mean validation accuracy, then by validation loss.
 
-        As good is what lies within one standard error of it, paired over the runs (the rule of Breiman et al. 1984): a term must earn
-        its place. Of these the best of those with the fewest terms.
+        A trial with fewer terms wins if it lies within one standard error, paired over the runs
+        (the rule of Breiman et al. 1984): every term must earn its place.
         """
         complete = [trial for trial in self.ended() if trial.state == TrialState.COMPLETE]
         highest = max(complete, key=rank, default=None)
         if highest is None or not any(choice.get("off") for choice in self.study.space.values()):
             return highest
-        terms = {
-            trial.number: self.study.terms(trial.params)
+        num_terms = {
+            trial.number: self.study.num_terms(trial.params)
             for trial in complete
-            if _as_good(trial, highest)
+            if _is_as_good(trial, highest)
         }
-        return max(
-            (trial for trial in complete if terms.get(trial.number) == min(terms.values())),
-            key=rank,
-        )
+        fewest = min(num_terms.values())
+        return max((t for t in complete if num_terms.get(t.number) == fewest), key=rank)
 
     @abstractmethod
     def at_work(self) -> AbstractContextManager[Callable[[Trial], object]]:
-        """While this process does trials; marks a trial as one of its own."""
+        """Return a context for running trials; it yields a function that claims a trial."""
 
     @abstractmethod
     def retire(self) -> None:
-        """Let the trials fail whose process has died."""
+        """Fail the trials of processes that have died."""
 
     def give_back(self, number: int) -> None:
-        """Let a trial fail, unless it has ended, or another process was quicker."""
-        with suppress(UpdateFinishedTrialError, ValueError):  # Optuna raises either
+        """Fail a trial, unless it has ended already."""
+        with suppress(UpdateFinishedTrialError, ValueError):  # Optuna raises one of them
             self.optuna.tell(number, state=TrialState.FAIL)
 
     def _begin(self, study: Study | None) -> None:
-        """Tell a new study what it is; look whether an old one is the one that is meant."""
+        """Store a new study; check that an existing one has the same graph."""
         if study is not None and "study" not in self.optuna.user_attrs:
             self.optuna.set_user_attr("study", dataclasses.asdict(study))
         self.study = _read(self.optuna.user_attrs["study"])
         if study is not None and study.graph_digest != self.study.graph_digest:
             raise DataError(
-                f"{self.where} is a study of another graph by the name {study.dataset}: move it away, or name another place."
+                f"{self.where} is a study of another graph named {study.dataset}: move it away, or "
+                "choose another --out or --storage."
             )
 
 
 class Journal(Trials):
-    """A study in a file of its own. Opening makes the file, unless ``study`` is None: then it has to be there."""
+    """A study in a journal file, which several processes of one machine may use at once.
+
+    Parameters
+    ----------
+    path : Path
+        The journal.
+    study : Study, optional
+        The study to create or continue; None opens an existing one.
+    """
 
     def __init__(self, path: Path, study: Study | None = None):
         self.path, self.where = path, str(path)
@@ -122,17 +139,18 @@ class Journal(Trials):
             raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(
-                f"{path} is not the journal of a study ({error}): move it away, or name another --out."
+                f"{path} is not the journal of a study ({error}): move it away, or choose another "
+                "--out."
             ) from error
 
     def _load(self, storage: JournalStorage, study: Study | None) -> optuna.Study:
-        names = [found.study_name for found in storage.get_all_studies()]
+        names = [stored.study_name for stored in storage.get_all_studies()]
         if not names and (study is None or self.path.stat().st_size):
-            raise ValueError("there is no study in it")
+            raise ValueError("it has no study")
         name = names[0] if study is None else study.name
         if names and name not in names:
             raise DataError(
-                f"{self.path} is the journal of another study ({names[0]}): name another --out."
+                f"{self.path} is the journal of another study ({names[0]}): choose another --out."
             )
         if names:
             return optuna.load_study(study_name=name, storage=storage)
@@ -140,7 +158,7 @@ class Journal(Trials):
 
     @contextmanager
     def at_work(self) -> Iterator[Callable[[Trial], object]]:
-        """Until the process ends, however it ends, the system holds a lock for it."""
+        """Hold a lock, which the system releases however the process ends."""
         owner = Owner(self.path)
         try:
             yield lambda trial: trial.set_user_attr("owner", owner.name)
@@ -148,24 +166,33 @@ class Journal(Trials):
             owner.close()
 
     def retire(self) -> None:
-        """Those whose owner's lock is free. The journal's lock must be held."""
+        """Fail the trials whose owner's lock is free. Call it with the journal's lock held."""
         for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            owner = trial.user_attrs.get("owner")  # none if the process died just before it said so
+            owner = trial.user_attrs.get("owner")  # None if the process died before the claim
             if owner is None or not lives(self.path, owner):
                 self.give_back(trial.number)
 
 
 class Database(Trials):
-    """A study in a database that several machines reach, by a URL of Optuna's RDB storage. There may be many in one.
+    """A study in a database that several machines reach; a database may hold many studies.
 
-    Nobody can lock all machines' processes out while a trial is drawn, so two of them may draw at once: who comes too late gives the
-    trial back. And no system says that a process far away has died: so a process says of its trials every ``beat`` seconds that it lives,
-    and trials of which this has not been said for five times as long are retired. (Optuna's own heartbeats are not for trials that are
-    asked for one by one. The machines' clocks may differ by a minute or two.)
+    No lock spans all machines, so two processes may draw the last trial at once: the later one
+    gives its trial back. And no system reports the death of a remote process, so a process renews
+    its claims every ``beat`` seconds, and claims that are five beats old are retired. (Optuna's own
+    heartbeats do not cover trials from ``ask``.) The clocks of the machines may differ by a minute
+    or two.
+
+    Parameters
+    ----------
+    url : str
+        The URL of Optuna's RDB storage.
+    study : Study or str
+        The study to create or continue, or the name of an existing one.
+    beat : float
+        Seconds between two renewals of a claim.
     """
 
     def __init__(self, url: str, study: Study | str, beat: float = 60.0):
-        """``study``: to begin or go on with; or the name of one that is there."""
         self.where = f"{study if isinstance(study, str) else study.name} in {hidden(url)}"
         self._beat = beat
         self.lock = nullcontext()
@@ -185,18 +212,18 @@ class Database(Trials):
 
     @classmethod
     def all(cls, url: str) -> list[Database]:
-        """All studies of a database, which may have others that are not everynode's."""
+        """Return the studies of everynode in a database."""
         with _refused(hidden(url)):
-            found = _open(url).get_all_studies()
+            stored = _open(url).get_all_studies()
         return [
             cls(url, study.study_name)
-            for study in sorted(found, key=lambda s: s.study_name)
+            for study in sorted(stored, key=lambda s: s.study_name)
             if "study" in study.user_attrs
         ]
 
     @contextmanager
     def at_work(self) -> Iterator[Callable[[Trial], object]]:
-        """A thread says of the trials of this process that it lives."""
+        """Renew the claims of this process in a thread."""
         mine: list[Trial] = []
         over = threading.Event()
 
@@ -211,9 +238,7 @@ class Database(Trials):
                         trial.set_user_attr("seen", time.time())
                     except UpdateFinishedTrialError:
                         mine.remove(trial)
-                    except (
-                        StorageInternalError
-                    ):  # perhaps it comes back; if not, the main thread will say so
+                    except StorageInternalError:  # if it lasts, the main thread reports it
                         pass
 
         thread = threading.Thread(target=live, daemon=True)
@@ -224,26 +249,24 @@ class Database(Trials):
             over.set()
             thread.join(JOIN)
             with suppress(StorageInternalError):
-                for trial in mine:  # those that have ended stay as they are
+                for trial in mine:  # ended trials do not change
                     self.give_back(trial.number)
 
     def retire(self) -> None:
-        """Those of which nobody has said for long that they are being done."""
+        """Fail the trials with an old claim."""
         for trial in self.optuna.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            begun = (
-                trial.datetime_start.timestamp() if trial.datetime_start else 0.0
-            )  # if nobody has said anything of it yet
-            if time.time() - trial.user_attrs.get("seen", begun) > 5.0 * self._beat:
+            started = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
+            if time.time() - trial.user_attrs.get("seen", started) > 5.0 * self._beat:
                 self.give_back(trial.number)
 
 
 def is_url(place: str) -> bool:
-    """Whether it names a database and not a folder."""
+    """Whether a place is the URL of a database."""
     return "://" in place
 
 
 def hidden(url: str) -> str:
-    """What may be shown of a URL: no password, wherever it stands.
+    """Return a URL without user, password and options, for messages.
 
     >>> hidden("postgresql://me:secret@db/studies?sslpassword=secret")
     'postgresql://db/studies'
@@ -256,48 +279,43 @@ def hidden(url: str) -> str:
 
 
 def _open(url: str) -> RDBStorage:
-    if "@" in (make_url(url).host or ""):  # before a driver repeats what stands before it
-        raise ArgumentError("the password has an @ in it, which is written %40")
-    options: dict[str, Any] = {
-        "pool_pre_ping": True
-    }  # a server that was started again has forgotten its connections
+    if "@" in (make_url(url).host or ""):  # the error of a driver would show the password
+        raise ArgumentError("write an @ in the password as %40")
+    options: dict[str, Any] = {"pool_pre_ping": True}  # reconnects after a restart of the server
     if url.startswith("sqlite"):
-        options["connect_args"] = {"timeout": 60}  # seconds, for another process to be done writing
+        options["connect_args"] = {"timeout": 60}  # seconds to wait for another writer
     return RDBStorage(url, engine_kwargs=options)
 
 
 @contextmanager
 def _refused(where: str) -> Iterator[None]:
-    """Say in one sentence what is wrong with a database."""
+    """Turn the errors of a database into one sentence."""
     try:
         yield
     except ImportError as error:
-        module = error.__cause__ or error  # Optuna's own words do not name the module
+        module = error.__cause__ or error  # Optuna's own message does not name the module
         raise UsageError(
-            f"{where} needs a driver that is not installed ({module}): pip install it."
+            f"{where} needs a driver that is not installed ({module}): install it with pip."
         ) from error
     except (SQLAlchemyError, OptunaError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(
-            f"{where} cannot be used for studies ({reason}): give a URL as postgresql://USER@HOST/DATABASE."
+            f"{where} cannot be used for studies ({reason}): give a URL such as "
+            "postgresql://USER@HOST/DATABASE."
         ) from error
 
 
-def _as_good(trial: FrozenTrial, highest: FrozenTrial) -> bool:
-    """Whether a trial is the highest, or not further below it than the standard error of their difference over the same runs."""
-    behind = [
-        a - b
-        for a, b in zip(
-            highest.user_attrs["accuracies"], trial.user_attrs["accuracies"], strict=True
-        )
-    ]
+def _is_as_good(trial: FrozenTrial, highest: FrozenTrial) -> bool:
+    """Whether a trial is within one standard error of the highest, paired over the same runs."""
+    pairs = zip(highest.user_attrs["accuracies"], trial.user_attrs["accuracies"], strict=True)
+    behind = [best - other for best, other in pairs]
     if trial.number == highest.number or len(behind) < 2:
         return trial.number == highest.number
     return statistics.mean(behind) <= statistics.stdev(behind) / math.sqrt(len(behind))
 
 
 def rank(trial: FrozenTrial) -> tuple[float, float, int]:
-    """By what complete trials are compared: the higher the better."""
+    """Return the key by which complete trials are compared; higher is better."""
     assert trial.value is not None
     return trial.value, -statistics.mean(trial.user_attrs["losses"]), -trial.number
 
@@ -307,30 +325,24 @@ def _read(stored: dict[str, Any]) -> Study:
 
 
 class _Lock(JournalFileOpenLock):
-    """The lock of a journal, which may be taken several times over, and which the system lets go of however a process ends."""
+    """The reentrant lock of a journal, which the system releases however a process ends."""
 
     def __init__(self, path: Path):
         super().__init__(str(path))
         self._journal = path
-        self._path = path.with_name(f"{path.name}.lock")
-        self._file: IO[str] | None = None
-        self._depth = 0
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"))
 
     def acquire(self) -> bool:
-        """Wait until it is ours."""
-        if self._depth == 0:
-            self._file = self._path.open("w")
-            lock_file(self._file)
-        self._depth += 1
-        if self._depth == 1 and self._journal.exists():
+        """Wait for the lock."""
+        held = self._lock.is_locked
+        self._lock.acquire()
+        if not held and self._journal.exists():
             self._drop_torn_line()
         return True
 
     def release(self) -> None:
-        """Let go, as often as it was taken."""
-        self._depth -= 1
-        if self._depth == 0 and self._file is not None:
-            self._file.close()
+        """Release the lock once; it is free after as many releases as acquisitions."""
+        self._lock.release()
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -340,12 +352,12 @@ class _Lock(JournalFileOpenLock):
         self.release()
 
     def _drop_torn_line(self) -> None:
-        """Half a line at the end, of a process that was killed or of a full disk, would spoil the next one. Nobody is writing it now."""
+        """Remove half a line at the end: a killed writer left it, and it would spoil the next."""
         with self._journal.open("rb+") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 1))
             if size and file.read() != b"\n":
                 file.seek(0)
                 content = file.read()
-                if content.startswith(BEGINNING[:size]):  # and not somebody else's file
+                if content.startswith(BEGINNING[:size]):  # leave other people's files alone
                     file.truncate(content.rfind(b"\n") + 1)

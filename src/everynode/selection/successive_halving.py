@@ -1,9 +1,14 @@
-"""A race: several settings start side by side, those that fall behind on the validation nodes stop, and the best is the result."""
+"""Successive halving: candidates train side by side, and the worse ones stop early.
+
+Paper: `Non-stochastic Best Arm Identification and Hyperparameter Optimization
+<https://arxiv.org/abs/1502.07943>`_ (Jamieson and Talwalkar 2016).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,163 +20,191 @@ from everynode.settings import Settings
 from everynode.training.full_batch import history_name
 from everynode.training.loop import Fitted, Training, deferred_interrupt
 
-#: Round by round: after so many epochs so many are left (docs/accuracy.md, "Safe by default").
+#: The epochs of each round and the candidates left after it (docs/accuracy.md, "Safe by default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
-#: Where folds share, there is one round of so many epochs for all of them, but each has at least so many, and so much patience.
+#: Where folds share the epochs, there is one round. Its epochs, and the least epochs and patience
+#: of a fold.
 SHARED_ROUND, SHORTEST_ROUND, LEAST_PATIENCE = 60, 10, 20
 
-#: Called after every epoch with the setting's name (and which fold, of several), the epoch and its history row.
-RaceReport = Callable[[str, int, dict[str, float]], None]
+#: Called after every epoch with the candidate (and its fold), the epoch and its history row.
+CandidateReport = Callable[[str, int, dict[str, float]], None]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far one setting came."""
+    """The result of one candidate, averaged over the folds that it started.
 
-    #: Over the folds that it began; NaN if there is none.
+    Parameters
+    ----------
+    val_accuracy, val_loss : float
+        Validation accuracy and loss at the best epoch; NaN without one.
+    epochs : int
+        The number of epochs trained.
+    outcome : str
+        ``won``, ``stopped`` after a round, ``not started``, or the error that ended it.
+    val_score : float
+        The monitored metric; with ``monitor="loss"`` the loss.
+    """
+
     val_accuracy: float
     val_loss: float
     epochs: int
-    #: ``won``, ``stopped`` after a round (``lost`` the final, up to 0.12.0), ``not begun``, or the error that ended it.
     outcome: str
-    #: What the settings select by, such as macro-F1; with monitor="loss" the loss. NaN up to 0.17.0.
-    val_score: float = math.nan
+    val_score: float
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, in which NaN is None."""
+        """Return plain values for JSON, with None for NaN."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Standing:
-        """From JSON."""
-        known: dict[str, Any] = {
-            name: math.nan if value is None else value for name, value in plain.items()
-        }
-        return cls(**known)
+    def from_dict(cls, values: Mapping[str, Any]) -> Standing:
+        """Build a standing from JSON."""
+        return cls(**{name: math.nan if v is None else v for name, v in values.items()})
 
 
-def race(
+def successive_halving(
     graph: Graph,
-    entrants: Mapping[str, Settings],
+    candidates: Mapping[str, Settings],
     *,
     folds: Sequence[int] = (0,),
     share: bool = False,
     seed: int = 0,
-    report: RaceReport | None = None,
+    report: CandidateReport | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[list[Fitted], dict[str, Standing]]:
-    """The best of several settings by validation, and how each came off.
+    """Return the trained networks of the best candidate, and the standing of each candidate.
 
-    The default race takes about twice as long as a training of cross-entropy with GCN (docs/accuracy.md, "Safe by default").
+    All candidates train for the first of :data:`ROUNDS`, the best of them for the next one, and the
+    last one to its end. They are compared by the metric that selects the epoch, on the validation
+    nodes only. On a tie the earlier candidate wins, so list the simplest first. A candidate that
+    diverges is out, and the next one takes its place.
 
-    All train for the first of ``ROUNDS``, those that are left for the next; the last one goes on to its end. What counts is what
-    :func:`fit` selects the epoch by, so the test nodes have no part in it. On a tie the entrant named first is ahead: name the simplest
-    first. An entrant that diverges is out, and the next takes its place.
+    The default candidates take about twice as long as one training of cross-entropy
+    (docs/accuracy.md, "Safe by default" and "Few labels").
 
-    With several ``folds`` an entrant trains on each of them, the seeds one after the other, and the mean of what it gets on them counts, by
-    their validation nodes: this is cross-validation. The result is the winner's network of every fold. With ``share`` there
-    is one round, whose epochs the folds share, as they share the patience. With three folds that too takes about twice as long as a
-    training of cross-entropy (docs/accuracy.md, "Few labels").
-
-    With ``checkpoint``, a folder, every entrant keeps its state in files of its own there, and the race goes on where it stopped.
-    Ctrl-C ends it after the epoch in hand with the best so far.
+    Parameters
+    ----------
+    graph : Graph
+        The graph with its folds.
+    candidates : mapping of str to Settings
+        The candidates by name.
+    folds : sequence of int
+        The folds of cross-validation. A candidate trains on each of them, with consecutive seeds,
+        and its mean over the validation nodes counts. The result has one network per fold.
+    share : bool
+        Run one round, and divide its epochs and the patience among the folds.
+    seed : int
+        The seed of the first fold.
+    report : callable, optional
+        Called after every epoch; see :data:`CandidateReport`.
+    checkpoint : Path, optional
+        A folder for the state of every candidate. The same call continues from there. Ctrl-C ends
+        training after the current epoch with the best result so far.
     """
-    require(len(entrants) > 0, "entrants", "race", "at least one setting", len(entrants))
-    require(len(folds) > 0, "folds", "race", "at least one fold", len(folds))
+    owner = "successive_halving"
+    require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
+    require(len(folds) > 0, "folds", owner, "at least one fold", len(folds))
     sharing = len(folds) if share else 1
     rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
-    trainings: dict[str, list[Training]] = {name: [] for name in entrants}
-    failed: dict[str, Diverged] = {}
-    for name, settings in entrants.items():
+    sizes = [float(len(graph.nodes("val", fold))) for fold in folds]
+    field = _Field(sizes, report)
+    for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         settings = dataclasses.replace(settings, patience=patience)
+        field.trainings[name] = []
         for number, fold in enumerate(folds):
-            file = (
-                f"{name}.safetensors"
-                if len(folds) == 1
-                else f"{name}-fold-{number + 1}.safetensors"
-            )
-            state = checkpoint / file if checkpoint else None
-            trainings[name].append(
-                Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
-            )
-    shares = [float(len(graph.nodes("val", fold))) for fold in folds]
+            suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
+            state = checkpoint / f"{name}{suffix}.safetensors" if checkpoint else None
+            training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
+            field.trainings[name].append(training)
 
-    def mean(keys: Iterable[tuple[float, float]]) -> tuple[float, ...]:
-        """Over the validation nodes of all folds: what is selected by, then the loss."""
+    # `order`: the best first. The first `places` of them train in the next round.
+    order, places = list(candidates), len(candidates)
+    with deferred_interrupt() as interrupt:
+        for epochs, left in rounds:
+            field.train(order[:places], epochs, interrupt)
+            order = [*field.ranked(order[:places], epochs), *field.alive(order[places:])]
+            places = left
+        for name in order:  # the next one only if the best diverges
+            field.train([name], None, interrupt)
+            if name not in field.failed:
+                break
+
+    started = {name: [t for t in field.trainings[name] if t.best] for name in field.alive(order)}
+    winner = next((name for name in order if started.get(name)), None)
+    if winner is None:
+        if field.failed:
+            raise next(iter(field.failed.values()))
+        raise KeyboardInterrupt
+    standings = {
+        name: field.standing(name, settings.monitor, won=name == winner)
+        for name, settings in candidates.items()
+    }
+    return [t.result(interrupted=interrupt.is_set()) for t in started[winner]], standings
+
+
+class _Field:
+    """The trainings of all candidates, one per fold."""
+
+    def __init__(self, sizes: Sequence[float], report: CandidateReport | None):
+        #: The number of validation nodes of each fold.
+        self.sizes = sizes
+        self.report = report
+        self.trainings: dict[str, list[Training]] = {}
+        self.failed: dict[str, Diverged] = {}
+
+    def alive(self, names: Iterable[str]) -> list[str]:
+        """Return the candidates that have not diverged."""
+        return [name for name in names if name not in self.failed]
+
+    def train(self, names: Iterable[str], until: int | None, interrupt: threading.Event) -> None:
+        """Train candidates up to an epoch; None: to their end."""
+        for name in names:
+            trainings = self.trainings[name]
+            try:
+                for number, training in enumerate(trainings, start=1):
+                    title = (
+                        name if len(trainings) == 1 else f"{name} fold {number}/{len(trainings)}"
+                    )
+                    training.advance(interrupt, until, report=self._reporter(title))
+            except Diverged as error:
+                self.failed[name] = error
+
+    def _reporter(self, title: str) -> Callable[[int, dict[str, float]], None] | None:
+        report = self.report
+        return None if report is None else lambda epoch, row: report(title, epoch, row)
+
+    def ranked(self, names: Sequence[str], epochs: int) -> list[str]:
+        """Return candidates, the best first, by their first epochs: a resumed run may have more."""
+        keys = {
+            name: self._mean([t.best_within(epochs) for t in self.trainings[name]])
+            for name in self.alive(names)
+        }
+        in_order = [name for name in self.trainings if name in keys]  # for ties
+        return sorted(in_order, key=lambda name: keys[name], reverse=True)
+
+    def _mean(self, keys: Sequence[tuple[float, float]]) -> tuple[float, ...]:
+        """Return the mean over all validation nodes of the metric, then of the loss."""
         return tuple(
-            sum(share * key for share, key in zip(shares, part, strict=True)) / sum(shares)
+            sum(size * key for size, key in zip(self.sizes, part, strict=True)) / sum(self.sizes)
             for part in zip(*keys, strict=True)
         )
 
-    with deferred_interrupt() as interrupt:
+    def standing(self, name: str, monitor: str, *, won: bool) -> Standing:
+        """Return the result of a candidate."""
+        trainings = self.trainings[name]
+        epochs = max(training.epoch for training in trainings)
+        if name in self.failed:
+            outcome = str(self.failed[name])
+        else:
+            outcome = "won" if won else "stopped" if epochs else "not started"
+        best = [(size, t) for size, t in zip(self.sizes, trainings, strict=True) if t.best]
 
-        def run(names: list[str], until: int | None) -> None:
-            for name in names:
-                try:
-                    for number, training in enumerate(trainings[name], start=1):
-                        called = name if len(folds) == 1 else f"{name} fold {number}/{len(folds)}"
-                        hear = (
-                            None
-                            if report is None
-                            else (lambda epoch, row, called=called: report(called, epoch, row))
-                        )
-                        training.advance(interrupt, until, report=hear)
-                except Diverged as error:
-                    failed[name] = error
+        def mean(metric: str) -> float:
+            if not best:
+                return math.nan
+            total = sum(size * t.history[metric][t.best_epoch] for size, t in best)
+            return total / sum(size for size, _ in best)
 
-        order, places = list(trainings), len(trainings)  # who is ahead, and how many of them race
-        for epochs, left in rounds:
-            run(order[:places], epochs)
-            # By the epochs of the round alone, also when the race was interrupted later and goes on.
-            keys = {
-                name: mean(t.best_within(epochs) for t in trainings[name])
-                for name in order[:places]
-                if name not in failed
-            }
-            ahead = sorted(
-                (name for name in trainings if name in keys),
-                key=lambda name: keys[name],
-                reverse=True,
-            )
-            order = [*ahead, *(name for name in order[places:] if name not in failed)]
-            places = left
-        for name in order:  # the next only if the one ahead diverges
-            run([name], None)
-            if name not in failed:
-                break
-
-    begun = {
-        name: [training for training in trainings[name] if training.best]
-        for name in trainings
-        if name not in failed
-    }
-    winner = next((name for name in order if begun.get(name)), None)
-    if winner is None:
-        if failed:
-            raise next(iter(failed.values()))
-        raise KeyboardInterrupt
-    standings = {}
-    for name, of_folds in trainings.items():
-        epochs = max(training.epoch for training in of_folds)
-        outcome = (
-            str(failed[name])
-            if name in failed
-            else ("won" if name == winner else "stopped" if epochs else "not begun")
-        )
-        there = [
-            (share, training)
-            for share, training in zip(shares, of_folds, strict=True)
-            if training.best
-        ]
-        accuracy, loss, score = (
-            sum(share * t.history[metric][t.best_epoch] for share, t in there)
-            / sum(share for share, _ in there)
-            if there
-            else math.nan
-            for metric in ("val_accuracy", "val_loss", history_name(entrants[name].monitor))
-        )
-        standings[name] = Standing(accuracy, loss, epochs, outcome, score)
-    return [
-        training.result(interrupted=interrupt.is_set()) for training in begun[winner]
-    ], standings
+        accuracy, loss, score = map(mean, ("val_accuracy", "val_loss", history_name(monitor)))
+        return Standing(accuracy, loss, epochs, outcome, score)

@@ -1,4 +1,4 @@
-"""From studies to files: the best trial of each as a preset (TOML), with the record of its study; and all trials as a table (CSV)."""
+"""Presets from studies: the best trials as TOML with the record of their study; trials as CSV."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import csv
 import dataclasses
 import io
 import json
-import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
@@ -20,56 +20,66 @@ from everynode.selection.study import FIRST_SEED, Study
 from everynode.selection.study_storage import Database, Journal, Trials, hidden, is_url
 
 HEADER = """\
-# Settings that `everynode tune` found on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE]; the table `study` below each is the
-# record of its study. Written by `everynode tune export`; not by hand.
+# Settings that `everynode tune` chose on validation nodes, by [SPLIT.GRAPH.BACKBONE.OBJECTIVE].
+# The table `study` below each is the record of its study. Written by `everynode tune export`.
+
 """
 
 
 def studies(place: str | Path) -> list[Trials]:
-    """The studies with a complete trial of an output folder, or of a database."""
+    """Return the studies with a complete trial in an output folder or a database."""
     place = str(place)
     if is_url(place):
-        all_studies: list[Trials] = [*Database.all(place)]
+        stored: list[Trials] = [*Database.all(place)]
+        where, flag = hidden(place), "--storage"
     else:
-        all_studies = [Journal(path) for path in sorted((Path(place) / "tune").glob("*.journal"))]
-    found = [study for study in all_studies if study.best()]
-    if not found:
-        where, flag = (
-            (hidden(place), "--storage")
-            if is_url(place)
-            else (Path(place) / "tune", f"--out {place}")
-        )
+        folder = Path(place) / "tune"
+        stored = [Journal(path) for path in sorted(folder.glob("*.journal"))]
+        where, flag = str(folder), f"--out {place}"
+    complete = [study for study in stored if study.best()]
+    if not complete:
         raise UsageError(
-            f"There is no study with a complete trial in {where}: run `everynode tune` with {flag} first."
+            f"There is no study with a complete trial in {where}: run `everynode tune` with "
+            f"{flag} first."
         )
-    return found
+    return complete
 
 
 def rows_of(journals: Sequence[Trials]) -> dict[Place, dict[str, Any]]:
-    """A preset's row for each study."""
-    made: dict[Place, tuple[str, dict[str, Any]]] = {}
+    """Return the row of a preset for each study."""
+    rows: dict[Place, dict[str, Any]] = {}
+    origins: dict[Place, str] = {}
     for journal in journals:
         study = journal.study
         place = (study.split, study.dataset, study.backbone, study.objective)
-        if place in made:
-            both = f"{made[place][0]} and {journal.where}"
+        if place in rows:
             raise DataError(
-                f"{both} are two studies for {' '.join(place)}, and a preset takes one: move the other away."
+                f"{origins[place]} and {journal.where} are two studies for {' '.join(place)}, and "
+                "a preset takes one: move the other away."
             )
-        made[place] = journal.where, _row(journal)
-    return {place: row for place, (_, row) in made.items()}
+        rows[place], origins[place] = _row(journal), journal.where
+    return rows
 
 
 def merge(file: Path, rows: dict[Place, dict[str, Any]]) -> str:
-    """The preset of a file, if it is there, with these rows added or replaced, as TOML."""
+    """Return the preset in a file, if it exists, with these rows added or replaced, as TOML."""
     before = tuned_rows(str(file)) if file.exists() else {}
-    return "\n".join([HEADER, *_lines(before | rows)])
+    return to_toml(before | rows)
+
+
+def to_toml(rows: dict[Place, dict[str, Any]]) -> str:
+    """Return the rows of a preset as TOML, sorted by place."""
+    nested: dict[str, Any] = {}
+    for (split, graph, backbone, objective), row in sorted(rows.items()):
+        graphs = nested.setdefault(split, {})
+        graphs.setdefault(graph, {}).setdefault(backbone, {})[objective] = row
+    return HEADER + tomli_w.dumps(nested)
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:
-    """The trials of these studies, one line each: what was tried, where it came from, what it got on validation, and which was chosen.
+    """Return one line per trial: its settings, origin and validation results.
 
-    How long a trial took is left out, so that the same studies give the same bytes.
+    The time of a trial is left out, so that the same studies give the same bytes.
     """
     rows: list[dict[str, Any]] = []
     for journal in journals:
@@ -81,16 +91,17 @@ def trials_csv(journals: Sequence[Trials]) -> str:
             "objective": study.objective,
         }
         for trial in journal.ended():
-            got = {
+            outcome = {
                 "trial": trial.number,
                 "from": trial.user_attrs.get("from"),
-                "given_up": trial.state == TrialState.PRUNED,
+                "pruned": trial.state == TrialState.PRUNED,
                 "chosen": best is not None and trial.number == best.number,
                 "val_accuracy": statistics.mean(trial.user_attrs["accuracies"]),
                 "val_accuracies": json.dumps(trial.user_attrs["accuracies"]),
                 "val_loss": statistics.mean(trial.user_attrs["losses"]),
             }
-            rows.append({**place, **got, **dataclasses.asdict(study.settings(trial.params))})
+            settings = dataclasses.asdict(study.settings(trial.params))
+            rows.append({**place, **outcome, **settings})
     out = io.StringIO()
     writer = csv.DictWriter(
         out, dict.fromkeys(name for row in rows for name in row), lineterminator="\n"
@@ -101,20 +112,20 @@ def trials_csv(journals: Sequence[Trials]) -> str:
 
 
 def _row(journal: Trials) -> dict[str, Any]:
-    """The best trial's settings, all of them, so that later defaults change nothing; and the study's record."""
+    """Return all settings of the best trial, whatever later defaults are, and the record."""
     best = journal.best()
     assert best is not None
     settings = {
         name: value
         for name, value in dataclasses.asdict(journal.study.settings(best.params)).items()
-        if value is not None
+        if value not in (None, ())
     }
     del settings["backbone"]
     return {**settings, "study": record(journal)}
 
 
 def record(journal: Trials) -> dict[str, Any]:
-    """What a study did and found: nothing in it depends on when, or how quickly, it was done."""
+    """Return what a study did and its best result, without times and dates."""
     study, best, ended = journal.study, journal.best(), journal.ended()
     assert best is not None
     return {
@@ -124,7 +135,7 @@ def record(journal: Trials) -> dict[str, Any]:
         study.over: study.count,
         "first_seed": FIRST_SEED,
         "searched": list(study.space),
-        "started_from": list(study.known),
+        "started_from": list(study.starts),
         "best_trial": best.number,
         "val_accuracy": best.value,
         "val_accuracies": best.user_attrs["accuracies"],
@@ -137,7 +148,7 @@ def record(journal: Trials) -> dict[str, Any]:
 
 
 def command(study: Study, trials: int) -> str:
-    """The command that does the study."""
+    """Return the command that repeats the study."""
     flags = {
         "split": study.split,
         "backbone": study.backbone,
@@ -146,48 +157,10 @@ def command(study: Study, trials: int) -> str:
         "trials": trials,
     }
     starts = dict.fromkeys(
-        name[: name.rindex(".toml ")] + ".toml" for name in study.known if ".toml " in name
+        name[: name.rindex(".toml ")] + ".toml" for name in study.starts if ".toml " in name
     )
     words = [
         f"--{name.replace('_', '-')} {value}" for name, value in (flags | study.changes).items()
     ]
     words += [f"--start-from {file}" for file in starts]
     return " ".join(["everynode tune", study.dataset, *words]).replace(" True", "")
-
-
-def _lines(rows: dict[Place, dict[str, Any]]) -> Iterator[str]:
-    for place, row in sorted(rows.items()):
-        table = ".".join(_key(name) for name in place)
-        yield f"[{table}]"
-        yield from (
-            f"{name} = {_value(value)}"
-            for name, value in row.items()
-            if not isinstance(value, dict)
-        )
-        for name, inner in row.items():
-            if isinstance(inner, dict):
-                yield f"[{table}.{_key(name)}]"
-                yield from (f"{key} = {_value(value)}" for key, value in inner.items())
-        yield ""
-
-
-def _key(name: str) -> str:
-    """A key of a TOML table.
-
-    >>> _key("geom-gcn"), _key("mi+tv")
-    ('geom-gcn', '"mi+tv"')
-    """
-    return (
-        name
-        if name.replace("-", "").replace("_", "").isalnum() and name.isascii()
-        else _value(name)
-    )
-
-
-def _value(value: Any) -> str:
-    """A value in TOML, which for text, numbers and lists of them is JSON.
-
-    >>> _value("raw"), _value(0.05), _value([1, 2]), _value(True)
-    ('"raw"', '0.05', '[1, 2]', 'true')
-    """
-    return "inf" if value == math.inf else json.dumps(value)

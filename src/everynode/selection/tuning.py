@@ -1,4 +1,4 @@
-"""Tuning on validation nodes only: the trials of a study, none of which looks at a test node."""
+"""Tuning on validation nodes: the trials of a study. No trial sees a test node."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from everynode.errors import Diverged
 from everynode.graph import Graph
 from everynode.selection.study import switch
 from everynode.selection.study_storage import Trials
+from everynode.selection.tuned_presets import record
 from everynode.settings import Settings
 from everynode.training import train
 from everynode.training.process_pool import Engine, run_many
 
-#: Trials before the sampler stops guessing at random.
+#: Random trials before the sampler models the earlier ones.
 STARTUP = 8
-#: Complete trials before one may be given up after its first runs.
+#: Complete trials before pruning starts.
 BEFORE_PRUNING = 8
-#: Complete trials before anything is said about importance.
+#: Complete trials before importance is estimated.
 ENOUGH = 10
-#: Seconds between two looks at trials that another process is doing.
+#: Seconds between two looks at the trials of other processes.
 POLL = 0.5
 
 
@@ -43,74 +44,95 @@ def tune(
     engine: Engine = run_many,
     on_trial: Callable[[], None] = lambda: None,
 ) -> None:
-    """Bring the study to ``trials`` ended trials, those of earlier calls and of other processes included.
+    """Run trials until the study has ``trials`` ended ones, earlier calls included.
 
-    Several processes may do this at once: they share what is left. A trial whose process has died is retired and counts no more. The
-    engine's workers, on this machine or on others, only train: the process that called draws the trials and writes the journal.
+    Several processes may tune the same study and share its trials. The trial of a process that
+    died is retired. The workers of the engine only train; this process draws the trials and writes
+    the journal.
+
+    Parameters
+    ----------
+    journal : Trials
+        The study.
+    graph : Graph
+        The graph of the study.
+    trials : int
+        The number of ended trials to reach.
+    workers : int, optional
+        Trainings at once; None: one per core.
+    engine : Engine
+        Runs the trainings.
+    on_trial : callable
+        Called after every trial.
     """
     drawn: dict[int, Trial] = {}
 
-    def ours(mark: Callable[[Trial], object]) -> Iterator[Candidate]:
-        """Draw as late as possible, when most is known, and so that several processes share what is left."""
+    def ours(mark: Callable[[Trial], object]) -> Iterator[TrialRuns]:
+        """Draw each trial as late as possible, when most results are in."""
         while (trial := _draw(journal, trials, mark)) is not None:
             drawn[trial.number] = trial
-            yield Candidate(
-                trial.number,
-                journal.study.settings(trial.params),
-                journal.study.runs,
-                _bars(journal),
-            )
+            settings = journal.study.settings(trial.params)
+            yield TrialRuns(trial.number, settings, journal.study.runs, _thresholds(journal))
 
     with journal.at_work() as mark:
         while len(journal.ended()) < trials:
             with journal.lock:
                 free = _free(journal, trials)
-            for job, result in engine(
-                _judge_trial, ours(mark), graph, workers=workers, at_most=free
-            ):
-                _tell(journal, drawn.pop(job.number), result)
+            for job, result in engine(_run_trial, ours(mark), graph, workers=workers, at_most=free):
+                _record(journal, drawn.pop(job.number), result)
                 on_trial()
-            if not free:  # what is left is in the hands of others
+            if not free:  # other processes run the remaining trials
                 time.sleep(POLL)
                 on_trial()
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A trial that is to be judged: its settings, and its runs (fold and seed)."""
+class TrialRuns:
+    """The runs of a trial.
+
+    Parameters
+    ----------
+    number : int
+        The number of the trial.
+    settings : Settings
+        Its settings.
+    runs : list of (fold, seed)
+        The runs that judge it.
+    thresholds : list of float
+        After each run except the last: the mean accuracy below which the trial is pruned.
+    """
 
     number: int
     settings: Settings
     runs: list[tuple[int, int]]
-    #: After each run but the last: below this mean accuracy the trial is given up.
-    bars: list[float]
+    thresholds: list[float]
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What the runs of a trial got on the validation nodes; fewer than all if it was given up."""
+class TrialResult:
+    """Validation accuracies and losses of the runs of a trial; fewer than all if it was pruned."""
 
     accuracies: list[float]
     losses: list[float]
     seconds: float
 
 
-def _judge_trial(job: Candidate, graph: Graph) -> Judgement:
-    """In a worker: judge a trial run by run, until it is clearly worse than others were after as many runs."""
+def _run_trial(job: TrialRuns, graph: Graph) -> TrialResult:
+    """Run a trial in a worker, until it is clearly worse than the others after as many runs."""
     start = time.perf_counter()
     accuracies, losses, best = list[float](), list[float](), 0.0
-    for (fold, seed), bar in zip(job.runs, [*job.bars, 0.0], strict=True):
-        accuracy, loss = _judge(graph, job.settings, fold, seed)
+    for (fold, seed), threshold in zip(job.runs, [*job.thresholds, 0.0], strict=True):
+        accuracy, loss = _validate(graph, job.settings, fold, seed)
         accuracies.append(accuracy)
         losses.append(loss)
         best = max(best, statistics.mean(accuracies))
-        if best < bar:
+        if best < threshold:
             break
-    return Judgement(accuracies, losses, round(time.perf_counter() - start, 2))
+    return TrialResult(accuracies, losses, round(time.perf_counter() - start, 2))
 
 
-def _bars(journal: Trials) -> list[float]:
-    """After each run but the last: the median of what the complete trials had after as many; 0 while there are few of them."""
+def _thresholds(journal: Trials) -> list[float]:
+    """Return the median of the complete trials after each run; 0 while there are few of them."""
     complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
     if len(complete) < BEFORE_PRUNING:
         return [0.0] * (journal.study.count - 1)
@@ -122,12 +144,11 @@ def _bars(journal: Trials) -> list[float]:
     ]
 
 
-def _tell(journal: Trials, trial: Trial, result: Judgement) -> None:
-    """Write down what a trial got."""
+def _record(journal: Trials, trial: Trial, result: TrialResult) -> None:
+    """Store the result of a trial."""
     complete = len(result.accuracies) == journal.study.count
-    with suppress(
-        UpdateFinishedTrialError, ValueError
-    ):  # others took this process for dead, and do the trial
+    # Another process may have retired this trial, if this one seemed dead.
+    with suppress(UpdateFinishedTrialError, ValueError):
         for step in range(len(result.accuracies)):
             trial.report(statistics.mean(result.accuracies[: step + 1]), step)
         for name, value in dataclasses.asdict(result).items():
@@ -139,7 +160,10 @@ def _tell(journal: Trials, trial: Trial, result: Judgement) -> None:
 
 
 def _free(journal: Trials, trials: int) -> int:
-    """How many trials nobody has done or is doing. Those of processes that have died are retired; the journal's lock must be held."""
+    """Retire the trials of dead processes, and return the number of trials that are left to do.
+
+    Call it with the journal's lock held.
+    """
     journal.retire()
     return max(0, trials - len(_counted(journal)))
 
@@ -150,7 +174,7 @@ def _counted(journal: Trials) -> list[optuna.trial.FrozenTrial]:
 
 
 def _draw(journal: Trials, trials: int, mark: Callable[[Trial], object]) -> Trial | None:
-    """The next trial, marked as ours; None if there is none left."""
+    """Claim and return the next trial; None if none is left."""
     with journal.lock:
         while _free(journal, trials):
             trial = _ask(journal)
@@ -162,27 +186,25 @@ def _draw(journal: Trials, trials: int, mark: Callable[[Trial], object]) -> Tria
 
 
 def _too_late(journal: Trials, trial: Trial, trials: int) -> bool:
-    """Whether others, in whose way no lock stood, have drawn the last trials, or this one, just before."""
+    """Whether another process, which no lock held up, drew the last trials or this one first."""
     before = [other for other in _counted(journal) if other.number < trial.number]
-    known = trial.user_attrs.get("from")
+    origin = trial.user_attrs.get("from")
     return len(before) >= trials or (
-        known is not None and any(other.user_attrs.get("from") == known for other in before)
+        origin is not None and any(other.user_attrs.get("from") == origin for other in before)
     )
 
 
 def _ask(journal: Trials) -> Trial:
-    """The next setting to be tried: what is known from presets first, then what the sampler makes of the trials so far."""
-    study = journal.optuna
+    """Return the next trial: the starting points first, then the draws of the sampler."""
+    study, starts = journal.optuna, journal.study.starts
     tried = {
         trial.user_attrs.get("from")
         for trial in study.get_trials(deepcopy=False)
         if trial.state != TrialState.FAIL
     }
-    if (
-        known := next((name for name in journal.study.known if name not in tried), None)
-    ) is not None:
-        study.enqueue_trial(journal.study.known[known], user_attrs={"from": known})
-    # The same trials before it, the same draw: with one worker a study is the same whenever, and however often interrupted, it is done.
+    if (origin := next((name for name in starts if name not in tried), None)) is not None:
+        study.enqueue_trial(starts[origin], user_attrs={"from": origin})
+    # The seed depends on the earlier trials alone: an interrupted study draws the same trials.
     seed = zlib.crc32(f"{journal.study.name} {len(_counted(journal))}{journal.salt}".encode())
     study.sampler = optuna.samplers.TPESampler(
         n_startup_trials=STARTUP, multivariate=True, constant_liar=True, seed=seed
@@ -198,16 +220,16 @@ def _ask(journal: Trials) -> Trial:
 def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
     if "choices" in choice:
         return trial.suggest_categorical(name, choice["choices"])
-    if isinstance(getattr(Settings, name), int):
+    if isinstance(getattr(Settings, name, 0.0), int):
         return trial.suggest_int(name, choice["low"], choice["high"], log=choice.get("log", False))
     return trial.suggest_float(name, choice["low"], choice["high"], log=choice.get("log", False))
 
 
-def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[float, float]:
-    """Validation accuracy and loss at the epoch that validation selects."""
+def _validate(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[float, float]:
+    """Train, and return the validation accuracy and loss at the best epoch."""
     try:
         fitted = train(graph, settings, fold=fold, seed=seed)
-    except Diverged:  # as bad as can be
+    except Diverged:  # the worst possible result
         return 0.0, math.inf
     if fitted.interrupted:
         raise KeyboardInterrupt
@@ -215,10 +237,26 @@ def _judge(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[floa
 
 
 def importance(journal: Trials) -> dict[str, float]:
-    """How much each parameter decided whether a trial was among the best (PED-ANOVA); empty while there are too few trials."""
+    """Return the importance of each parameter (PED-ANOVA); empty with too few trials."""
     complete = [trial for trial in journal.ended() if trial.state == TrialState.COMPLETE]
     if len(complete) < ENOUGH or len({trial.value for trial in complete}) < 2:
         return {}
     return optuna.importance.get_param_importances(
         journal.optuna, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
     )
+
+
+def result(journal: Trials) -> dict[str, Any]:
+    """Return the result of a study as plain values: its place, its record and its best trial."""
+    best, study = journal.best(), journal.study
+    assert best is not None
+    return {
+        "dataset": study.dataset,
+        "split": study.split,
+        "backbone": study.backbone,
+        "objective": study.objective,
+        **record(journal),
+        "seconds": round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1),
+        "parameters": study.values(best.params),
+        "importance": importance(journal),
+    }

@@ -19,7 +19,9 @@ from torch import Tensor, nn
 
 from everynode import __version__
 from everynode.errors import DataError, UsageError
-from everynode.models import Network
+from everynode.models.build import build_model
+from everynode.models.model import Model
+from everynode.models.names import model_names
 from everynode.settings import Settings
 from everynode.storage.locks import alone
 from everynode.training.random_state import random_state, set_random_state
@@ -263,7 +265,7 @@ def model_folder(folder: Path | str) -> Path:
     return inside if inside.is_dir() and not (folder / "model.json").exists() else folder
 
 
-def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
+def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
     """The network of a model folder (or of the --out of ``everynode fit``), ready to predict, and its card."""
     folder = model_folder(folder)
     card_path, weights_path = folder / "model.json", folder / "model.safetensors"
@@ -288,15 +290,24 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         )
     try:
         settings = Settings(**card["settings"])
-        network = Network(card["num_features"], len(card["classes"]), **settings.group("Model"))
+        if settings.backbone not in model_names():
+            raise DataError(
+                f"{card_path} needs the model {settings.backbone!r}, which is not installed. "
+                "Load its plugin first (--plugin my_file.py)."
+            )
+        network = build_model(card["num_features"], len(card["classes"]), settings)
+    except DataError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{card_path} is not a whole model card ({error}): train again, or restore the folder."
         ) from error
     try:
         tensors = load_tensors(weights)
-        network.to(tensors["opening.weight"].dtype).load_state_dict(tensors)
-    except (RuntimeError, KeyError, SafetensorError) as error:
+        dtypes = (value.dtype for value in tensors.values() if value.is_floating_point())
+        dtype = next(dtypes, torch.float32)
+        network.to(dtype).load_state_dict(tensors)
+    except (RuntimeError, SafetensorError) as error:
         raise DataError(
             f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()})."
         ) from error

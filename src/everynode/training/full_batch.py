@@ -11,7 +11,8 @@ from everynode.errors import DataError, UsageError
 from everynode.evaluation.metrics import METRICS, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.models import Network
+from everynode.models.build import build_model
+from everynode.models.model import Model
 from everynode.objectives import ENC
 from everynode.settings import Settings
 
@@ -62,8 +63,11 @@ def objective_options(settings: Settings) -> dict[str, Any]:
 
 def build(
     graph: Graph, settings: Settings, *, fold: int, seed: int
-) -> tuple[Network, ENC, torch.optim.Adam]:
-    """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
+) -> tuple[Model, ENC, torch.optim.Adam]:
+    """Return the model, the objective and the optimizer of a run.
+
+    All start from one seed, but each draws from its own random generator.
+    """
     network, optimiser = build_network(graph, settings, seed=seed)
     objective = ENC(graph, fold=fold, seed=seed, **objective_options(settings)).to(
         graph.labels.device
@@ -73,31 +77,27 @@ def build(
 
 def build_network(
     graph: Graph | DiskGraph, settings: Settings, *, seed: int, device: torch.device | None = None
-) -> tuple[Network, torch.optim.Adam]:
-    """A network for a graph, and its optimiser; ``device``: None is where the graph is."""
+) -> tuple[Model, torch.optim.Adam]:
+    """Return a model for the graph and its optimizer; ``device``: None is the graph's."""
     if graph.num_classes < 2:
         raise DataError(
-            f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: label nodes of two classes."
+            f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: "
+            "label nodes of at least two classes."
         )
     if settings.consistency and not (settings.dropout or settings.layer_dropout):
         raise UsageError(
-            "Consistency compares passes of different dropout, and there is none: give a dropout, or leave out con."
+            "Consistency compares passes with different dropout, but dropout and layer_dropout "
+            "are 0. Set one of them, or set consistency to 0."
         )
-    network = Network(graph.num_features, graph.num_classes, seed=seed, **settings.group("Model"))
-    network.to(device=device or graph.labels.device, dtype=graph.dtype)
-    groups = network.parameter_groups()
-    optimiser = torch.optim.Adam(
-        [
-            {
-                "params": groups["gnn"],
-                "lr": settings.lr_gnn,
-                "weight_decay": settings.weight_decay_gnn,
-            },
-            {"params": groups["oc"], "lr": settings.lr, "weight_decay": settings.weight_decay},
-        ],
-        fused=True,
-    )
-    return network, optimiser
+    model = build_model(graph.num_features, graph.num_classes, settings, seed=seed)
+    model.to(device=device or graph.labels.device, dtype=graph.dtype)
+    gnn = {"lr": settings.lr_gnn, "weight_decay": settings.weight_decay_gnn}
+    others = {"lr": settings.lr, "weight_decay": settings.weight_decay}
+    groups = [
+        {"params": parameters, **(gnn if name == "gnn" else others)}
+        for name, parameters in model.parameter_groups().items()
+    ]
+    return model, torch.optim.Adam(groups, fused=True)
 
 
 def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:
@@ -115,7 +115,7 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
 
 
 def step(
-    network: Network, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
+    network: Model, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
 ) -> dict[str, float]:
     """One training step; each term before weighting, and ``total``."""
     network.train()
@@ -147,7 +147,7 @@ def judge(logits: Tensor, labels: Tensor, monitor: str) -> dict[str, float]:
 
 
 def validate(
-    network: Network,
+    network: Model,
     graph: Graph,
     looked_at: Tensor,
     labels: Tensor,

@@ -21,7 +21,7 @@ from everynode.errors import Diverged, UsageError
 from everynode.evaluation.metrics import accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.models import Network
+from everynode.models.model import Model
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
 from everynode.training.checkpoint import TrainingState, UnusableState
@@ -46,7 +46,7 @@ Report = Callable[[int, dict[str, float]], None]
 class Fitted:
     """A trained network with the best epoch's weights, and how it got there."""
 
-    network: Network
+    network: Model
     settings: Settings
     classes: tuple[Hashable, ...]
     graph_name: str
@@ -70,7 +70,7 @@ class Fitted:
         return len(self.history["total"])
 
     @classmethod
-    def from_card(cls, network: Network, card: Mapping[str, Any]) -> Fitted:
+    def from_card(cls, network: Model, card: Mapping[str, Any]) -> Fitted:
         """What a model folder holds (:func:`~everynode.training.load_model`), as it came out of the training."""
         return cls(
             network, Settings(**card["settings"]), tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"],
@@ -82,7 +82,7 @@ class Work(Protocol):
     """What an epoch is made of."""
 
     @property
-    def network(self) -> Network:
+    def network(self) -> Model:
         """What is trained."""
         ...
 
@@ -330,7 +330,7 @@ class Training:
             raise KeyboardInterrupt
         self.network.load_state_dict(self.best)
         self.network.eval()
-        self.network.let_go()
+        self.network.clear_cache()
         metrics = {
             name: values[self.best_epoch]
             for name, values in self.history.items()

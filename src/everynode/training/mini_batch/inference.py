@@ -12,7 +12,8 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.matrix_rows import room
 from everynode.graph.neighbors import Integers, Neighbours
-from everynode.models import Network
+from everynode.models.model import Model
+from everynode.models.network import Network
 from everynode.models.receptive_field import Batch
 from everynode.training.mini_batch.sampler import Sampler
 
@@ -24,7 +25,7 @@ ALL = np.random.Generator(np.random.SFC64(0))
 
 @torch.no_grad()
 def infer(
-    network: Network,
+    network: Model,
     graph: Graph | DiskGraph,
     nodes: Tensor,
     *,
@@ -38,11 +39,13 @@ def infer(
     """
     network.eval()
     sampler = sampler or Sampler(graph)
-    device = network.closing.weight.device
+    device = next(network.parameters()).device
+    if not isinstance(network, Network):
+        return _infer_by_batch(network, sampler, nodes, device, block)
     folder: Path | None = getattr(graph, "folder", None)
     dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
     asked = np.unique(nodes.numpy(force=True))
-    levels = _levels(graph.neighbours, asked, len(network.stack), graph.num_nodes)
+    levels = _levels(graph.neighbours, asked, len(network.layers), graph.num_nodes)
     hidden_channels, k = network.closing.weight.shape
 
     f = f_0 = room(len(levels[0]), hidden_channels, dtype, folder)
@@ -51,7 +54,7 @@ def infer(
         f.write(
             at.start, torch.relu_(network.opening(network.features_of(batch))).numpy(force=True)
         )
-    for layer, sources, targets in zip(network.stack, levels[:-1], levels[1:], strict=True):
+    for layer, sources, targets in zip(network.layers, levels[:-1], levels[1:], strict=True):
         last = targets is levels[-1]
         out = room(len(targets), k if last else hidden_channels, dtype, folder)
         for at in _blocks(len(targets), block):
@@ -65,6 +68,19 @@ def infer(
             out.write(at.start, (network.closing(result) if last else result).numpy(force=True))
         f = out
     return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy(force=True))))
+
+
+def _infer_by_batch(
+    model: Model, sampler: Sampler, nodes: Tensor, device: torch.device, block: int
+) -> Tensor:
+    """Return the logits from sampled batches that contain all neighbors."""
+    asked, inverse = np.unique(nodes.numpy(force=True), return_inverse=True)
+    fan_out = [-1] * (model.num_hops or 0)
+    logits = [
+        model(sampler.batch(asked[at], fan_out, ALL).to(device)).cpu()
+        for at in _blocks(len(asked), block)
+    ]
+    return torch.cat(logits)[torch.from_numpy(inverse)]
 
 
 def _levels(neighbours: Neighbours, nodes: Integers, num_layers: int, n: int) -> list[Integers]:

@@ -13,7 +13,7 @@ from everynode.errors import UsageError, require, unknown
 from everynode.graph.disk_graph import ROWS, DiskGraph
 from everynode.graph.graph import Graph, row_normalised
 from everynode.models import Network
-from everynode.models.gradient_cosine import Shared
+from everynode.models.gradient_cosine import SharedHalves
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.consistency import PASSES, Consistency, each_pass
 from everynode.objectives.cross_entropy import ClassWeight, balanced, cross_entropy
@@ -239,7 +239,7 @@ class BatchENC(nn.Module):
             for half in (one, other)
         ]
         totals = self._total(part.together[one]), self._total(part.together[other])
-        shared = Shared(totals, self.ranks.add_up if self.ranks.size > 1 else None)
+        shared = SharedHalves(totals, self.ranks.add_up if self.ranks.size > 1 else None)
         halves = (
             torch.from_numpy(mine[0]).to(nodes.device),
             torch.from_numpy(mine[1]).to(nodes.device),

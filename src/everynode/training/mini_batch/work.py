@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.models.receptive_field import Batch
@@ -39,7 +40,11 @@ class Batched:
         self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
         self.network, self.optimiser = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
-        self.fan_out = batches.for_layers(settings.num_layers)
+        if self.network.num_hops is None:
+            raise UsageError(
+                f"Model {settings.backbone!r} trains on the full graph only: leave out --batch-size."
+            )
+        self.fan_out = batches.for_layers(self.network.num_hops)
         self.tv_edges = batches.tv_edges if settings.tv else 0
         self.objective = BatchENC(
             graph, fold=fold, seed=seed, ranks=ranks, **objective_options(settings)

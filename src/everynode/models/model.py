@@ -1,0 +1,122 @@
+"""The protocol of a model: it maps a graph, or a sampled batch, to logits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from everynode.errors import DataError, UsageError
+from everynode.graph import Graph
+from everynode.models.receptive_field import Batch
+from everynode.sparse import SparseMatrix
+
+
+class Model(nn.Module):
+    """Base class of all node classifiers: ``model(graph)`` returns n x k logits.
+
+    A subclass implements :meth:`forward`. Its constructor takes any of ``num_features``,
+    ``num_classes``, ``seed`` and the settings of group "Model", by name; see
+    :func:`everynode.models.build.build_model`. A plain ``torch.nn.Module`` on PyG's
+    ``(x, edge_index)`` needs no subclass: :class:`~everynode.models.pyg_model.PyGModel` wraps it.
+
+    Attributes
+    ----------
+    num_hops : int or None
+        Layers of message passing, for sampled mini-batches. None: full batch only.
+    num_features, num_classes : int
+        Input columns and classes. :func:`~everynode.models.build.build_model` sets them.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> class FeaturesOnly(Model):
+    ...     def __init__(self, num_features, num_classes):
+    ...         super().__init__()
+    ...         self.linear = nn.Linear(num_features, num_classes)
+    ...     def forward(self, graph, nodes=None):
+    ...         logits = self.linear(graph.dense_features)
+    ...         return logits if nodes is None else logits[nodes]
+    >>> FeaturesOnly(8, 3)(generate(20, 40, 8, 3)).shape
+    torch.Size([20, 3])
+    """
+
+    num_hops: int | None = None
+    num_features: int
+    num_classes: int
+
+    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
+        """Return the n x k logits of all nodes, or the rows of ``nodes`` (indices or a mask)."""
+        raise NotImplementedError
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """Return every parameter once, by group.
+
+        The group "gnn" trains with ``lr_gnn`` and ``weight_decay_gnn``, all others with ``lr``
+        and ``weight_decay``.
+        """
+        return {"rest": list(self.parameters())}
+
+    def embed(self, graph: Graph) -> Tensor:
+        """Return one vector per node, for plots. Unless a subclass does better: the logits."""
+        was_training = self.training
+        try:
+            embedding: Tensor = self.eval()(graph)
+        finally:
+            self.train(was_training)
+        return embedding
+
+    def clear_cache(self) -> None:
+        """Forget everything kept between passes, and the graphs that it refers to."""
+
+    def check_export(self) -> None:
+        """Refuse a model that cannot be exported."""
+        raise UsageError(
+            f"{type(self).__name__} cannot be exported: only networks whose layers implement "
+            "export() can. Save the model instead."
+        )
+
+    def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        self.check_export()
+        raise NotImplementedError
+
+    def check_graph(self, graph: Graph | Batch) -> None:
+        """Refuse a graph with other features than the model was built for."""
+        if graph.num_features != self.num_features:
+            raise DataError(
+                f"This model was made for {self.num_features} features a node, but graph "
+                f"{graph.name!r} has {graph.num_features}. Use the columns it was trained on."
+            )
+        dtype = next((p.dtype for p in self.parameters()), graph.dtype)
+        if graph.dtype != dtype:
+            raise DataError(
+                f"This model is {dtype}, but graph {graph.name!r} is {graph.dtype}. "
+                f"Convert the graph with graph.to({dtype})."
+            )
+
+
+def input_features(graph: Graph | Batch, normalize: bool) -> SparseMatrix | Tensor:
+    """Return the features that a model sees: raw, or with rows that sum to 1."""
+    return graph.row_normalised_features if normalize else graph.features
+
+
+def node_indices(nodes: Tensor, graph: Graph | Batch) -> Tensor:
+    """Convert a node mask to indices; indices pass through unchanged.
+
+    >>> from everynode.datasets import generate
+    >>> node_indices(torch.tensor([True, False, True]), generate(3, 2, 4, 2))
+    tensor([0, 2])
+    """
+    if nodes.dtype == torch.bool:
+        if isinstance(graph, Graph) and nodes.shape != (graph.num_nodes,):
+            raise UsageError(
+                f"A mask of nodes needs one value for each of the {graph.num_nodes} nodes. "
+                f"Got shape {tuple(nodes.shape)}."
+            )
+        return nodes.nonzero()[:, 0]
+    if nodes.is_floating_point() or nodes.ndim != 1:
+        raise UsageError(
+            "Nodes must be a mask or a list of indices. "
+            f"Got {nodes.dtype} of shape {tuple(nodes.shape)}."
+        )
+    return nodes.long()
