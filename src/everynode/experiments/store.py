@@ -247,7 +247,7 @@ class Store:
         again: bool = False,
     ) -> None:
         """Keep what a run got; the first record of a run stays, unless it was done ``again``."""
-        row = row_of(specification, record, cost, curve)
+        row = make_row(specification, record, cost, curve)
         with self._connect() as connection:
             connection.execute(
                 f"INSERT OR {'REPLACE' if again else 'IGNORE'} INTO runs VALUES (?, ?, ?, ?, ?)",
@@ -379,7 +379,7 @@ def records_at(path: Path) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def row_of(
+def make_row(
     specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]
 ) -> Row:
     """A run as the store keeps it."""
