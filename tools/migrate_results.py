@@ -268,7 +268,7 @@ def rename_keys(value: Any, names: dict[str, str], labels: Callable[[str], str])
         return value
     new = {}
     for name, inner in value.items():
-        if name == "input" and inner in FEATURES and "input" in names:
+        if name == "input" and names.get(name) == "normalize_features":
             inner = FEATURES[inner]
         elif name in ("variant", "way", "base") and isinstance(inner, str):
             inner = labels(inner)
