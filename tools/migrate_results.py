@@ -71,7 +71,9 @@ def rename_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 def new_run(old: dict[str, Any]) -> Run:
     """Build the run of this version from the fields of the old one."""
-    batches = old["batches"] and Batches(**old["batches"] | {"fan_out": tuple(old["batches"]["fan_out"])})
+    batches = old["batches"] and Batches(
+        **old["batches"] | {"fan_out": tuple(old["batches"]["fan_out"])}
+    )
     fields = old | {
         "settings": Settings(**rename_settings(old["settings"])),
         "objective": rename_objective(old["objective"]),
@@ -136,10 +138,14 @@ def migrate_table(old: Path, name: str, old_runs: dict[str, Any]) -> dict[str, s
             cells += 1
         assert after["objective"] == rename_objective(row["objective"])
         assert after["settings.normalize_features"] == str(row["settings.input"] == "row")
-        before = {rename_column(c) for c, text in row.items() if text} | {"settings.normalize_features"}
+        before = {rename_column(c) for c, text in row.items() if text} | {
+            "settings.normalize_features"
+        }
         added = {c for c, text in after.items() if text} - before
         assert all(c in ("graph_digest", "directed") or c.startswith("settings.") for c in added)
-    print(f"{name}: {len(rows)} records, {cells:,} cells the same as text; filled in: {dict(filled)}")
+    print(
+        f"{name}: {len(rows)} records, {cells:,} cells the same as text; filled in: {dict(filled)}"
+    )
     return keys
 
 
@@ -175,7 +181,9 @@ def same_record(before: dict[str, Any], after: dict[str, Any], run: Run | None) 
     for name, value in before["settings"].items():
         if value is not None:
             expected = FEATURES[value] if name == "input" else value
-            assert json.dumps(after["settings"][RENAMED.get(name, name)]) == json.dumps(expected), name
+            assert json.dumps(after["settings"][RENAMED.get(name, name)]) == json.dumps(expected), (
+                name
+            )
 
 
 def migrate_map(old: Path, name: str, old_runs: dict[str, Any]) -> dict[str, str]:
@@ -184,7 +192,9 @@ def migrate_map(old: Path, name: str, old_runs: dict[str, Any]) -> dict[str, str
     records = json.loads(text)
     assert lines_of(records) == text, "the file is not what an export writes"
     runs = {record["key"]: new_run(old_runs[record["key"]]) for record in records}
-    made = {runs[record["key"]].key: rename_record(record, runs[record["key"]]) for record in records}
+    made = {
+        runs[record["key"]].key: rename_record(record, runs[record["key"]]) for record in records
+    }
     (RESULTS / name).write_text(lines_of([made[key] for key in sorted(made)]), encoding="utf-8")
     written = {r["key"]: r for r in json.loads((RESULTS / name).read_text(encoding="utf-8"))}
     assert len(read_runs(RESULTS / name)) == len(written) == len(records)
@@ -205,13 +215,19 @@ def migrate_comparison(old: Path, file: Path, old_runs: dict[str, Any]) -> None:
     result = json.loads(text)
     assert json.dumps(result) == text.rstrip("\n"), file
     runs = [new_run(old_runs[r["key"]]) if old_runs else None for r in result["runs"]]
-    new = result | {"runs": [rename_record(r, run) for r, run in zip(result["runs"], runs, strict=True)]}
-    (RESULTS / file.name).write_text(json.dumps(new) + text[len(text.rstrip("\n")) :], encoding="utf-8")
+    new = result | {
+        "runs": [rename_record(r, run) for r, run in zip(result["runs"], runs, strict=True)]
+    }
+    (RESULTS / file.name).write_text(
+        json.dumps(new) + text[len(text.rstrip("\n")) :], encoding="utf-8"
+    )
     written = json.loads((RESULTS / file.name).read_text(encoding="utf-8"))
     assert len(written["runs"]) == len(result["runs"])
     for before, after, run in zip(result["runs"], written["runs"], runs, strict=True):
         same_record(before, after, run)
-    assert {k: v for k, v in written.items() if k != "runs"} == {k: v for k, v in result.items() if k != "runs"}
+    assert {k: v for k, v in written.items() if k != "runs"} == {
+        k: v for k, v in result.items() if k != "runs"
+    }
     print(f"{file.name}: {len(runs)} records{'' if old_runs else ', without a key'}")
 
 
@@ -291,7 +307,10 @@ def migrate_other(old: Path, name: str, names: dict[str, str]) -> None:
     before, after = text.splitlines(), (RESULTS / name).read_text(encoding="utf-8").splitlines()
     differ = [(a.strip(), b.strip()) for a, b in zip(before, after, strict=True) if a != b]
     for a, b in differ:  # a renamed key keeps its value, and a label or a truth value has no number
-        assert a.partition(": ")[2] == b.partition(": ")[2] or a.partition(": ")[2][0] == '"', (a, b)
+        assert a.partition(": ")[2] == b.partition(": ")[2] or a.partition(": ")[2][0] == '"', (
+            a,
+            b,
+        )
     print(f"{name}: {len(before)} lines, {len(differ)} renamed, e.g. {differ[0] if differ else ''}")
 
 

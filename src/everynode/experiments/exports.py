@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run_spec import Run, Task
-from everynode.experiments.store import COST, Row, Store, make_row
+from everynode.experiments.store import COST, Merged, Row, Store, make_row
 from everynode.objective_names import parse_objective
 from everynode.settings import Batches, Settings
 
@@ -136,6 +136,29 @@ def add_records(
     replaced = old_times <= new_times
     new = {key: record for key, record in records.items() if replaced or key not in new_times}
     return old | new, len(records) - len(new)
+
+
+def load_records(source: Path) -> dict[str, dict[str, Any]]:
+    """Return the records of a store or of an export, with their times."""
+    if is_export(source):
+        return {key: record for key, (_, record) in read_runs(source).items()}
+    return Store(source, must_exist=True).records()
+
+
+def merge(sources: Sequence[Path], into: Path) -> list[tuple[Merged, int]]:
+    """Add the runs of stores and exports to a store, after all of them were read.
+
+    Returns
+    -------
+    list of (Merged, int)
+        For every source: what happened to its rows, and how many records were left out.
+    """
+    exports = [
+        Export.read(path) if is_export(path) else Export.of_store(Store(path, must_exist=True))
+        for path in sources
+    ]
+    store = Store(into)
+    return [(store.put_all(export.rows), export.left_out) for export in exports]
 
 
 def is_export(file: Path) -> bool:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from everynode.experiments.analysis import CellOutcome, Outcome, value
+from everynode.experiments.analysis import CellResult, ExperimentResult, value
 from everynode.experiments.experiment import Cell, Experiment, Over
 from everynode.experiments.run_spec import Run
 from everynode.experiments.statistics import Summary, summarise
@@ -75,7 +75,7 @@ class Source:
             ]
         )
 
-    def reproduce(self, outcome: Outcome, cell: Cell | None = None) -> str:
+    def reproduce(self, outcome: ExperimentResult, cell: Cell | None = None) -> str:
         """The command that makes the runs of an experiment (or of a cell and of the one with which it is compared), or shows them again."""
         experiment, each = outcome.experiment, outcome.each
         words = ["everynode", "reproduce", experiment.id, "--preset", outcome.preset]
@@ -124,7 +124,7 @@ def _by_number(version: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
+def digits_of(experiment: Experiment, cell: CellResult) -> int:
     """How many decimals a cell has: counts have none, an accuracy among times those of accuracies."""
     if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily"):
         return 0
@@ -133,7 +133,7 @@ def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
     )
 
 
-def printed(experiment: Experiment, cell: CellOutcome) -> str:
+def printed(experiment: Experiment, cell: CellResult) -> str:
     """The paper's number of a cell, with the decimals that its table has."""
     assert cell.cell.published is not None
     return as_printed(
@@ -147,7 +147,7 @@ def _decimals(experiment: Experiment, metric: str) -> int:
     return decimals(cell.published for cell in experiment.cells() if cell.metric == metric)
 
 
-def limits(found: Summary, cell: CellOutcome) -> tuple[float, float]:
+def limits(found: Summary, cell: CellResult) -> tuple[float, float]:
     """The ends of a 95% interval; those of few accuracies may be wider than all there is. NaN where one run alone cannot tell."""
     if not cell.cell.metric.endswith("accuracy") or math.isnan(found.low):
         return found.low, found.high
@@ -163,13 +163,13 @@ def metric_name(metric: str) -> str:
     return SCORES.get(metric) or metric.rpartition(".")[2].replace("_", " ")
 
 
-def place_name(experiment: Experiment, cell: CellOutcome) -> str:
+def place_name(experiment: Experiment, cell: CellResult) -> str:
     """A cell by its place."""
     column = f"{experiment.x} {cell.cell.column}" if experiment.x else cell.cell.column
     return " · ".join(part for part in (cell.cell.panel, cell.cell.row, column) if part)
 
 
-def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Html:
+def panel(outcome: ExperimentResult, cell: CellResult, ident: str, source: Source) -> Html:
     """The side panel of a cell, which its button opens without any script."""
     experiment = outcome.experiment
     records = [source.records[key] for key in cell.keys]
@@ -217,7 +217,7 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
     )
 
 
-def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
+def facts(experiment: Experiment, cell: CellResult) -> list[tuple[str, str]]:
     """Everything that is known of a number, in words."""
     digits, found, gain = digits_of(experiment, cell), cell.summary, cell.gain
     rows = []
@@ -257,7 +257,7 @@ def facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
     return rows
 
 
-def _facts(experiment: Experiment, cell: CellOutcome) -> Html:
+def _facts(experiment: Experiment, cell: CellResult) -> Html:
     return h(
         "dl",
         [h("div", h("dt", name), h("dd", text)) for name, text in facts(experiment, cell)],
@@ -265,7 +265,7 @@ def _facts(experiment: Experiment, cell: CellOutcome) -> Html:
     )
 
 
-def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
+def _diagnostic(experiment: Experiment, cell: CellResult) -> Html | None:
     if cell.oracle is None:
         return None
     shown = number(cell.oracle.mean, digits_of(experiment, cell))
@@ -273,7 +273,7 @@ def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
     return h("p", h("b", "Diagnostic, not a result:"), text, class_="diagnostic")
 
 
-def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html | None:
+def _curves(experiment: Experiment, cell: CellResult, source: Source) -> Html | None:
     """Of one run: the first that did not diverge."""
     key = next((key for key in cell.keys if "error" not in source.records[key]), None)
     if key is None or "best_epoch" not in source.records[key]:
@@ -404,7 +404,7 @@ def _shaded(n: int, share: int) -> Html:
 
 
 def _runs(
-    experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[str, Any]]
+    experiment: Experiment, cell: CellResult, records: Sequence[Mapping[str, Any]]
 ) -> Html | None:
     if not records:
         return None
@@ -457,7 +457,7 @@ def _value(record: dict[str, Any], metric: str) -> float | None:
         return None
 
 
-def _settings(cell: CellOutcome, source: Source) -> Html | None:
+def _settings(cell: CellResult, source: Source) -> Html | None:
     if not cell.keys:
         return None
     run = source.runs[cell.keys[0]]

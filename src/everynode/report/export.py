@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from everynode.experiments.analysis import CellOutcome, Outcome
+from everynode.experiments.analysis import CellResult, ExperimentResult
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
+def to_json(outcome: ExperimentResult) -> dict[str, Any]:
     """An experiment's cells, as ``reproduce --json`` prints them and ``results/`` keeps them."""
     experiment = outcome.experiment
     return {
@@ -19,14 +19,14 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "title": experiment.title,
         "reference": experiment.reference,
         "about": experiment.about,
-        "of_the_paper": experiment.of_the_paper,
+        "in_paper": experiment.in_paper,
         "preset": outcome.preset,
         "over": experiment.over,
         "cells": [_cell(cell) for cell in outcome.cells],
     }
 
 
-def tables_json(outcomes: Sequence[Outcome]) -> str:
+def tables_json(outcomes: Sequence[ExperimentResult]) -> str:
     """All experiments, one line per cell."""
     blocks = []
     for outcome in outcomes:
@@ -36,7 +36,7 @@ def tables_json(outcomes: Sequence[Outcome]) -> str:
     return "[\n" + ",\n".join(blocks) + "\n]\n"
 
 
-def _cell(outcome: CellOutcome) -> dict[str, Any]:
+def _cell(outcome: CellResult) -> dict[str, Any]:
     cell, on_these = outcome.cell, outcome.on_these
     return {
         "panel": cell.panel,

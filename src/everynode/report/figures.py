@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everynode.experiments.analysis import CellOutcome
+from everynode.experiments.analysis import CellResult
 from everynode.experiments.experiment import NAMES, Experiment
 from everynode.report import svg
 from everynode.report.cell import Source, digits_of, limits, printed
@@ -17,8 +17,8 @@ LOG_FROM = 16
 
 def line_plots(
     experiment: Experiment,
-    panels: Mapping[str, Sequence[CellOutcome]],
-    ids: Mapping[CellOutcome, str],
+    panels: Mapping[str, Sequence[CellResult]],
+    ids: Mapping[CellResult, str],
 ) -> Html | None:
     """A plot for every panel; the same line has the same sign in all of them, and all have one y axis, so that they can be compared."""
     apart = any(len({cell.cell.backbone for cell in cells}) > 1 for cells in panels.values())
@@ -73,9 +73,9 @@ def line_plots(
     return h("div", legend(rows, "line"), note, _grid(plots), class_="figure")
 
 
-def _by_network(panels: Mapping[str, Sequence[CellOutcome]]) -> dict[str, list[CellOutcome]]:
+def _by_network(panels: Mapping[str, Sequence[CellResult]]) -> dict[str, list[CellResult]]:
     """Panels of several networks, each network by itself: all their lines, and the paper's, lie on each other in one plot."""
-    found: dict[str, list[CellOutcome]] = {}
+    found: dict[str, list[CellResult]] = {}
     for panel, cells in panels.items():
         for cell in cells:
             found.setdefault(f"{panel}, {NAMES[cell.cell.backbone]}", []).append(cell)
@@ -96,7 +96,7 @@ def _grid(figures: Sequence[Html]) -> Html:
 
 
 def bar_plot(
-    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
+    experiment: Experiment, cells: Sequence[CellResult], ids: Mapping[CellResult, str]
 ) -> Html | None:
     """Grouped bars: a group for every column, a bar for every row."""
     rows, columns = (
@@ -120,7 +120,7 @@ def bar_plot(
 
 
 def maps(
-    cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: Source
+    cells: Sequence[CellResult], ids: Mapping[CellResult, str], source: Source
 ) -> Html | None:
     """The nodes in the plane, coloured by class."""
     figures, classes = [], 0
@@ -155,8 +155,8 @@ def maps(
 
 def _points(
     experiment: Experiment,
-    cells: Sequence[CellOutcome],
-    ids: Mapping[CellOutcome, str],
+    cells: Sequence[CellResult],
+    ids: Mapping[CellResult, str],
     columns: Sequence[str] | None = None,
 ) -> list[svg.Point]:
     made = []

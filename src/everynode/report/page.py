@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from everynode.datasets.files import Root
-from everynode.experiments.analysis import SIGNIFICANT, CellOutcome, Outcome, conclude
+from everynode.experiments.analysis import SIGNIFICANT, CellResult, ExperimentResult, analyze
 from everynode.experiments.experiment import Cell, Experiment, plan_all, versions_of
-from everynode.experiments.exports import Exports
+from everynode.experiments.exports import ExportedRuns
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
 from everynode.report.cell import Source, panel
@@ -32,14 +32,14 @@ PAPER = "https://arxiv.org/abs/2211.16631"
 
 
 def page_of_store(
-    store: Store | Exports,
+    store: Store | ExportedRuns,
     preset: str,
     root: Root,
     *,
     seeds: int | None = None,
     folds: int | None = None,
     named: Path | None = None,
-) -> tuple[str, list[Outcome]]:
+) -> tuple[str, list[ExperimentResult]]:
     """The page of all experiments that have a run in the store, and what they say; ``named``: as which its commands name the store."""
     records = store.records()
     return page(
@@ -64,11 +64,11 @@ def page(
     records: Mapping[str, dict[str, Any]],
     curve: Callable[[str], dict[str, list[float]]],
     store: Path | None = None,
-) -> tuple[str, list[Outcome]]:
+) -> tuple[str, list[ExperimentResult]]:
     """The page of planned experiments from records and curves by run key, and what the experiments say. The same input, the same text."""
     runs = {run.key: run for plan in plans.values() for made in plan.values() for run in made}
     source = Source(records, runs, curve, store)
-    outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
+    outcomes = [analyze(experiment, preset, plan, records) for experiment, plan in plans.items()]
     there, absent = ([o for o in outcomes if bool(o.done) is wanted] for wanted in (True, False))
     shown = sorted({key for outcome in there for cell in outcome.cells for key in cell.keys})
     sections = [_section(outcome, source) for outcome in there]
@@ -88,18 +88,18 @@ def page(
     ), there
 
 
-def _contents(outcomes: Sequence[Outcome]) -> Html:
+def _contents(outcomes: Sequence[ExperimentResult]) -> Html:
     return h("nav", h("p", "Contents", class_="over"), _links(outcomes), aria_label="Contents")
 
 
-def _links(outcomes: Sequence[Outcome]) -> Html:
+def _links(outcomes: Sequence[ExperimentResult]) -> Html:
     places = {outcome.experiment.id: outcome.experiment.title for outcome in outcomes} | {
         "reading": "How to read it"
     }
     return h("ol", [h("li", h("a", title, href=f"#{place}")) for place, title in places.items()])
 
 
-def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[Outcome]) -> Html:
+def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[ExperimentResult]) -> Html:
     """What this is, what came out, and how to go on: no more than a reader takes in at a glance."""
     paper, guide = (
         h("a", "“Every Node Counts”", href=PAPER),
@@ -133,7 +133,7 @@ def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[
     )
 
 
-def _said(outcomes: Sequence[Outcome]) -> list[str]:
+def _said(outcomes: Sequence[ExperimentResult]) -> list[str]:
     """What all tables together say, in two sentences; what stands in several of them counts once."""
     reached: dict[str, list[bool]] = {"cross-entropy": [], "ENC": [], "some of its terms alone": []}
     for cell in _judged(outcomes):
@@ -155,18 +155,18 @@ def _said(outcomes: Sequence[Outcome]) -> list[str]:
     return sentences
 
 
-def _judged(outcomes: Sequence[Outcome]) -> list[CellOutcome]:
+def _judged(outcomes: Sequence[ExperimentResult]) -> list[CellResult]:
     """The accuracies of the paper that could be judged, but for those of P-reg."""
     judged = {
         (cell.keys, cell.cell.published): cell
         for outcome in outcomes
-        for cell in (outcome.cells if outcome.experiment.of_the_paper else ())
+        for cell in (outcome.cells if outcome.experiment.in_paper else ())
         if cell.verdict and cell.cell.metric == "test_accuracy" and cell.cell.objective != "preg"
     }
     return list(judged.values())
 
 
-def _gains(outcomes: Sequence[Outcome]) -> list[float]:
+def _gains(outcomes: Sequence[ExperimentResult]) -> list[float]:
     """What the paper's terms gain over cross-entropy, 0 where that is not significant in every table that has it; not over random splits,
     whose p-values are too small.
     """
@@ -190,12 +190,12 @@ def _gains(outcomes: Sequence[Outcome]) -> list[float]:
     return list(found.values())
 
 
-def _has_terms(cell: CellOutcome) -> bool:
+def _has_terms(cell: CellResult) -> bool:
     """Whether a cell's objective has terms of the paper: P-reg, with which it compares, is none."""
     return cell.cell.objective not in ("ce", "preg")
 
 
-def _overview(outcomes: Sequence[Outcome]) -> Html | None:
+def _overview(outcomes: Sequence[ExperimentResult]) -> Html | None:
     """How far each experiment is, and how its numbers compare with the paper's."""
     if not outcomes:
         return None
@@ -224,7 +224,7 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
             [cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)
         ]
         stars = (
-            _stars(groups[1]) if outcome.experiment.of_the_paper else ""
+            _stars(groups[1]) if outcome.experiment.in_paper else ""
         )  # which are those of its terms
         entries: tuple[Child, ...] = (progress, *map(_verdicts, groups), stars)
         cells = [
@@ -250,7 +250,7 @@ def _overview(outcomes: Sequence[Outcome]) -> Html | None:
     return h("section", scroll(table, caption), id="overview")
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: ExperimentResult) -> str:
     """Why an experiment is not complete."""
     missing = [cell for cell in outcome.cells if not cell.complete]
     if all(cell.cell.task == "time" for cell in missing):
@@ -262,13 +262,13 @@ def _why(outcome: Outcome) -> str:
     return f"{sum(cell.planned - len(cell.keys) for cell in missing):,} to do"
 
 
-def _verdicts(cells: Sequence[CellOutcome]) -> list[Html | None]:
+def _verdicts(cells: Sequence[CellResult]) -> list[Html | None]:
     """How often each verdict was given."""
     tally = Counter(kind(cell.verdict) for cell in cells if cell.verdict)
     return [badge(f"{verdict} {tally[verdict]}") for verdict in VERDICTS if tally[verdict]]
 
 
-def _stars(cells: Sequence[CellOutcome]) -> str:
+def _stars(cells: Sequence[CellResult]) -> str:
     """How many gains are significant, by their sign."""
     judged = [
         cell.gain.mean * cell.significant for cell in cells if cell.gain and cell.p_holm is not None
@@ -277,7 +277,7 @@ def _stars(cells: Sequence[CellOutcome]) -> str:
     return f"{up} up, {down} down, of {len(judged)}" if judged else ""
 
 
-def _reading(outcomes: Sequence[Outcome]) -> Html:
+def _reading(outcomes: Sequence[ExperimentResult]) -> Html:
     """What the signs mean, in plain words; those that no cell has are left out."""
     cells = [cell for outcome in outcomes for cell in outcome.cells]
     short = [cell for cell in _judged(outcomes) if kind(cell.verdict) == "short"]
@@ -354,7 +354,7 @@ def _reading(outcomes: Sequence[Outcome]) -> Html:
     return h("section", h("h2", "How to read it"), h("dl", listed, class_="reading"), id="reading")
 
 
-def _section(outcome: Outcome, source: Source) -> Html:
+def _section(outcome: ExperimentResult, source: Source) -> Html:
     experiment = outcome.experiment
     ids = {cell: f"{experiment.id}-{index}" for index, cell in enumerate(outcome.cells)}
     what = "test accuracy in %" if experiment.unit == "%" and experiment.view != "maps" else ""
@@ -374,7 +374,7 @@ def _section(outcome: Outcome, source: Source) -> Html:
     )
 
 
-def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> Child:
+def _views(outcome: ExperimentResult, ids: Mapping[CellResult, str], source: Source) -> Child:
     experiment, panels = outcome.experiment, outcome.panels()
     if experiment.view == "maps":
         return maps(outcome.cells, ids, source)
@@ -389,7 +389,7 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
 
 
-def _on_paper(outcome: Outcome) -> list[Html]:
+def _on_paper(outcome: ExperimentResult) -> list[Html]:
     """The numbers of a figure as tables that only print has: there no mark can be asked, and no list opened."""
     if outcome.experiment.view not in ("lines", "bars"):
         return []
@@ -404,7 +404,7 @@ def _on_paper(outcome: Outcome) -> list[Html]:
     ]
 
 
-def _absent(outcomes: Sequence[Outcome], source: Source) -> Html | None:
+def _absent(outcomes: Sequence[ExperimentResult], source: Source) -> Html | None:
     if not outcomes:
         return None
     entries = [

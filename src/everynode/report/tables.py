@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from everynode.experiments.analysis import CellOutcome
+from everynode.experiments.analysis import CellResult
 from everynode.experiments.experiment import Experiment
 from everynode.experiments.statistics import Paired, Summary
 from everynode.report.cell import digits_of, limits, printed
+from everynode.report.cell_text import gain_text, mean_text, notes
 from everynode.report.html import Html, h, listed, scroll
 from everynode.report.text import DASH, interval, number, p_value
 
@@ -51,7 +52,7 @@ def badge(verdict: str) -> Html | None:
     )
 
 
-def _difference(cell: CellOutcome) -> float | None:
+def _difference(cell: CellResult) -> float | None:
     """Our number less the paper's."""
     return (
         None
@@ -62,8 +63,8 @@ def _difference(cell: CellOutcome) -> float | None:
 
 def matrix(
     experiment: Experiment,
-    cells: Sequence[CellOutcome],
-    ids: Mapping[CellOutcome, str],
+    cells: Sequence[CellResult],
+    ids: Mapping[CellResult, str],
     caption: str,
 ) -> Html:
     """Rows by columns; every number is a button that opens what stands behind it."""
@@ -89,7 +90,7 @@ def matrix(
     return scroll(table, caption)
 
 
-def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) -> Html:
+def means(experiment: Experiment, cells: Sequence[CellResult], caption: str) -> Html:
     """Rows by columns with no more than means and standard deviations, for paper; a star where the gain is significant."""
     rows, columns = (
         list(dict.fromkeys(getattr(cell.cell, name) for cell in cells))
@@ -110,12 +111,10 @@ def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) ->
     return h("div", listed(heads, body, caption), class_="on-paper")
 
 
-def _mean(experiment: Experiment, cell: CellOutcome | None) -> str:
+def _mean(experiment: Experiment, cell: CellResult | None) -> str:
     if cell is None or cell.summary is None:
         return DASH
-    digits = digits_of(experiment, cell)
-    spread = f" ± {number(cell.summary.std, digits)}" if cell.summary.count > 1 else ""
-    return f"{number(cell.summary.mean, digits)}{spread}{'*' if cell.significant else ''}"
+    return f"{mean_text(experiment, cell)}{'*' if cell.significant else ''}"
 
 
 def corner(experiment: Experiment) -> str:
@@ -123,9 +122,7 @@ def corner(experiment: Experiment) -> str:
     return ROWS.get(experiment.id, "method")
 
 
-def _entry(
-    experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]
-) -> Html:
+def _entry(experiment: Experiment, cell: CellResult | None, ids: Mapping[CellResult, str]) -> Html:
     if cell is None:  # such as a choice of halves without the term that has them
         return h(
             "td",
@@ -165,8 +162,7 @@ def _entry(
             lines.append(h("span", interval(*limits(found, cell), digits), class_="ci"))
     lines += [paper, badge(cell.verdict)]
     if gain is not None and gain.count > 1:
-        text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
-        text += f" on {gain.count} pairs" if gain.count < len(cell.keys) else ""
+        text = gain_text(experiment, cell)
         theirs = (
             ""
             if cell.published_gain is None
@@ -174,12 +170,9 @@ def _entry(
         )
         way = ("up" if gain.mean > 0 else "down") if cell.significant else None
         lines.append(h("span", h("b", text, class_=way), theirs, class_="gain"))
-    if cell.remark:
-        lines.append(h("span", cell.remark, class_="flag"))
-    if not cell.complete:
-        lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
-    if cell.diverged:
-        lines.append(h("span", f"{cell.diverged} diverged", class_="flag bad"))
+    for note in notes(cell):
+        bad = " bad" if note.endswith("diverged") else ""
+        lines.append(h("span", note, class_=f"flag{bad}"))
     return h(
         "td",
         h("button", lines, popovertarget=ids[cell], class_="cell"),
@@ -188,13 +181,13 @@ def _entry(
 
 
 def listing(
-    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
+    experiment: Experiment, cells: Sequence[CellResult], ids: Mapping[CellResult, str]
 ) -> Html:
     """Every number of an experiment as a row, with what the short tables leave out; columns that would be empty are left out."""
     across = experiment.x or (
         "graph" if all(c.cell.column == c.cell.dataset for c in cells) else "column"
     )
-    columns: dict[str, Callable[[CellOutcome], Html]] = {
+    columns: dict[str, Callable[[CellResult], Html]] = {
         "panel": lambda c: h("td", c.cell.panel),
         corner(experiment): lambda c: h("td", c.cell.row),
         across: lambda c: h(
@@ -267,7 +260,7 @@ def _look(name: str, column: Sequence[Html]) -> str | None:
 
 
 def _number(
-    cell: CellOutcome,
+    cell: CellResult,
     found: float | None,
     experiment: Experiment,
     *,
@@ -284,7 +277,7 @@ def _number(
     )
 
 
-def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
+def _papers(cell: CellResult, experiment: Experiment) -> Html:
     found = cell.cell.published
     return (
         h("td", data_v="")
@@ -293,7 +286,7 @@ def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
     )
 
 
-def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> Html:
+def _range(cell: CellResult, found: Summary | None, experiment: Experiment) -> Html:
     if found is None or found.count < 2:
         return h("td", data_v="")
     low, high = (found.low, found.high) if isinstance(found, Paired) else limits(found, cell)

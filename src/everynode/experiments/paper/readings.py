@@ -53,6 +53,6 @@ EXPERIMENT = Experiment(
     over="seeds",
     view="table",
     cells=cells,
-    of_the_paper=False,
+    in_paper=False,
     presets=("paper",),  # others have some of these choices already
 )
