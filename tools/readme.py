@@ -704,7 +704,7 @@ def _significant(gain: dict[str, Any]) -> bool:
 
 def verdicts() -> str:
     """How many of the paper's numbers were reproduced."""
-    tables = [table for table in result("tables-paper") if table["of_the_paper"]]
+    tables = [table for table in result("tables-paper") if table["in_paper"]]
     cells = [
         cell
         for table in tables

@@ -26,66 +26,45 @@ def bench(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Time one training step and one evaluation against stock PyG, side by side; graphs whose files are not here are left out.
+    """Time one training step and one evaluation beside stock PyG, on the graphs that are here.
 
     Parameters
     ----------
     graphs
-        Which graphs.
+        The graphs.
     backbones
-        Which backbones (gcn with 2 layers, gat with 2, gcnii with 8).
+        The backbones (gcn with 2 layers, gat with 2, gcnii with 8).
     objectives
-        Which objectives.
+        The objectives.
     threads
-        With how many torch threads.
+        Numbers of torch threads.
     seconds
-        How long to measure each combination.
+        Time to measure each combination.
     memory
-        Measure peak memory too, in processes of their own (one thread).
+        Measure peak memory too, in separate processes (one thread).
     out
-        Keep the rows in this file, as --json prints them; what is in it already is not measured again.
+        Keep the rows in this file, in the format of --json. Its rows are not measured again.
     data_dir
         Where the public graphs are.
     """
     from everynode.benchmarks.measure import bench as measure
     from everynode.benchmarks.measure import machine
     from everynode.benchmarks.memory import peak
-    from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
     from everynode.datasets import is_present
-    from everynode.objective_names import named_terms
     from everynode.training.checkpoint import write_atomically
 
-    for backbone in backbones.split(","):
-        if backbone not in DEPTH:
-            unknown("backbone", backbone, DEPTH)
-        for objective in objectives.split(","):
-            for term in named_terms(objective):
-                if term not in OF_STOCK:
-                    raise UsageError(
-                        f"The other side of the benchmark has no {term}: give --objectives of ce, enc, mi, tv, cvg and their sums."
-                    )
-            settings_for(
-                backbone, objective
-            )  # an objective that is not one is refused before anything is measured
-    named = graphs.split(",")
-    here = [name for name in named if is_present(name, data_dir=data_dir)]
-    for name in named:
+    _check(backbones.split(","), objectives.split(","))
+    names = graphs.split(",")
+    here = [name for name in names if is_present(name, data_dir=data_dir)]
+    for name in names:
         if name not in here:
-            say(
-                f"{name} is left out: its files are not here. `everynode data check {name}` gets them.",
-                quiet,
-            )
-    try:
-        counts = [int(count) for count in threads.split(",")]
-    except ValueError:
-        raise UsageError(f"--threads takes numbers such as 1,2. Got {threads!r}.") from None
-    for count in counts:
-        require(count >= 1, "threads", "bench", ">= 1", count)
-    result, known = _earlier(out)
+            say(f"Left out {name}: `everynode data check {name}` gets its files.", quiet)
+    counts = _numbers(threads)
+    result, measured = _earlier(out)
     limits = [machine(count) for count in counts]
     result |= {"command": shlex.join(["everynode", *sys.argv[1:]]), "machine": limits}
     for row in measure(
-        here, backbones.split(","), objectives.split(","), limits, seconds, data_dir, known
+        here, backbones.split(","), objectives.split(","), limits, seconds, data_dir, measured
     ):
         if memory and row["threads"] == counts[0]:
             where = row["graph"], row["backbone"].partition("-")[0], row["objective"]
@@ -93,28 +72,57 @@ def bench(
         result["rows"].append(row)
         if out:
             write_atomically(out, json.dumps(result, indent=1).encode())
-        text = (
-            f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
-        )
-        timing = f"everynode {row['everynode_ms']:8.2f} ms   stock PyG {row['stock_ms']:8.2f} ms   {row['ratio']:5.1f}x"
-        if "memory" in row:
-            timing += "   peak " + " / ".join(
-                f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock")
-            )
-        if not json_output:
-            print(
-                f"{text}   {timing}   {100 * row['roofline_ms'] / row['everynode_ms']:3.0f}% of the machine's limit",
-                flush=True,
-            )
+        if json_output:
+            say(_text(row), quiet)
         else:
-            say(f"{text}   {timing}", quiet)
+            share = 100 * row["roofline_ms"] / row["everynode_ms"]
+            print(f"{_text(row)}   {share:3.0f}% of the machine's limit", flush=True)
     if json_output:
         print(json.dumps(result))
     return 0
 
 
+def _check(backbones: list[str], objectives: list[str]) -> None:
+    """Refuse unknown names before anything is measured."""
+    from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
+    from everynode.objective_names import named_terms
+
+    for backbone in backbones:
+        if backbone not in DEPTH:
+            unknown("backbone", backbone, DEPTH)
+        for objective in objectives:
+            for term in named_terms(objective):
+                if term not in OF_STOCK:
+                    raise UsageError(
+                        f"The stock side of the benchmark has no {term}: choose --objectives from "
+                        "ce, enc, mi, tv, cvg and their sums."
+                    )
+            settings_for(backbone, objective)
+
+
+def _numbers(threads: str) -> list[int]:
+    try:
+        counts = [int(count) for count in threads.split(",")]
+    except ValueError:
+        raise UsageError(f"--threads takes numbers such as 1,2. Got {threads!r}.") from None
+    for count in counts:
+        require(count >= 1, "threads", "bench", ">= 1", count)
+    return counts
+
+
+def _text(row: dict[str, Any]) -> str:
+    """Return a row of the benchmark as a line."""
+    what = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
+    ours, stock = (f"{row[side]:8.2f} ms" for side in ("everynode_ms", "stock_ms"))
+    text = f"{what}   everynode {ours}   stock PyG {stock}   {row['ratio']:5.1f}x"
+    if "memory" not in row:
+        return text
+    peaks = (f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock"))
+    return f"{text}   peak {' / '.join(peaks)}"
+
+
 def _earlier(out: Path | None) -> tuple[dict[str, Any], list[tuple[str, str, str, int]]]:
-    """What the file of an earlier, perhaps interrupted, measurement holds, and which combinations these are."""
+    """Return the content of an earlier, perhaps interrupted, benchmark and its combinations."""
     if out is None or not out.exists():
         return {"rows": []}, []
     try:

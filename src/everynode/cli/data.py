@@ -10,7 +10,7 @@ from everynode.cli.options import JsonFlag
 
 
 def data_list(*, data_dir: Path | None = None, json_output: JsonFlag = False) -> int:
-    """List the graphs that can be named, and whether their files are here.
+    """List the graphs with a name, and whether their files are here.
 
     Parameters
     ----------
@@ -21,25 +21,13 @@ def data_list(*, data_dir: Path | None = None, json_output: JsonFlag = False) ->
 
     entries = [(entry, is_present(entry.name, data_dir=data_dir)) for entry in CATALOGUE.values()]
     if json_output:
-        print(
-            json.dumps(
-                [
-                    {
-                        "name": e.name,
-                        "present": here,
-                        "splits": e.splits,
-                        "about": e.about,
-                        "caution": e.caution,
-                    }
-                    for e, here in entries
-                ]
-            )
-        )
+        names = ("name", "splits", "about", "caution")
+        rows = [{n: getattr(e, n) for n in names} | {"present": here} for e, here in entries]
+        print(json.dumps(rows))
         return 0
     for entry, here in entries:
-        print(
-            f"{entry.name:15} {'here' if here else 'not here':9} {' | '.join(entry.splits):28} {entry.about} {entry.caution}".rstrip()
-        )
+        place = f"{'here' if here else 'not here':9} {' | '.join(entry.splits):28}"
+        print(f"{entry.name:15} {place} {entry.about} {entry.caution}".rstrip())
     return 0
 
 
@@ -51,7 +39,7 @@ def data_check(
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
 ) -> int:
-    """Measure a graph and say what is odd about it.
+    """Measure a graph and print warnings about it.
 
     Parameters
     ----------
@@ -83,10 +71,12 @@ def data_check(
 
 
 def _short(value: Any) -> str:
-    """A fact in a few words: of the numbers of all folds the least and the greatest, of what is empty nothing.
+    """Format a fact: the range of numbers over folds, nothing for an empty value.
 
-    >>> _short([0.47368421, 0.53508771]), _short([0, 0]), _short({"train": 90941.0}), _short({}), _short({"cora": ["edges", "labels"]})
-    ('0.4737 to 0.5351', '0', 'train: 90941', '', 'cora: edges and labels')
+    >>> _short([0.47368421, 0.53508771]), _short([0, 0]), _short({"train": 90941.0}), _short({})
+    ('0.4737 to 0.5351', '0', 'train: 90941', '')
+    >>> _short({"cora": ["edges", "labels"]})
+    'cora: edges and labels'
     """
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_short(part)}" for name, part in value.items())

@@ -20,7 +20,7 @@ from everynode.cli.options import (
     QuietFlag,
 )
 from everynode.console import say
-from everynode.errors import UsageError, require
+from everynode.errors import DataError, UsageError, require
 
 if TYPE_CHECKING:
     from everynode.experiments.run_spec import Run
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from everynode.graph.disk_graph import DiskGraph
     from everynode.training.distributed import Ranks
 
-#: What a folder holds when a training has ended, in the order in which it is written.
+#: The files of a finished training, in the order in which they are written.
 MADE = ("model.safetensors", "model.json")
-#: The file that keeps the state of a training, in the model's folder.
+#: The file of the training state, in the model's folder.
 STATE = "training.safetensors"
 
 
@@ -49,28 +49,28 @@ def train(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Train one model on a named graph; say what it got and where it is saved.
+    """Train one model on a named graph, print its scores and save it.
 
-    With --batch-size it may be started as `torchrun --nproc-per-node 2 -m everynode train ...`: the processes share every step.
+    With --batch-size, `torchrun --nproc-per-node 2 -m everynode train ...` shares every step
+    between processes.
 
     Parameters
     ----------
     name
         A graph of `everynode data list`, or the folder of a graph on disk.
     fold
-        Which fold, where the split has several.
+        The fold, if the split has several.
     seed
-        Decides weights, dropout and halves.
+        Seed of weights, dropout and halves.
     out
-        The model's folder; default: one under runs/ that is named after the run.
+        The model's folder; default: one under runs/ named after the run.
     resume
-        Go on where an interrupted run of the same command in --out stopped; --no-resume starts over.
+        Continue an interrupted run of the same command in --out; --no-resume starts over.
     threads
         torch threads. With one, the same seed gives the same result.
     """
     import torch
 
-    from everynode.experiments.run_spec import short
     from everynode.graph.disk_graph import DiskGraph
     from everynode.training.distributed import how_many, joined
 
@@ -78,19 +78,14 @@ def train(
     torch.set_num_threads(threads)
     batches = batch.batches()
     if batches is None and how_many() > 1:
-        raise UsageError(
-            "Several processes share the steps of training in batches: give --batch-size, or start one process."
-        )
+        raise UsageError("Several processes train in mini-batches: give --batch-size.")
     with joined(data.usable_device()) as ranks:
-        # In batches the graph stays on the CPU, and only a batch at a time goes to the device.
+        # With mini-batches the graph stays on the CPU, and only batches go to the device.
         graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
         if batches is None and isinstance(graph, DiskGraph):
-            raise UsageError(
-                f"{name} is a graph on disk, which is trained in batches: give --batch-size."
-            )
-        called = graph.name if isinstance(graph, DiskGraph) else name
+            raise UsageError(f"{name} is on disk, which needs mini-batches: give --batch-size.")
         run = model.run(
-            called,
+            graph.name if isinstance(graph, DiskGraph) else name,
             graph,
             split,
             data,
@@ -100,96 +95,85 @@ def train(
             batches=batches,
             processes=ranks.size,
         )
-        folder = (
-            out or Path("runs") / f"{called}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
-        )
+        label = f"{run.dataset}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
+        folder = out or Path("runs") / label
         if not ranks.first:
-            return _help(run, graph, folder, ranks)
+            return _share(run, graph, folder, ranks)
         record = _train(run, graph, folder, resume, quiet, ranks)
     if json_output:
         print(json.dumps(record))
     else:
-        seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
-        from everynode.objective_names import remark
-
-        note = remark(run.settings, run.objective)
-        objective = f"{run.objective} ({note})" if note else run.objective
-        print(
-            f"{called}, {run.settings.backbone}, {objective}, split {split}, fold {fold}, seed {seed}"
-        )
-        print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
-        print(f"  validation accuracy  {short(record['val_accuracy'])} %")
-        print(f"  test accuracy        {short(record['test_accuracy'])} %")
-        print(f"  model                {folder}")
-        if "stand_in" in record:
-            print(record["stand_in"])
+        _print_record(run, record, folder)
     return INTERRUPTED if record["interrupted"] else 0
 
 
 def _train(
     run: Run, graph: Graph | DiskGraph, folder: Path, resume: bool, quiet: bool, ranks: Ranks
 ) -> dict[str, Any]:
-    """Train, or find that it was done before; the run's record."""
-    from everynode.experiments import tasks
+    """Train with a progress bar, or read the record of a finished training."""
+    from everynode.experiments.tasks import train_to_folder
     from everynode.progress import Bar, describe
-    from everynode.training import save_model
 
     finished: dict[str, Any] | None = {}
     try:
         finished = _finished(folder) if prepare(folder, run.key, MADE, STATE, resume) else None
     finally:
-        ranks.any(finished is not None)  # the others wait for this in _help
+        ranks.any(finished is not None)  # _share waits for this
     if finished:
         say(f"This run was finished before in {folder}; --no-resume trains again.", quiet)
         return finished
     state = folder / STATE
     if state.exists():
-        say(f"Going on from {state}.", quiet)
+        say(f"Continuing from {state}.", quiet)
     title = f"{run.dataset} {run.settings.backbone} {run.objective}"
     with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
-        fitted, result = tasks.train_run(
+        record = train_to_folder(
             run,
             graph,
+            folder,
+            state,
             report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
-            checkpoint=state,
             ranks=ranks,
         )
-    record = result.to_dict()
-    save_model(folder, fitted, {"run": record})
-    if fitted.interrupted:
-        say(
-            f"Interrupted after {fitted.epochs} epochs: the best so far is kept, and the same command goes on from here."
-        )
+    if record["interrupted"]:
+        say(f"Interrupted after {record['epochs']} epochs: the best model so far is saved.")
+        say("The same command continues.")
     else:
         remove_states(state)
     return record
 
 
-def _help(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int:
-    """Share the steps of the first process, which prepares the folder, tells and writes."""
-    from everynode.training import train
+def _share(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int:
+    """Share the steps of the first process, which prepares the folder, prints and writes."""
+    from everynode.experiments.tasks import share_training
 
-    if ranks.any(False):  # it was done before, or there is something wrong with the folder
+    if ranks.any(False):  # it was finished before, or the folder cannot be used
         return 0
-    fitted = train(
-        graph,
-        run.settings,
-        fold=run.fold,
-        seed=run.seed,
-        checkpoint=folder / STATE,
-        batches=run.batches,
-        ranks=ranks,
-    )
-    return INTERRUPTED if fitted.interrupted else 0
+    return 0 if share_training(run, graph, folder / STATE, ranks) else INTERRUPTED
 
 
 def _finished(folder: Path) -> dict[str, Any]:
-    """The record of a run that has ended in the folder."""
-    from everynode.errors import DataError
-
+    """Read the record of a finished training."""
     card = folder / "model.json"
     try:
         record: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))["run"]
         return record
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise DataError(f"{card} cannot be read ({error}): --no-resume trains again.") from error
+
+
+def _print_record(run: Run, record: dict[str, Any], folder: Path) -> None:
+    from everynode.experiments.run_spec import short
+    from everynode.objective_names import remark
+
+    note = remark(run.settings, run.objective)
+    objective = f"{run.objective} ({note})" if note else run.objective
+    where = f"split {run.split}, fold {run.fold}, seed {run.seed}"
+    seconds = f"{record['seconds']:.1f} s, {1000 * record['seconds_per_epoch']:.1f} ms each"
+    print(f"{run.dataset}, {run.settings.backbone}, {objective}, {where}")
+    print(f"  epochs               {record['epochs']} ({seconds}), best {record['best_epoch']}")
+    print(f"  validation accuracy  {short(record['val_accuracy'])} %")
+    print(f"  test accuracy        {short(record['test_accuracy'])} %")
+    print(f"  model                {folder}")
+    if "stand_in" in record:
+        print(record["stand_in"])

@@ -1,1 +1,1 @@
-"""Runs and their records, the store that keeps them, statistics over them, and what is made of them."""
+"""Runs: their specifications, execution, store, statistics and analysis."""

@@ -1,4 +1,4 @@
-"""ENC against plain cross-entropy: the same network, optimiser, seeds and folds; only the objective differs."""
+"""An objective against plain cross-entropy: same model, optimizer, seeds and folds."""
 
 from __future__ import annotations
 
@@ -7,30 +7,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from everynode.errors import EverynodeError
+from everynode.errors import EverynodeError, UsageError
 from everynode.experiments.analysis import test_share
 from everynode.experiments.experiment import Over
 from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
 
 BASELINE = "ce"
+#: Seeds of a comparison, unless a number is given.
+SEEDS = 10
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The records of both objectives over the same seeds or folds, and what they say."""
+    """The records of both objectives over the same seeds or folds, and their summary.
+
+    Parameters
+    ----------
+    records : list of dict
+        The records.
+    over : str
+        What the runs vary: seeds or folds.
+    diverged : int
+        Seeds or folds that were left out because a run diverged.
+    test, val : dict of str to Summary
+        Test and validation accuracy by objective.
+    gain : Paired
+        Test accuracy of the objective minus that of cross-entropy.
+    """
 
     records: list[dict[str, Any]]
-    #: How many seeds or folds were left out because a run of theirs diverged.
+    over: Over
     diverged: int
-    #: Objective to the summary of its test accuracy.
     test: dict[str, Summary]
-    #: Objective to the summary of its validation accuracy.
     val: dict[str, Summary]
-    #: Test accuracy of the objective minus that of cross-entropy, paired.
     gain: Paired
 
+    @property
+    def unit(self) -> str:
+        """What one pair of runs is: a seed or a fold."""
+        return self.over.removesuffix("s")
+
+    def seconds(self, objective: str) -> float | None:
+        """Return the mean time of a run; None if no record has one, as after an import."""
+        times = [
+            record["seconds"]
+            for record in self.records
+            if record["objective"] == objective and record.get("seconds") is not None
+        ]
+        return sum(times) / len(times) if times else None
+
     def to_dict(self) -> dict[str, Any]:
-        """As ``compare --json`` prints it."""
+        """Return the comparison for JSON."""
         return {
             "runs": self.records,
             "diverged": self.diverged,
@@ -42,12 +69,47 @@ class Comparison:
         }
 
 
-def conclude(
+def pairs_of(
+    seeds: int | None, folds: int | None, fold: int | None, seed: int, available: int
+) -> tuple[Over, list[tuple[int, int]]]:
+    """Return what a comparison varies, and the fold and seed of each pair of runs.
+
+    Parameters
+    ----------
+    seeds, fold : int, optional
+        Number of seeds, and the fold they are run on.
+    folds : int, optional
+        Instead of several seeds: one seed on each of the first folds.
+    seed : int
+        The first seed.
+    available : int
+        Number of folds of the split.
+
+    Examples
+    --------
+    >>> pairs_of(2, None, None, 5, 1), pairs_of(None, 2, None, 0, 10)
+    (('seeds', [(0, 5), (0, 6)]), ('folds', [(0, 0), (1, 0)]))
+    """
+    if any(number is not None and number < 1 for number in (seeds, folds)):
+        raise UsageError("--seeds and --folds must be at least 1.")
+    if folds is None:
+        return "seeds", [(fold or 0, seed + i) for i in range(seeds or SEEDS)]
+    if (seeds, fold) != (None, None):
+        raise UsageError("--folds runs one seed on each fold: leave out --seeds and --fold.")
+    if folds > available:
+        raise UsageError(
+            f"The split has {available} fold(s), not {folds}: choose fewer --folds, "
+            "or another --split."
+        )
+    return "folds", [(i, seed) for i in range(folds)]
+
+
+def compare_records(
     records: Sequence[dict[str, Any]], objective: str, *, over: Over = "seeds"
 ) -> Comparison:
-    """Summaries and the paired gain over the seeds, or the folds, of which neither run diverged.
+    """Summarize the records of both objectives over the pairs without a diverged run.
 
-    If one did, there is no p-value: what is left was not chosen at random.
+    If a run diverged there is no p-value, since the remaining pairs are not a random sample.
     """
     places: dict[tuple[int, int], dict[str, dict[str, Any]]] = {}
     for record in records:
@@ -68,6 +130,7 @@ def conclude(
     gain = compare_paired(test[objective], test[BASELINE], test_share=share)
     return Comparison(
         list(records),
+        over,
         len(places) - len(pairs),
         {name: summarise(test[name], test_share=share) for name in names},
         {name: summarise(val[name], test_share=share) for name in names},

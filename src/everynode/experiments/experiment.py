@@ -1,4 +1,7 @@
-"""What an experiment is: cells of a table or figure, each with its runs and the paper's number. Nothing here needs PyTorch."""
+"""Experiments: the cells of a table or figure, each with its runs and the published number.
+
+Nothing here needs PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +22,48 @@ from everynode.objective_names import remark
 from everynode.presets import NoSettings, read_preset
 from everynode.settings import Settings
 
-#: What the runs of a cell differ in: seeds on one split; folds (one seed each); random splits (one seed each); nothing.
+#: What the runs of a cell vary: seeds on one split; folds or random splits, one seed each; nothing.
 Over = Literal["seeds", "folds", "splits", "once"]
-#: How the cells are shown: rows by columns; a line for every row over the columns; bars; maps of the nodes.
+#: The form of an experiment: a table, a line per row over the columns, bars, or maps of nodes.
 View = Literal["table", "lines", "bars", "maps"]
 BACKBONES = ("gcn", "gat", "gcnii")
-#: How the paper writes the backbones.
+#: The paper's names of the backbones.
 NAMES = {"gcn": "GCN", "gat": "GAT", "gcnii": "GCNII"}
 #: Changes to settings: names and values.
 Changes = tuple[tuple[str, Any], ...]
-#: For ablations in which the paper does not say how deep GCNII is: 64 layers, its best, would take days on a laptop.
+#: GCNII in ablations whose depth the paper does not state. Its best, 64 layers, would take days.
 SHALLOW: dict[str, Changes] = {"gcn": (), "gat": (), "gcnii": (("num_layers", 8),)}
-#: The graph that generated ones may stand in for.
+#: The graph that a generated one can replace.
 REAL = "ogbn-arxiv"
-#: The file that papers before 2022 called Cornell.
+#: The file that was called Cornell before 2022.
 PAPERS_CORNELL = "cornell-legacy"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number: a setting, run over seeds, folds or splits, and what the paper printed for it."""
+    """One number: settings, run over seeds, folds or splits, and the published value.
+
+    Parameters
+    ----------
+    row, column, panel : str
+        The place in the experiment; ``panel`` names the table or plot if there are several.
+    dataset, split : str
+        The graph and its split.
+    backbone, objective : str
+        The model and the objective.
+    changes : tuple of (str, value)
+        Changes to the settings of the preset.
+    per_class : int, optional
+        Training nodes per class of a random split.
+    task : str
+        What its runs do, see :class:`~everynode.experiments.run_spec.Run`.
+    metric : str
+        The entry of the records that is the number; dots reach into it.
+    published : float, optional
+        The paper's number, accuracies in percent.
+    against : str, optional
+        The row of the same panel and column to compare with, run by run.
+    """
 
     row: str
     column: str
@@ -46,17 +71,12 @@ class Cell:
     split: str
     backbone: str = "gcn"
     objective: str = "ce"
-    #: The table or plot of the experiment that the cell is in, where there are several.
     panel: str = ""
-    #: Changes to the preset's settings.
     changes: Changes = ()
     per_class: int | None = None
     task: Task = "train"
-    #: Which entry of the runs' records is the number; dots reach into it.
     metric: str = "test_accuracy"
-    #: In the paper's unit (percent for accuracies).
     published: float | None = None
-    #: The row, same panel and column, with which this cell is compared, run by run.
     against: str | None = None
 
     def runs(
@@ -67,9 +87,9 @@ class Cell:
         root: Root,
         made_with: Mapping[str, str] | None = None,
     ) -> list[Run]:
-        """The cell's runs, ``made_with`` these versions (None: those that are installed).
+        """Return the cell's runs, made with these versions (None: the installed ones).
 
-        There are none where the graph's files are missing and its digest is not known beforehand.
+        There are none if the graph's files are missing and its digest is not recorded.
         """
         try:
             digest = _digest(self.dataset, self.split, root)
@@ -82,35 +102,31 @@ class Cell:
             backbone=self.backbone,
             objective=self.objective,
             **dict(self.changes),
+        ).for_objective(self.objective)
+        # Without a term it is the run of cross-entropy, which is not repeated.
+        no_term = remark(settings, self.objective) == "no term"
+        random = self.split == "random"
+        first = Run(
+            self.dataset,
+            digest,
+            self.split,
+            fold=0,
+            seed=0,
+            preset=Path(preset).name,
+            objective="ce" if no_term else self.objective,
+            settings=settings,
+            per_class=(self.per_class or 20) if random else None,
+            split_seed=0 if random else None,
+            task=self.task,
+            versions=versions() if made_with is None else dict(made_with),
         )
-        chosen, objective = settings.for_objective(self.objective), self.objective
-        if (
-            remark(chosen, objective) == "no term"
-        ):  # with cross-entropy's settings it is cross-entropy's run, and is not done twice
-            chosen, objective = replace(chosen, cvg_every=1), "ce"
-        made = []
-        for i in range(1 if over == "once" else count):
-            per_class, split_seed = (
-                (self.per_class or 20, i if over == "splits" else 0)
-                if self.split == "random"
-                else (None, None)
-            )
-            fold, seed = (i, 0) if over == "folds" else (0, i)
-            drawn = (per_class, split_seed, False)
-            run = Run(
-                self.dataset,
-                digest,
-                self.split,
-                fold,
-                seed,
-                Path(preset).name,
-                objective,
-                chosen,
-                *drawn,
-                self.task,
-            )
-            made.append(run if made_with is None else replace(run, versions=dict(made_with)))
-        return made
+        repeats: list[dict[str, int]] = [
+            {"fold": i}
+            if over == "folds"
+            else {"seed": i, **({"split_seed": i} if over == "splits" and random else {})}
+            for i in range(1 if over == "once" else count)
+        ]
+        return [replace(first, **repeat) for repeat in repeats]  # type: ignore[arg-type]
 
 
 @cache
@@ -120,40 +136,65 @@ def _digest(dataset: str, split: str, root: Root) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, or one about it."""
+    """A table or figure of the paper, or one about it.
+
+    Parameters
+    ----------
+    id, title : str
+        The name of the command line, and the heading.
+    reference : str
+        The number in the paper, and the label in its source.
+    about : str
+        What it shows, and what to know when comparing.
+    over : str
+        What the runs of a cell vary.
+    view : str
+        The form: table, lines, bars or maps.
+    cells : callable
+        Returns the cells.
+    count : int
+        Default number of seeds, folds or splits.
+    x : str
+        The title of the columns, for the axis of a figure.
+    unit : str
+        The unit of the numbers: ``%`` (accuracies), ``ms``, or none.
+    digits : int
+        Decimals to show.
+    in_paper : bool
+        Whether the paper has it. If not, its verdicts do not count for the paper.
+    presets : tuple of str, optional
+        The presets that it is for; None: any.
+    """
 
     id: str
     title: str
-    #: Its number in the paper, and the label in the paper's source.
     reference: str
-    #: One or two sentences: what it shows, and what to know when comparing.
     about: str
     over: Over
     view: View
     cells: Callable[[], Sequence[Cell]]
-    #: How many seeds, folds or splits by default.
     count: int = 10
-    #: What the columns are, for the axis of a figure.
     x: str = ""
-    #: The unit of the numbers: ``%`` (accuracies), ``ms``, or none.
     unit: str = "%"
-    #: Decimals that are shown.
     digits: int = 1
-    #: Whether the paper has it; if not, its verdicts are not counted among those of the paper's numbers.
-    of_the_paper: bool = True
-    #: The presets that it is for; None: any.
+    in_paper: bool = True
     presets: tuple[str, ...] | None = None
 
     def is_for(self, preset: str) -> bool:
-        """Whether it is for a preset; if not, it has no runs with it."""
+        """Whether the experiment has runs with a preset."""
         return self.presets is None or preset in self.presets
 
     def plan(
         self, preset: str, count: int | None, root: Root, made_with: Mapping[str, str] | None = None
     ) -> tuple[dict[Cell, list[Run]], dict[str, str]]:
-        """Every cell with its runs; and the graphs whose files are not here, so that their runs cannot be done, with the reason.
+        """Plan the runs of every cell.
 
-        A cell for which the preset has no settings has no runs; nor has any if the experiment is not for the preset.
+        Returns
+        -------
+        plan : dict of Cell to list of Run
+            The runs; none where the preset has no settings.
+        missing : dict of str to str
+            The graphs whose files are missing, and why.
         """
         plan: dict[Cell, list[Run]] = {}
         missing: dict[str, str] = {}
@@ -174,14 +215,16 @@ class Experiment:
         return plan, missing
 
     def on_stand_in(self, graph: str) -> Experiment:
-        """The same on a generated graph instead of ogbn-arxiv: without a number of the paper, and nowhere called ogbn-arxiv."""
+        """Return the experiment on a generated graph, without published numbers."""
         if not is_generated(graph):
             raise UsageError(
-                f"A stand-in is a generated graph, such as generated or generated-1000x5000. Got {graph!r}."
+                "A stand-in is a generated graph, such as generated or generated-1000x5000. "
+                f"Got {graph!r}."
             )
         if any(cell.dataset != REAL for cell in self.cells()):
             raise UsageError(
-                f"--stand-in is for experiments on {REAL} alone, such as arxiv; {self.id} is on other graphs."
+                f"--stand-in is for experiments on {REAL} only, such as arxiv; "
+                f"{self.id} uses other graphs."
             )
         split = find_graph(graph).splits[0]
         moved = [
@@ -195,26 +238,26 @@ class Experiment:
 
 
 def published(*path: str) -> float | None:
-    """A number of the paper by its place in ``presets/published.toml``; None where the paper has none.
+    """Return a published number by its place in ``presets/published.toml``; None without one.
 
     >>> published("semi-supervised", "ENC-GCN", "cora")
     85.3
     """
-    found: Any = read_preset("published")
+    entry: Any = read_preset("published")
     for name in path:
-        if name not in found:
+        if name not in entry:
             return None
-        found = found[name]
-    return float(found)
+        entry = entry[name]
+    return float(entry)
 
 
 def paper_name(dataset: str) -> str:
-    """What the paper calls a graph."""
+    """Return the paper's name of a graph."""
     return "cornell" if dataset == PAPERS_CORNELL else dataset
 
 
 def method(backbone: str, objective: str) -> str:
-    """What the paper calls a backbone trained with an objective.
+    """Return the paper's name of a backbone with an objective.
 
     >>> method("gcn", "enc"), method("gat", "ce")
     ('ENC-GCN', 'GAT')
@@ -225,7 +268,7 @@ def method(backbone: str, objective: str) -> str:
 def with_and_without(
     table: str, graphs: Sequence[str], split: str, backbones: Sequence[str] = BACKBONES
 ) -> list[Cell]:
-    """Cross-entropy and ENC for every backbone and graph, as most of the paper's tables have them."""
+    """Return cells for cross-entropy and ENC with every backbone on every graph."""
     return [
         Cell(
             method(backbone, objective), graph, graph, split, backbone, objective,
@@ -238,16 +281,17 @@ def with_and_without(
     ]  # fmt: skip
 
 
-#: As in the paper, and after it what is not in it; each is a file of ``experiments/paper``.
+#: The files of ``experiments/paper``, in the order of the paper.
 ORDER = (
-    "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv", "labels-per-class", "mi-vs-tv", "halves",
-    "tv-vs-preg", "weights", "run-times", "tsne", "readings",
+    "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv",
+    "labels-per-class", "mi-vs-tv", "halves", "tv-vs-preg", "weights", "run-times", "tsne",
+    "readings",
 )  # fmt: skip
 
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """All declarations by id."""
+    """Return all experiments by id."""
     from importlib import import_module
 
     return {
@@ -257,12 +301,12 @@ def experiments() -> dict[str, Experiment]:
 
 
 def experiments_for(preset: str) -> list[Experiment]:
-    """Every experiment that is for a preset."""
+    """Return the experiments of a preset."""
     return [experiment for experiment in experiments().values() if experiment.is_for(preset)]
 
 
 def find(name: str) -> Experiment:
-    """An experiment by its id."""
+    """Return an experiment by its id."""
     from everynode.errors import unknown
 
     if name not in experiments():
@@ -277,7 +321,7 @@ def plan_all(
     root: Root,
     made_with: Mapping[str, str] | None = None,
 ) -> dict[Experiment, dict[Cell, list[Run]]]:
-    """Every experiment for a preset with its cells and their runs; so many seeds, random splits or folds, or as many as by default."""
+    """Plan every experiment of a preset; None: its own number of seeds, splits or folds."""
     check_counts(seeds, folds)
     return {
         e: e.plan(preset, fitting_count(e, seeds, folds, strict=False), root, made_with)[0]
@@ -286,22 +330,23 @@ def plan_all(
 
 
 def versions_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The versions with which most records were made; of as many, those that are installed.
+    """Return the versions of most records; the installed ones in case of a tie.
 
-    Versions are part of what a run is: another torch may get something else. But what was made with it can be read by any.
+    Versions are part of a run's identity, since another torch may give another result. Records
+    of any version can be read.
     """
-    made = Counter(
+    counts = Counter(
         json.dumps(record["versions"], sort_keys=True) for record in records if "versions" in record
     )
     here = json.dumps(versions(), sort_keys=True)
-    found: dict[str, str] = json.loads(
-        max(made, key=lambda text: (made[text], text == here), default=here)
+    most: dict[str, str] = json.loads(
+        max(counts, key=lambda text: (counts[text], text == here), default=here)
     )
-    return found
+    return most
 
 
 def check_counts(seeds: int | None, folds: int | None) -> None:
-    """Refuse numbers of seeds and folds that cannot be."""
+    """Refuse impossible numbers of seeds and folds."""
     for flag, value in (("seeds", seeds), ("folds", folds)):
         if value is not None and value < 1:
             raise UsageError(f"--{flag} must be at least 1.")
@@ -312,7 +357,7 @@ def check_counts(seeds: int | None, folds: int | None) -> None:
 def fitting_count(
     experiment: Experiment, seeds: int | None, folds: int | None, *, strict: bool = True
 ) -> int | None:
-    """How many runs a cell has, from the flags; with ``strict`` a flag that does not fit the experiment is refused."""
+    """Return the number of runs per cell; ``strict`` refuses a flag that does not fit."""
     if strict and experiment.over == "once" and (seeds, folds) != (None, None):
         raise UsageError(f"{experiment.id} does each run once: give neither --seeds nor --folds.")
     if strict and folds is not None and experiment.over != "folds":

@@ -1,6 +1,7 @@
-"""Reading back what ``everynode results export`` wrote, so that runs that are kept as a table (in a repository, say) are not done again.
+"""Read the files that ``everynode results export`` writes, so their runs are not repeated.
 
-A record's key tells which run it is of, and is checked; what the run got cannot be: it is only looked at for whether it could be.
+The key of a record is checked against the run that the record describes. The results of the run
+cannot be checked in the same way; only impossible values are refused.
 """
 
 from __future__ import annotations
@@ -9,25 +10,23 @@ import csv
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
-from everynode.datasets.entries import find
-from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.evaluation.metrics import METRICS, RECORDED
-from everynode.experiments.experiment import BACKBONES
 from everynode.experiments.run_spec import Run, Task
-from everynode.experiments.store import COST, Row, Store, row_of
+from everynode.experiments.store import COST, Merged, Row, Store, make_row
 from everynode.objective_names import parse_objective
 from everynode.settings import Batches, Settings
 
-T = TypeVar("T", Settings, Batches)
-
-#: Columns of a table that are text, whatever they look like; those below ``versions`` are too.
-TEXT = ("key", "dataset", "split", "preset", "objective", "task", "version", "python", "system")
+#: Columns whose cells stay text, like those below ``versions``.
+TEXT = (
+    "key", "dataset", "graph_digest", "split", "preset", "objective", "task", "version", "python",
+    "system",
+)  # fmt: skip
 COUNTS = ("fold", "seed", "per_class", "split_seed", "processes", "epochs", "best_epoch")
 SHARES = (
     *(f"{part}_{name}" for part in ("val", "test") for name in RECORDED if METRICS[name].percent),
@@ -36,330 +35,322 @@ SHARES = (
 OTHERS = tuple(
     f"{part}_{name}" for part in ("val", "test") for name in RECORDED if not METRICS[name].percent
 )
+TABLES = ("settings", "versions", "batches")
+#: Every record has these.
+REQUIRED = (*TEXT, "fold", "seed", "directed", "settings", "versions")
 #: No number of a run is larger.
 LARGEST = 1e300
-#: Without these nobody knows of which run a record is.
-NEEDED = (*TEXT, "fold", "seed", "settings", "versions")
+#: The remedy for a file that was edited.
+RESTORE = "Restore the file from its export."
 
 
 @dataclass(frozen=True)
 class Export:
-    """The runs of an exported table (.csv) or list (.json), or of another store, as rows of a store."""
+    """The runs of an export or of another store, as rows of a store.
+
+    Parameters
+    ----------
+    rows : list of Row
+        The runs that a store can take.
+    left_out : int
+        Number of records without a row: times, which belong to another machine, and maps of
+        nodes whose positions are not in the file.
+    """
 
     rows: list[Row]
-    #: How many records were left out: maps in a table, which has no room for them; times, which are of another machine; and records of
-    #: graphs that everynode 0.8 and before wrote without their settings.
     left_out: int
 
     @classmethod
-    def read(cls, file: Path, root: Root) -> Export:
-        """Read a file, all of it before anything is made of it. What is wrong in it is told with its place.
-
-        An export has no curves, so these runs have none.
-        """
-        runs, left_out = read_runs(file, root)
+    def read(cls, file: Path) -> Export:
+        """Read and check a whole file. Its runs have no training curves."""
+        runs = read_runs(file)
         rows = []
         for run, record in runs.values():
-            if run.task == "time" or _lost_its_map(record):
-                left_out += 1
-                continue
-            cost = {name: record.pop(name) for name in COST if name in record}
-            rows.append(row_of(run.specification, record, cost, {}))
+            if run.task != "time" and not _lacks_positions(record):
+                cost = {name: record.pop(name) for name in COST if name in record}
+                rows.append(make_row(run.specification, record, cost, {}))
         if not rows:
             raise DataError(
-                f"There is no run in {file} that could be taken over: is it what `everynode results export` wrote?"
+                f"{file} has no run that a store can take. "
+                "Name a file that `everynode results export` wrote."
             )
-        return cls(rows, left_out)
+        return cls(rows, len(runs) - len(rows))
 
     @classmethod
     def of_store(cls, store: Store) -> Export:
-        """What a store has to give to another one: all but times, too."""
+        """Return the runs of a store without its times."""
         rows = store.rows()
-        kept = [row for row in rows if json.loads(row[1])["task"] != "time"]
+        kept = [row for row in rows if json.loads(row[1]).get("task") != "time"]
         return cls(kept, len(rows) - len(kept))
 
 
-class Exports:
-    """Exports as a store that can only be read: with their times, without curves, and without the maps that are in no file."""
+class ExportedRuns:
+    """The runs of exports with the reading methods of a store.
 
-    def __init__(self, files: Iterable[Path], root: Root):
-        read = [read_runs(file, root)[0] for file in files]
+    The runs have their times but no curves. Maps without positions are left out.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        Exports; for a run in several files the last one counts.
+    """
+
+    def __init__(self, files: Iterable[Path]):
         self._records = {
             key: record
-            for runs in read
-            for key, (_, record) in runs.items()
-            if not _lost_its_map(record)
+            for file in files
+            for key, (_, record) in read_runs(file).items()
+            if not _lacks_positions(record)
         }
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """Record and cost of every run, by key; of a run that stands in several files, those of the last."""
+        """Return record and cost of every run by key."""
         return self._records
 
     def curve(self, key: str) -> dict[str, list[float]]:
-        """None of any run."""
+        """Return no curve, since exports have none."""
         return {}
 
 
-def read_runs(file: Path, root: Root) -> tuple[dict[str, tuple[Run, dict[str, Any]]], int]:
-    """Every run of a file with its record, by key; and how many records there are that do not say of which run they are."""
-    runs: dict[str, tuple[Run, dict[str, Any]]] = {}
-    nameless = 0
-    for _, record, run in _checked(file, root):
-        if run is None:
-            nameless += 1
-        else:
-            runs[run.key] = run, {**record, **run.describe()}
-    return runs, nameless
+def read_runs(file: Path) -> dict[str, tuple[Run, dict[str, Any]]]:
+    """Read every run of a file and its record, by key."""
+    return {run.key: (run, {**record, **run.describe()}) for record, run in _checked(file)}
 
 
-def added(
-    file: Path, records: Mapping[str, dict[str, Any]], root: Root
+def add_records(
+    file: Path, records: Mapping[str, dict[str, Any]]
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """The records of a file, as they stand there, and these, which count where both have a run; and how many of these were left out.
+    """Add records to those of a file; a new record replaces an older one of the same run.
 
-    Times of two machines have no mean: these are left out unless they are there for all runs that the file has times of.
+    Times of two machines must not be averaged. New times are therefore left out unless they
+    replace all times of the file.
+
+    Returns
+    -------
+    records : dict
+        The records of both, by key.
+    left_out : int
+        Number of new times that were left out.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for where, record, _ in _checked(file, root):
-        if not isinstance(record.get("key"), str) or record["key"] in found:
-            raise DataError(
-                f"{file}, {where}: it has no key, or one that stands in the file twice: take the file as it was exported."
-            )
-        found[record["key"]] = record
-    theirs, ours = (
-        {key for key, record in one.items() if record.get("task") == "time"}
-        for one in (found, records)
+    old = {run.key: record for record, run in _checked(file)}
+    old_times, new_times = (
+        {key for key, record in some.items() if record.get("task") == "time"}
+        for some in (old, records)
     )
-    taken = {key: record for key, record in records.items() if theirs <= ours or key not in ours}
-    return found | taken, len(records) - len(taken)
+    replaced = old_times <= new_times
+    new = {key: record for key, record in records.items() if replaced or key not in new_times}
+    return old | new, len(records) - len(new)
+
+
+def load_records(source: Path) -> dict[str, dict[str, Any]]:
+    """Return the records of a store or of an export, with their times."""
+    if is_export(source):
+        return {key: record for key, (_, record) in read_runs(source).items()}
+    return Store(source, must_exist=True).records()
+
+
+def merge(sources: Sequence[Path], into: Path) -> list[tuple[Merged, int]]:
+    """Add the runs of stores and exports to a store, after all of them were read.
+
+    Returns
+    -------
+    list of (Merged, int)
+        For every source: what happened to its rows, and how many records were left out.
+    """
+    exports = [
+        Export.read(path) if is_export(path) else Export.of_store(Store(path, must_exist=True))
+        for path in sources
+    ]
+    store = Store(into)
+    return [(store.put_all(export.rows), export.left_out) for export in exports]
 
 
 def is_export(file: Path) -> bool:
-    """Whether a file is to be read as an export: by its name."""
+    """Whether the name of a file is that of an export."""
     return file.suffix.lower() in (".csv", ".json")
 
 
 def has_runs(file: Path) -> bool:
-    """Whether a file is there that is an export, by what is in it."""
+    """Whether a file exists and its content is an export."""
     try:
         return file.is_file() and any("key" in record for _, record in _records(file))
     except DataError:
         return False
 
 
-def _checked(file: Path, root: Root) -> Iterator[tuple[str, dict[str, Any], Run | None]]:
-    """Every record with its place in the file and its run, once it is known to be of that run; None: it does not say of which it is."""
-    seen, digests = set[str](), dict[tuple[str, str], str]()
+def _checked(file: Path) -> Iterator[tuple[dict[str, Any], Run]]:
+    """Yield every record with its run; refuse a record that does not match its key."""
+    seen = set[str]()
     for where, record in _records(file):
-        run = None
         try:
-            if "settings" in record:
-                run = _run(record, root, digests)
-                if run.key in seen:
-                    raise DataError(
-                        f"run {run.key[:12]} stands in the file twice: take the file as it was exported."
-                    )
-                seen.add(run.key)
-                _look_at(record)
-                json.dumps(
-                    {**record, **run.describe()}, ensure_ascii=False
-                ).encode()  # half a character, which no page could show
-        except (DataError, UsageError, UnicodeEncodeError) as error:
+            run = _run(record)
+            if run.key in seen:
+                raise DataError(f"run {run.key[:12]} appears twice in the file. {RESTORE}")
+            seen.add(run.key)
+            _check_results(record)
+            # A lone surrogate is valid JSON, but no page can show it.
+            json.dumps({**record, **run.describe()}, ensure_ascii=False).encode()
+        except (DataError, UsageError, UnicodeEncodeError, OverflowError) as error:
             raise DataError(f"{file}, {where}: {error}") from error
         except RecursionError:
-            raise DataError(
-                f"{file}, {where}: lists within lists without end: take the file as it was exported."
-            ) from None
-        yield where, record, run
+            raise DataError(f"{file}, {where}: lists are nested too deeply. {RESTORE}") from None
+        yield record, run
 
 
-def _lost_its_map(record: Mapping[str, Any]) -> bool:
+def _lacks_positions(record: Mapping[str, Any]) -> bool:
     return str(record.get("task")).startswith("tsne") and "positions" not in record
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every record with its place in the file."""
-    no_export = f"{file} is no export of `everynode results export`"
+    """Yield every record with its place in the file."""
+    not_export = f"{file} is not an export of `everynode results export`"
     try:
         if file.suffix.lower() == ".csv":
             with file.open(newline="", encoding="utf-8-sig") as lines:
                 table = csv.DictReader(lines, strict=True)
-                _check_columns(table.fieldnames or (), no_export)
+                _check_columns(table.fieldnames or (), not_export)
                 for row in table:
                     if None in row or None in row.values():
                         raise DataError(
-                            f"{no_export}: row {table.line_num} has more or fewer cells than the header."
+                            f"{not_export}: row {table.line_num} and the header differ in length."
                         )
                     yield f"row {table.line_num}", _unflatten(row)
             return
-        listed = json.loads(file.read_text(encoding="utf-8-sig"))
-        if not isinstance(listed, list) or not all(isinstance(record, dict) for record in listed):
-            raise DataError(f"{no_export}: it is not a list of records.")
-        yield from ((f"record {number}", record) for number, record in enumerate(listed, 1))
+        records = json.loads(file.read_text(encoding="utf-8-sig"))
+        if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+            raise DataError(f"{not_export}: it is not a list of records.")
+        yield from ((f"record {number}", record) for number, record in enumerate(records, 1))
     except FileNotFoundError:
         raise DataError(f"There is no file {file}.") from None
     except DataError:
         raise
-    except (
-        OSError,
-        ValueError,
-        csv.Error,
-        RecursionError,
-    ) as error:  # a number of 5,000 digits is a ValueError
-        raise DataError(f"{no_export} ({error}): name another file.") from error
+    except (OSError, ValueError, csv.Error, RecursionError) as error:
+        raise DataError(f"{not_export} ({error}): name another file.") from error
 
 
-def _check_columns(names: Any, no_export: str) -> None:
+def _check_columns(names: Sequence[str], not_export: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise DataError(f"{no_export}: it has two columns {name!r}.")
+            raise DataError(f"{not_export}: column {name!r} appears twice.")
         if name.count(".") > 1 or ("." in name and name.partition(".")[0] in names):
-            raise DataError(f"{no_export}: its column {name!r} is none of a run.")
-    missing = [
-        name for name in ("key", "dataset", "task", "settings.num_layers") if name not in names
-    ]
-    if missing:
-        raise DataError(f"{no_export}: it has no column {missing[0]!r}.")
+            raise DataError(f"{not_export}: unknown column {name[:60]!r}.")
+    for name in ("key", "dataset", "task", "settings.num_layers"):
+        if name not in names:
+            raise DataError(f"{not_export}: column {name!r} is missing.")
 
 
-def _run(record: Mapping[str, Any], root: Root, digests: dict[tuple[str, str], str]) -> Run:
-    """The run that a record describes, which has to have the record's key."""
-    missing = [name for name in NEEDED if record.get(name) is None]
-    if missing:
-        raise DataError(f"{missing[0]} is missing: take the file as it was exported.")
-    for name in (*TEXT, "settings", "versions", "batches"):
-        kind = dict if name in ("settings", "versions", "batches") else str
+def _run(record: Mapping[str, Any]) -> Run:
+    """Return the run that a record describes; its key must be that of the record."""
+    for name in REQUIRED:
+        if record.get(name) is None:
+            raise DataError(f"{name} is missing. {RESTORE}")
+    for name in (*TEXT, *TABLES):
+        kind, word = (dict, "a table") if name in TABLES else (str, "text")
         if record.get(name) is not None and not isinstance(record[name], kind):
-            raise _wrong(name, "a table" if kind is dict else "text", record[name])
+            raise _invalid(name, word, record[name])
     for name in COUNTS:
         if record.get(name) is not None and (type(record[name]) is not int or record[name] < 0):
-            raise _wrong(name, "a whole number >= 0", record[name])
+            raise _invalid(name, "a whole number >= 0", record[name])
     if record["task"] not in get_args(Task):
-        raise _wrong("task", f"one of {', '.join(get_args(Task))}", record["task"])
+        raise _invalid("task", f"one of {', '.join(get_args(Task))}", record["task"])
+    if not isinstance(record["directed"], bool):
+        raise _invalid("directed", "true or false", record["directed"])
     parse_objective(record["objective"])
-    place = record["dataset"], record["split"]
-    if (
-        "graph_digest" not in record and place not in digests
-    ):  # everynode 0.8 and before did not write it down
-        digests[place] = find(record["dataset"]).digest(record["split"], root)
-    settings = _made(Settings, record["settings"], "settings")
-    batches = _made(Batches, record["batches"], "batches") if record.get("batches") else None
-    if settings.backbone not in BACKBONES:
-        raise _wrong("settings.backbone", f"one of {', '.join(BACKBONES)}", settings.backbone)
-    for directed in (record["directed"],) if "directed" in record else (False, True):
-        run = Run(
-            dataset=record["dataset"], graph_digest=record.get("graph_digest") or digests[place], split=record["split"],
-            fold=record["fold"], seed=record["seed"], preset=record["preset"], objective=record["objective"], settings=settings,
-            per_class=record.get("per_class"), split_seed=record.get("split_seed"), directed=bool(directed), task=record["task"],
-            versions=record["versions"], batches=batches, processes=record.get("processes") or 1,
-        )  # fmt: skip
-        if run.key == record["key"]:
-            return run
-    raise DataError(
-        "it describes another run than its key names (it was changed, or is of another graph): take the file as it was exported."
-    )
+    fields = {f.name: record[f.name] for f in dataclasses.fields(Run) if f.name in record}
+    fields["settings"] = Settings.from_dict(record["settings"], "settings")
+    if "batches" in fields:
+        fields["batches"] = _batches(record["batches"])
+    run = Run(**{name: value for name, value in fields.items() if value is not None})
+    if run.key != record["key"]:
+        raise DataError(f"the record does not match its key {record['key'][:12]!r}. {RESTORE}")
+    return run
 
 
-def _made(kind: type[T], fields: Mapping[str, Any], where: str) -> T:
-    """Settings or batches of a record's values, each of the kind that the default has."""
-    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
-    for name, value in fields.items():
-        if name not in defaults:
-            raise DataError(
-                f"{where}.{name} is no setting of this everynode: take another version, or the file as it was exported."
-            )
-        if isinstance(defaults[name], int | float):
-            _number(f"{where}.{name}", value, math.inf, low=-math.inf)
+def _batches(values: Mapping[str, Any]) -> Batches:
     try:
-        return kind(**fields)
-    except TypeError:
-        raise DataError(
-            f"the {where} are none of a run: take the file as it was exported."
-        ) from None
+        return Batches(**{**values, "fan_out": tuple(values["fan_out"])})
+    except (KeyError, TypeError) as error:
+        raise DataError(f"batches: {error}. {RESTORE}") from None
 
 
-def _look_at(record: Mapping[str, Any]) -> None:
-    """Refuse what no run can have got, so that no table or page trips over it later."""
+def _check_results(record: Mapping[str, Any]) -> None:
+    """Refuse results that no run can have, before a table or page fails on them."""
     for name in (*SHARES, *OTHERS, *COST):
-        _number(name, record.get(name), 1.0 if name in SHARES else math.inf)
+        _check_number(name, record.get(name), 1.0 if name in SHARES else math.inf)
     for name in ("nodes", "terms", "statistics"):
-        inner = record.get(name)
-        if inner is not None and not isinstance(inner, dict):
-            raise _wrong(name, "a table", inner)
-        for key, value in (inner or {}).items():
-            _number(f"{name}.{key}", value, math.inf, low=-math.inf)
+        table = record.get(name)
+        if table is not None and not isinstance(table, dict):
+            raise _invalid(name, "a table", table)
+        for key, value in (table or {}).items():
+            _check_number(f"{name}.{key}", value, math.inf, low=-math.inf)
     if "error" in record:
         return
-    trained = record["task"] in ("train", "tsne")
-    nodes = record.get("nodes") or {}
-    for part in ("train", "val", "test") if trained else ():
-        if type(nodes.get(part)) is not int or nodes[part] < (part == "train"):
-            raise _wrong(
-                f"nodes.{part}", f"a whole number >= {int(part == 'train')}", nodes.get(part)
-            )
-    parts = [part for part in ("val", "test") if trained and nodes[part]]
-    wanted = [
-        *(f"{part}_accuracy" for part in parts),
-        *(("epochs", "best_epoch", "terms") if trained else ()),
-    ]
-    for name in [*wanted, *(("statistics",) if record["task"] == "describe" else ())]:
-        if record.get(name) is None:
-            raise DataError(f"{name} is missing: take the file as it was exported.")
-    if None in (record.get("terms") or {}).values():
-        raise _wrong("terms", "numbers", record["terms"])
+    if record["task"] in ("train", "tsne"):
+        _check_training(record)
+    if record["task"] == "describe" and record.get("statistics") is None:
+        raise DataError(f"statistics is missing. {RESTORE}")
     confusion, positions, labels = (
         record.get(name) for name in ("confusion", "positions", "labels")
     )
     if confusion is not None and not (
-        isinstance(confusion, list) and _is_table(confusion, int, columns=len(confusion))
+        isinstance(confusion, list) and _is_matrix(confusion, int, columns=len(confusion))
     ):
-        raise _wrong("confusion", "as many whole numbers a row as it has rows", confusion)
-    if positions is not None and not _is_table(positions, int | float, columns=2):
-        raise _wrong("positions", "two numbers for every node", positions)
+        raise _invalid("confusion", "a square matrix of whole numbers", confusion)
+    if positions is not None and not _is_matrix(positions, int | float, columns=2):
+        raise _invalid("positions", "two numbers for each node", positions)
     if positions is not None and not (
         isinstance(labels, list)
         and len(labels) == len(positions)
-        and all(type(x) is int for x in labels)
+        and all(type(label) is int for label in labels)
     ):
-        raise _wrong("labels", "a whole number for every node", labels)
+        raise _invalid("labels", "a whole number for each node", labels)
 
 
-def _is_table(found: Any, kind: Any, *, columns: int) -> bool:
-    """Whether it is a list of rows, at least one, of so many numbers each."""
-    if not isinstance(found, list) or not all(
-        isinstance(row, list) and len(row) == columns for row in found
+def _check_training(record: Mapping[str, Any]) -> None:
+    nodes = record.get("nodes") or {}
+    for part in ("train", "val", "test"):
+        least = int(part == "train")
+        if type(nodes.get(part)) is not int or nodes[part] < least:
+            raise _invalid(f"nodes.{part}", f"a whole number >= {least}", nodes.get(part))
+    accuracies = [f"{part}_accuracy" for part in ("val", "test") if nodes[part]]
+    for name in (*accuracies, "epochs", "best_epoch", "terms"):
+        if record.get(name) is None:
+            raise DataError(f"{name} is missing. {RESTORE}")
+    if None in record["terms"].values():
+        raise _invalid("terms", "numbers", record["terms"])
+
+
+def _is_matrix(rows: Any, kind: Any, *, columns: int) -> bool:
+    """Whether the value is a list of one or more rows of numbers."""
+    if not isinstance(rows, list) or not all(
+        isinstance(row, list) and len(row) == columns for row in rows
     ):
         return False
-    values = [value for row in found for value in row]
+    values = [value for row in rows for value in row]
     return bool(values) and all(
         isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e9
         for value in values
     )
 
 
-def _number(name: str, value: Any, high: float, *, low: float = 0.0) -> None:
-    if value is not None and (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not low <= value <= high
-        or not -LARGEST <= value <= LARGEST
-    ):
-        raise _wrong(
-            name,
-            "a number from 0 to 1" if high == 1 else "a number" if low else "a number >= 0",
-            value,
-        )
+def _check_number(name: str, value: Any, high: float, *, low: float = 0.0) -> None:
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not low <= value <= high or not -LARGEST <= value <= LARGEST:
+        expected = "a number from 0 to 1" if high == 1 else "a number" if low else "a number >= 0"
+        raise _invalid(name, expected, value)
 
 
-def _wrong(name: str, expected: str, given: object) -> DataError:
-    return DataError(f"{name} must be {expected}. Got {str(given)[:40]!r}.")
+def _invalid(name: str, expected: str, value: object) -> DataError:
+    return DataError(f"{name} must be {expected}. Got {str(value)[:40]!r}.")
 
 
 def _unflatten(row: Mapping[str, str]) -> dict[str, Any]:
-    """A line of the table as a record.
+    """Turn a row of the table into a record; empty cells are left out.
 
-    >>> _unflatten({"seed": "3", "settings.mi": "0.5", "settings.halves": "fixed", "per_class": "", "versions.protocol": "1"})
-    {'seed': 3, 'settings': {'mi': 0.5, 'halves': 'fixed'}, 'versions': {'protocol': '1'}}
+    >>> _unflatten({"seed": "3", "settings.mi": "0.5", "per_class": "", "versions.protocol": "1"})
+    {'seed': 3, 'settings': {'mi': 0.5}, 'versions': {'protocol': '1'}}
     """
     record: dict[str, Any] = {}
     for name, text in row.items():
@@ -371,7 +362,7 @@ def _unflatten(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A cell's number, truth value or list; else its text."""
+    """Parse a number, a truth value or a list; return other text unchanged."""
     if text in ("True", "False"):
         return text == "True"
     if text.startswith("["):

@@ -1,4 +1,7 @@
-"""A run: a frozen specification with a content hash. Nothing here needs PyTorch, so that a thousand runs are listed at once."""
+"""The specification of a run and its content hash.
+
+Nothing here needs PyTorch, so a command lists thousands of runs at once.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,72 @@ from everynode.datasets.entries import STAND_IN, is_generated
 from everynode.models.names import MODELS
 from everynode.settings import TERMS, Batches, Settings
 
-#: Raised whenever a change of the code changes what a run computes by more than rounding: older records are then of other runs.
+#: Increase it when a change of the code changes results by more than rounding. Every key changes.
 PROTOCOL = 1
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
+#: The tasks that build a model. The others ignore the settings.
+WITH_MODEL: tuple[Task, ...] = ("train", "time", "tsne")
+#: The settings that are real numbers.
+REAL_NUMBERS = {f.name for f in dataclasses.fields(Settings) if isinstance(f.default, float)}
 
 
 @cache
 def versions() -> dict[str, str]:
-    """What, besides a run's own choices, decides its numbers."""
+    """Return the versions that decide a result beside the run's own choices."""
     return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that decides a run's result: two runs with the same ``key`` are the same run."""
+    """Everything that decides the result of a run. Equal runs have equal keys.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the graph.
+    graph_digest : str
+        Digest of the graph's content.
+    split : str
+        Name of the split.
+    fold, seed : int
+        Fold of the split; seed of weights, dropout and halves.
+    preset : str
+        Where the settings come from. It is a label: the key does not depend on it.
+    objective : str
+        Name of the objective, see :func:`everynode.objective_names.objective_name`.
+    settings : Settings
+        Settings of the model, the objective and the optimizer.
+    per_class, split_seed : int, optional
+        Training nodes per class and seed of a random split.
+    directed : bool
+        Whether the direction of edges is kept.
+    task : str
+        ``train``, ``time`` (measure a step), ``describe`` (statistics of the graph), or a
+        two-dimensional map of the predictions (``tsne``) or the features (``tsne-input``).
+    versions : dict of str to str
+        See :func:`versions`.
+    batches : Batches, optional
+        How the graph is trained in mini-batches; None trains on the full graph.
+    processes : int
+        Processes that share every step.
+
+    Attributes
+    ----------
+    specification : str
+        The run as canonical JSON.
+    key : str
+        SHA-256 of the specification.
+
+    Examples
+    --------
+    >>> run = Run("cora", "24ae", "public", 0, 0, "default", "ce", Settings(mi=0, tv=0, cvg=0))
+    >>> run.key == dataclasses.replace(run, settings=run.settings.replace(tv_sigma=3.0)).key
+    True
+    >>> run.key == dataclasses.replace(run, settings=run.settings.replace(tv=3.0)).key
+    False
+    """
 
     dataset: str
-    #: Of the graph's content, however it was loaded.
     graph_digest: str
     split: str
     fold: int
@@ -40,36 +92,34 @@ class Run:
     preset: str
     objective: str
     settings: Settings
-    #: Training nodes per class and the seed of a random split; None for every other split.
     per_class: int | None = None
     split_seed: int | None = None
     directed: bool = False
-    #: ``train``; ``time`` its steps; ``describe`` the graph; a 2-D map of what it predicts (``tsne``), or of the input (``tsne-input``).
     task: Task = "train"
     versions: dict[str, str] = field(default_factory=versions, hash=False)
-    #: Training on a part of the graph at a time, by so many processes; None: on the whole graph.
     batches: Batches | None = None
     processes: int = 1
 
     @cached_property
     def specification(self) -> str:
-        """The run as canonical JSON: what is hashed, and kept beside the record.
+        """The run as canonical JSON: the text that is hashed and stored.
 
-        A field at its default and a setting that does nothing are left out, so that a new one
-        changes no older run.
+        Fields at their default and settings without effect are left out, so a new field or
+        setting changes no existing key.
         """
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
-            if getattr(self, f.name) != f.default
+            if f.name not in ("preset", "settings") and getattr(self, f.name) != f.default
         }
-        said["settings"] = self.settings.identity()
-        if self.batches:
-            said["batches"] = dataclasses.asdict(self.batches)
-        names = {self.settings.backbone, *self.settings.active_terms()}
-        if not names <= {*MODELS, *TERMS}:
-            said["plugin"] = plugins.digest(names)
-        return json.dumps(said, sort_keys=True, separators=(",", ":"))
+        if self.batches is not None:
+            content["batches"] = dataclasses.asdict(self.batches)
+        if self.task in WITH_MODEL:
+            content["settings"] = _identity(self.settings)
+            names = {self.settings.backbone, *self.settings.active_terms()}
+            if not names <= {*MODELS, *TERMS}:
+                content["plugin"] = plugins.digest(names)
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def key(self) -> str:
@@ -77,7 +127,10 @@ class Run:
         return hashlib.sha256(self.specification.encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """The fields by which people look for a run, at the head of its record; of a generated graph it says that it is one."""
+        """Return the fields that people search for, which head the record.
+
+        The record of a generated graph says so in ``stand_in``.
+        """
         return {
             "dataset": self.dataset,
             "backbone": self.settings.backbone,
@@ -94,10 +147,18 @@ class Run:
         }
 
 
-def short(value: float | None) -> str:
-    """A share as percent, or a dash.
+def _identity(settings: Settings) -> dict[str, Any]:
+    """Return the settings that have an effect; 1 and 1.0 are the same value."""
+    return {
+        name: float(value) if name in REAL_NUMBERS else value
+        for name, value in settings.identity().items()
+    }
+
+
+def short(share: float | None) -> str:
+    """Format a share as percent; a dash if there is none.
 
     >>> short(0.7342), short(None)
     ('73.4', '-')
     """
-    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}"
+    return "-" if share is None or math.isnan(share) else f"{100 * share:.1f}"

@@ -1,4 +1,4 @@
-"""Doing runs: each once, in any number of processes, and never again after it has ended."""
+"""Do runs in any number of processes, each run once."""
 
 from __future__ import annotations
 
@@ -16,31 +16,39 @@ from everynode.experiments.tasks import Result, carry_out
 from everynode.graph import Graph
 from everynode.training.process_pool import Engine, run_many
 
-#: Seconds between two looks at runs that another process is doing.
+#: Seconds between two checks of runs that another process does.
 POLL = 0.5
-#: Random splits are made at need; so many are kept.
+#: Random splits that are kept in memory.
 KEPT = 2
+#: What a process claims in the store while it measures times, so that others wait.
+TIMING = "timing"
 
-#: Hears of every record, and whether it is fresh.
+#: Called with every run, its record, and whether the run was done just now.
 OnRecord = Callable[[Run, dict[str, Any], bool], None]
 
 
 class Graphs:
-    """The graphs of runs by what a run says of them. What is loaded before workers start is shared with them, and they need no files."""
+    """The graphs of runs. Worker processes share the graphs that were loaded before they started.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        Where the public graphs are.
+    """
 
     def __init__(self, data_dir: str | os.PathLike[str] | None = None):
         self.data_dir = data_dir
         self._fixed: dict[tuple[Any, ...], Graph] = {}
-        #: Of each graph with random splits: one with some split, from which the others are made.
+        #: A graph with any random split, from which the other splits are made.
         self._bases: dict[tuple[Any, ...], Graph] = {}
         self._random: dict[tuple[Any, ...], Graph] = {}
 
     def add(self, run: Run, graph: Graph) -> None:
-        """Use this graph for the run, instead of loading one."""
+        """Use this graph for the run instead of loading one."""
         self._fixed[self._source(run)] = graph
 
     def prepare(self, runs: Sequence[Run]) -> None:
-        """Load what several runs will need."""
+        """Load the graphs of several runs."""
         for run in runs:
             if self._source(run) in self._fixed:
                 continue
@@ -50,7 +58,7 @@ class Graphs:
                 self.of(run)
 
     def of(self, run: Run) -> Graph:
-        """The graph of a run."""
+        """Return the graph of a run."""
         source = self._source(run)
         if source in self._fixed:
             return self._fixed[source]
@@ -62,7 +70,7 @@ class Graphs:
         if source not in self._random:
             while len(self._random) >= KEPT:
                 self._random.pop(next(iter(self._random)))
-            assert run.per_class is not None  # every run with a random split says how it is drawn
+            assert run.per_class is not None
             assert run.split_seed is not None
             base = self._base(run)
             self._random[source] = base.with_splits(
@@ -85,11 +93,18 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all runs of a call need."""
+    """What all runs of a call need.
+
+    Parameters
+    ----------
+    graphs : Graphs
+        The graphs.
+    store : Path, optional
+        The store's file, which the training states are kept beside; None keeps no states, on
+        other machines or if all runs are repeated.
+    """
 
     graphs: Graphs
-    #: The store's file, beside which trainings keep their states; None if they keep none: on other machines, which do not have it, or
-    #: where all begin anew.
     store: Path | None
 
 
@@ -103,32 +118,47 @@ def do_runs(
     on_record: OnRecord = lambda run, record, fresh: None,
     again: bool = False,
 ) -> list[dict[str, Any]]:
-    """The records of the runs, in their order: from the store where they are, else carried out by the engine and stored one by one.
+    """Return the records of runs in their order; do the runs that the store does not have.
 
-    Another process may work on the same store: what it is doing is waited for, and taken over if it dies, from the last state that it
-    kept of its training. ``again``: whatever the store has of them, all are done from their beginning; until a run has ended, its old
-    record stays.
+    Other processes may work on the same store. Their runs are waited for; if such a process dies,
+    its runs continue here from the last state of their training.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The runs.
+    graphs : Graphs
+        Their graphs.
+    store : Store
+        Gets each record as soon as its run ends.
+    workers : int, optional
+        Runs at once; None: one per core.
+    engine : Engine
+        What does the runs.
+    on_record : callable
+        See :data:`OnRecord`.
+    again : bool
+        Repeat all runs; the old record of a run stays until its new one is stored.
     """
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     left = list({run.key: run for run in runs}.values())
     shared = Shared(graphs, store.path if engine is run_many and not again else None)
 
     def look() -> None:
-        """Take what the store has."""
+        """Take the records that the store has."""
         nonlocal left
-        left = [run for run in left if run.key not in found]
-        known = store.records() if not again and store.keys() & {run.key for run in left} else {}
+        left = [run for run in left if run.key not in records]
+        stored = store.records() if not again and store.keys() & {run.key for run in left} else {}
         for run in left:
-            if run.key in known:
-                found[run.key] = known[run.key]
-                state_path(store.path, run.key).unlink(
-                    missing_ok=True
-                )  # of a process that was killed just after its last write
-                on_record(run, found[run.key], False)
-        left = [run for run in left if run.key not in found]
+            if run.key in stored:
+                records[run.key] = stored[run.key]
+                # A process that was killed just after its last write leaves a state.
+                state_path(store.path, run.key).unlink(missing_ok=True)
+                on_record(run, records[run.key], False)
+        left = [run for run in left if run.key not in records]
 
     def ours() -> Iterator[Run]:
-        """Claim as late as possible, so that several processes share what is left."""
+        """Claim each run as late as possible, so that several processes share the rest."""
         for run in left:
             if store.claim(run.key, again=again):
                 yield run
@@ -140,17 +170,53 @@ def do_runs(
             fresh = False
             for run, result in engine(_work, ours(), shared, workers=workers, at_most=len(left)):
                 store.put(run.specification, result.record, result.cost, result.curve, again=again)
-                kept = store.get(run.key)
-                assert kept is not None  # it was put just now, or somebody else's before
-                found[run.key] = kept
-                on_record(run, kept, True)
+                stored = store.get(run.key)
+                assert stored is not None  # it was put just now, or earlier by another process
+                records[run.key] = stored
+                on_record(run, stored, True)
                 fresh = True
             look()
             if left and not fresh:
                 time.sleep(POLL)
     finally:
         store.close()
-    return [found[run.key] for run in runs]
+    return [records[run.key] for run in runs]
+
+
+def do_timed_last(
+    runs: Sequence[Run],
+    graphs: Graphs,
+    store: Store,
+    *,
+    workers: int | None = None,
+    engine: Engine = run_many,
+    on_record: OnRecord = lambda run, record, fresh: None,
+    on_wait: Callable[[], None] = lambda: None,
+) -> None:
+    """Do runs; those that measure time come last, one at a time, in one process per store.
+
+    ``on_wait`` is called if another process measures times. For the rest see :func:`do_runs`.
+    """
+    untimed, timed = (
+        [run for run in runs if (run.task == "time") is wanted] for wanted in (False, True)
+    )
+    do_runs(untimed, graphs, store, workers=workers, engine=engine, on_record=on_record)
+    if {run.key for run in timed} - store.keys():
+        _wait_to_measure(store, on_wait)
+    do_runs(timed, graphs, store, workers=1, on_record=on_record)
+
+
+def _wait_to_measure(store: Store, on_wait: Callable[[], None]) -> None:
+    """Claim the measuring of times as soon as no other process has it."""
+    try:
+        if store.claim(TIMING):
+            return
+        on_wait()
+        while not store.claim(TIMING):
+            time.sleep(POLL)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _work(run: Run, shared: Shared) -> Result:

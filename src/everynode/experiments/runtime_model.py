@@ -1,9 +1,9 @@
-"""How long runs will take: arithmetic and small operations counted, their speed taken from the runs in the store. (Runs that were merged
-into it count as they took where they were done: no record tells how fast that was beside this machine.)
+"""Estimate how long runs take: count the operations, and take their speed from stored runs.
 
-Nothing here needs PyTorch. The estimate orders the runs (cheapest first) and tells how long they take, mostly within a factor of two (of
-``results/runs-paper.csv``, by the model alone, three runs of four); how many epochs a run needs until its patience ends is known only
-afterwards.
+Merged runs count with the time of the machine that did them. The estimate orders the runs and
+is mostly within a factor of two (three of four runs of ``results/runs-paper.csv``, by the model
+alone); the number of epochs until early stopping is known only afterwards. Nothing here needs
+PyTorch.
 """
 
 from __future__ import annotations
@@ -11,28 +11,25 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from everynode.datasets.entries import SIZES, find, is_generated
 from everynode.experiments.run_spec import Run
 from everynode.settings import Settings
 
-#: Seconds per multiplication or addition in a product of dense matrices and in one with a sparse matrix, and per small operation, on the
-#: machine on which the model was made (one thread); fitted to the times in results/runs-paper.csv.
+#: Seconds per multiplication or addition in a dense and in a sparse product, and per small
+#: operation, on the reference machine (one thread); fitted to the times in results/runs-paper.csv.
 DENSE, SPARSE, OPERATION = 8e-12, 4.5e-11, 1.3e-5
-#: How long :func:`machine_factor`'s loop took there.
+#: Seconds of the loop in :func:`machine_factor` on the reference machine.
 LOOP = 2.3e-3
-#: Epochs until patience ends, where no run of the kind has been seen.
+#: Epochs until early stopping, if no similar run is stored.
 EPOCHS = 250
-#: The settings that there are.
-NAMES = {field.name for field in fields(Settings)}
-#: What runs have in common.
+#: What similar runs have in common.
 Kind = tuple[Any, ...]
 
 
 def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
-    """By the model, on the machine on which it was made."""
+    """Estimate an epoch on the reference machine from the operations alone."""
     n, m, nonzeros, k = SIZES.get(dataset) or _size_of_generated(dataset)
     c, num_layers = s.hidden_channels, s.num_layers
     twice = 2 if s.backbone == "gat" else 1  # two matrices, and as much again for the attention
@@ -46,10 +43,8 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
         sweeps += 3.0
         operations += 25 * num_layers
     if s.cvg:
-        few = split in (
-            "public",
-            "random",
-        )  # then only the labelled nodes' neighbourhood takes part, unless the network is deep
+        # With few labels only their receptive field takes part, unless the network is deep.
+        few = split in ("public", "random")
         share = min(1.0, 0.1 * 2**num_layers) if few else 1.0
         sweeps += 10.0 * share / s.cvg_every
         operations += (120 + 40 * num_layers) // s.cvg_every
@@ -58,37 +53,39 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
 
 def _size_of_generated(name: str) -> tuple[int, int, int, int]:
     size = find(name).size
-    assert size is not None  # every other graph of the catalogue is in the table
+    assert size is not None  # SIZES has every other graph
     nodes, edges, features, classes = size
     return nodes, edges, nodes * features, classes
 
 
 def machine_factor() -> float:
-    """How much slower than that machine this one is, by a moment of counting in Python; what else runs here does not count."""
-    taken = []
+    """Return how much slower this machine is than the reference, by a short loop."""
+    times = []
     for _ in range(5):
         start = time.thread_time()
         sum(i * i for i in range(50_000))
-        taken.append(time.thread_time() - start)
-    return min(taken) / LOOP
+        times.append(time.thread_time() - start)
+    return min(times) / LOOP
 
 
 class Speed:
-    """What the records of a store say of how long runs take; where they say nothing, the model and a factor measured here."""
+    """The speed of this machine by the records of a store, or by the model without similar runs.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Records of finished runs.
+    """
 
     def __init__(self, records: Iterable[dict[str, Any]] = ()):
-        #: Seconds per epoch, times the model's, and epochs, by kind.
+        # Seconds per epoch, their ratio to the model, and epochs, by kind.
         self._taken: dict[Kind, list[float]] = {}
         self._slower: dict[Kind, list[float]] = {}
         self._epochs: dict[Kind, list[float]] = {}
         self._factor = machine_factor()
         for record in records:
-            known = {"settings", "seconds_per_epoch", "epochs"} <= record.keys() and record[
-                "settings"
-            ].keys() <= NAMES
-            if known and (
-                record["dataset"] in SIZES or is_generated(record["dataset"])
-            ):  # else it is of a younger everynode
+            public = record["dataset"] in SIZES or is_generated(record["dataset"])
+            if public and {"seconds_per_epoch", "epochs"} <= record.keys():
                 settings, taken = Settings(**record["settings"]), record["seconds_per_epoch"]
                 for kind in _same(record, settings):
                     self._taken.setdefault(kind, []).append(taken)
@@ -101,7 +98,7 @@ class Speed:
                     )
 
     def seconds(self, run: Run) -> float:
-        """How long a run will probably take."""
+        """Estimate the seconds of a run."""
         if run.task not in ("train", "tsne"):
             return 5.0
         what, settings = run.describe(), run.settings
@@ -123,26 +120,23 @@ class Speed:
 def seconds_left(
     runs: Iterable[Run], records: Mapping[str, dict[str, Any]], *, again: bool = False
 ) -> dict[str, float]:
-    """How long those of the runs that have no record yet (or all, if they are done ``again``) will probably take, by key."""
+    """Estimate the seconds of runs without a record, or of all with ``again``, by key."""
     speed = Speed(records.values())
     return {run.key: speed.seconds(run) for run in runs if again or run.key not in records}
 
 
 def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:
-    """Runs that take as long as this one, from the most to the least particular."""
+    """Return kinds of runs that take as long as this one, the most specific first."""
     place = tuple(
         what[name] for name in ("dataset", "split", "backbone", "num_layers", "objective")
     )
-    width = (
-        settings.hidden_channels,
-        settings.epochs,
-        bool(settings.consistency),
-    )  # which means a second pass
+    # Consistency takes a second pass.
+    width = (settings.hidden_channels, settings.epochs, bool(settings.consistency))
     return [(*place, *width, what["per_class"]), (*place, *width, "any labels")]
 
 
 def _alike(settings: Settings) -> list[Kind]:
-    """Runs of which the model is wrong by about as much."""
+    """Return kinds of runs whose estimate has a similar error."""
     return [
         (settings.backbone, bool(settings.cvg), settings.hidden_channels),
         (bool(settings.cvg), settings.hidden_channels),
@@ -152,7 +146,7 @@ def _alike(settings: Settings) -> list[Kind]:
 
 
 def _as_patient(what: dict[str, Any], settings: Settings) -> list[Kind]:
-    """Runs that end after about as many epochs."""
+    """Return kinds of runs that stop after a similar number of epochs."""
     most = ("at most", settings.epochs)
     return [
         (*(what[name] for name in ("dataset", "split", "backbone", "objective")), *most),

@@ -1,4 +1,4 @@
-"""Means with intervals, and paired comparisons that are honest about where the spread comes from."""
+"""Means with intervals, and paired comparisons that account for overlapping folds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-#: Differences of accuracies that differ by no more than this share of them are the same: 22/37 - 21/37 is not 21/37 - 20/37 in floats.
+#: Differences within this share of the values are equal: 22/37 - 21/37 != 21/37 - 20/37 in floats.
 RELATIVE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean, its standard deviation (ddof 1) and the 95% interval of the mean; NaN where one value alone cannot tell."""
+    """A mean, its standard deviation (ddof 1) and its 95% interval; NaN for a single value."""
 
     count: int
     mean: float
@@ -26,7 +26,7 @@ class Summary:
     high: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it: NaN becomes None."""
+        """Return the fields for JSON; NaN becomes None."""
         return {
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in asdict(self).items()
@@ -41,10 +41,17 @@ class Paired(Summary):
 
 
 def summarise(values: Sequence[float], *, test_share: float | None = None) -> Summary:
-    """Mean, standard deviation and Student's 95% interval of values over seeds (independent), or folds (``test_share`` given).
+    """Return mean, standard deviation and Student's 95% interval.
 
-    See :func:`compare_paired` for what ``test_share`` does.
+    Parameters
+    ----------
+    values : sequence of float
+        One value per seed, or per fold.
+    test_share : float, optional
+        Test nodes / training nodes, for folds; see :func:`compare_paired`.
 
+    Examples
+    --------
     >>> s = summarise([0.70, 0.72, 0.74])
     >>> round(s.mean, 2), round(s.std, 2), round(s.low, 3), round(s.high, 3)
     (0.72, 0.02, 0.67, 0.77)
@@ -56,15 +63,16 @@ def summarise(values: Sequence[float], *, test_share: float | None = None) -> Su
 def compare_paired(
     a: Sequence[float], b: Sequence[float], *, test_share: float | None = None
 ) -> Paired:
-    """How much better ``a`` is than ``b`` on the same seeds (independent), or on the same folds (``test_share`` given).
+    """Compare ``a`` with ``b`` on the same seeds, or on the same folds of one graph.
 
-    Folds of one graph share their training nodes, so their scores are not independent. For them the variance of the mean is not
-    s^2/n but s^2 (1/n + test/train) (Nadeau and Bengio 2003), with ``test_share`` = test nodes / training nodes.
+    Folds share training nodes, so their scores are not independent. Their mean has the variance
+    s^2 (1/n + test/train) instead of s^2/n (Nadeau and Bengio, "Inference for the Generalization
+    Error", 2003). ``test_share`` is test nodes / training nodes; None means independent seeds.
 
-    Differences that are all the same, and not zero, have no p-value: where few nodes are tested that is chance, not certainty.
+    Equal differences other than zero have no p-value: with few test nodes they are chance.
     """
     if len(a) != len(b):
-        raise ValueError(f"paired values must be as many: {len(a)} and {len(b)}")
+        raise ValueError(f"paired values must have equal length: {len(a)} and {len(b)}")
     difference = [x - y for x, y in zip(a, b, strict=True)]
     factor = 1.0 / len(difference) + (test_share or 0.0)
     mean, std, half = _interval(difference, factor)
@@ -76,7 +84,9 @@ def compare_paired(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for being the smallest of many (Holm 1979): with them, false claims in a whole table are as rare as in one cell.
+    """Correct p-values for multiple tests (Holm 1979).
+
+    False claims in a whole table then are as rare as in one cell.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -89,13 +99,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _interval(values: Sequence[float], factor: float) -> tuple[float, float, float]:
-    """Mean, standard deviation, and half the width of the 95% interval when the mean's variance is ``factor`` s^2."""
+    """Return mean, standard deviation and half the 95% interval for a variance ``factor`` s^2."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, math.nan, math.nan
     std = float(np.std(values, ddof=1))
-    return (
-        mean,
-        std,
-        float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std * math.sqrt(factor),
-    )
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
+    return mean, std, quantile * std * math.sqrt(factor)

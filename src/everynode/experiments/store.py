@@ -1,4 +1,4 @@
-"""The store of run records: one SQLite file that several processes may write, in which a run is found by its content hash."""
+"""The store of run records: one SQLite file for several processes, with runs by content hash."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from typing import Any, NamedTuple
 from everynode.errors import DataError
 from everynode.storage.owner import Owner, lives
 
-#: Marks a file as ours, so that somebody else's database is never written into ("ENC1"), and how its tables look.
-APPLICATION_ID, SCHEMA = 0x454E4331, 2
-#: How much of a database is its header: what is shorter, and not empty, is none.
+#: Marks the file as a store ("ENC1"), so that no other database is overwritten.
+APPLICATION_ID = 0x454E4331
+#: The version of the tables and of the records.
+SCHEMA = 3
+#: Bytes of an SQLite header; a shorter file that is not empty is no database.
 HEADER = 100
-#: How often a file is looked at again that changes meanwhile.
-TURNS = 5
-#: Seconds to wait for another process that is writing.
+#: Attempts to inspect a file that changes meanwhile.
+ATTEMPTS = 5
+#: Seconds to wait for another process that writes.
 TIMEOUT = 60.0
-#: What a run took; everything else in a record is what it got.
+#: The cost of a run. Every other entry of a record is its result.
 COST = ("seconds", "seconds_per_epoch", "peak_mb", "training_ms", "inference_ms", "others")
-#: Where in a run's cost the digest of its row stands.
+#: The entry of a stored cost that holds the digest of the row.
 DIGEST = "digest"
-#: A run as it is kept: the columns of the table ``runs``.
+#: A stored run: the columns of the table ``runs``.
 Row = tuple[str, str, str, str, bytes]
 
 _TABLES = """
 CREATE TABLE runs (
     key TEXT PRIMARY KEY,
-    specification TEXT NOT NULL,  -- the canonical JSON that the key is the SHA-256 of
-    record TEXT NOT NULL,         -- what the run got: the same whenever it is done on such a machine
-    cost TEXT NOT NULL,           -- what it took: seconds, memory; and the digest of the row, by which damage is seen
-    curve BLOB NOT NULL           -- every epoch's terms and metrics: JSON, zlib
+    specification TEXT NOT NULL,  -- canonical JSON; the key is its SHA-256
+    record TEXT NOT NULL,         -- the result, equal for equal runs on one kind of machine
+    cost TEXT NOT NULL,           -- seconds and memory, and the digest of the row
+    curve BLOB NOT NULL           -- terms and metrics of every epoch: JSON, zlib
 ) STRICT;
 CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
 """
@@ -50,66 +52,92 @@ _ROWS = "SELECT key, specification, record, cost, curve FROM runs"
 
 
 def store_path(folder: Path) -> Path:
-    """Where the runs of an output folder are kept."""
+    """Return the store of an output folder."""
     return folder / "runs.db"
 
 
 def state_path(store: Path, key: str) -> Path:
-    """Where the process that has claimed a run keeps the state of its training, from which another goes on if that one dies."""
+    """Return the file with the training state of a claimed run.
+
+    If the owner of the claim dies, another process continues from it.
+    """
     return store.with_name(f"{store.name}.{key[:16]}.state")
 
 
 class NoStore(DataError):
-    """There is nothing yet where a store must be."""
+    """There is no store at a path yet."""
 
 
 class Merged(NamedTuple):
-    """What became of the rows of another store: how many were new, and how many were here already."""
+    """What happened to the rows of another store.
+
+    Attributes
+    ----------
+    added, known : int
+        Rows that were new, and rows that the store had already.
+    kept : int
+        Known rows with a different result, which were not taken.
+    replaced, changed : int
+        Known rows that the other store replaced, and those among them with a different result.
+    """
 
     added: int
     known: int
-    #: Of those that were here: say something else, and were not taken; gave way to the other; of these, said something else.
     kept: int
     replaced: int
     changed: int
 
 
 class Store:
-    """Records by run key. Opening creates the file (unless ``must_exist``); one that is no store is refused and left untouched. Where
-    it must exist, a folder stands for the store that ``reproduce`` and ``compare`` keep in it.
+    """Records by run key.
 
-    A process that is about to do a run claims it, so that another process on the same store does not do it too. A claim ends with its
-    owner: see :class:`~everynode.storage.owner.Owner`.
+    A process claims a run before it starts, so that no other process on the same store repeats
+    it. A claim ends with its owner, see :class:`~everynode.storage.owner.Owner`.
+
+    Parameters
+    ----------
+    path : path
+        The file. Opening creates it; a file that is no store is refused and left unchanged.
+    must_exist : bool
+        Refuse a missing file. The path may then be the folder of ``reproduce`` or ``compare``.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
     """
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
         self.path = store_path(Path(path)) if must_exist and Path(path).is_dir() else Path(path)
-        if self.path.is_symlink():  # locks and states lie beside the file itself, so that they are the same by whatever name it goes
+        if self.path.is_symlink():  # locks and states belong beside the file itself
             self.path = self.path.resolve()
         self._owner: Owner | None = None
         if must_exist and not self.path.is_file():
             raise NoStore(
-                f"There is no store of runs at {self.path}: run `everynode reproduce` or `everynode compare` first."
+                f"There is no store of runs at {self.path}: "
+                "run `everynode reproduce` or `everynode compare` first."
             )
         tables = self._inspect() if self.path.exists() else 0
         if not tables and must_exist:
             raise NoStore(f"{self.path} is empty, not a store of runs: name another file.")
         if not tables:
             with self._connect() as connection:
-                _keep_a_log(connection)
-                # One transaction: a process that is killed here leaves an empty database, not half a store.
+                _use_log(connection)
+                # One transaction, so a killed process leaves an empty database, not half a store.
                 connection.executescript(
-                    f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
+                    f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; "
+                    f"PRAGMA user_version = {SCHEMA};"
                     + _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
                     + "COMMIT;"
                 )
 
     def _inspect(self) -> int:
-        """How many tables there are; what is not a sound store is refused, and nothing is changed in or beside it.
+        """Return the number of tables; refuse a file that is no sound store.
 
-        An ordinary connection would fold the log of a process that was killed into the file when it closes.
+        Nothing is written: an ordinary connection would merge the log of a killed process into
+        the file when it closes.
         """
-        for turn in range(TURNS):
+        for attempt in range(ATTEMPTS):
             before = self._stamp()
             try:
                 with self._connect(read_only=True) as connection:
@@ -123,12 +151,11 @@ class Store:
                     if 0 < self.path.stat().st_size < HEADER or owner not in (
                         (APPLICATION_ID,) if tables else (APPLICATION_ID, 0)
                     ):
-                        raise DataError(
-                            f"{self.path} is a file of something else: name another file."
-                        )
+                        raise DataError(f"{self.path} is not a store of runs: name another file.")
                     if tables and schema != SCHEMA:
                         raise DataError(
-                            f"{self.path} was written by another version of everynode: move it away, or name another file."
+                            f"{self.path} was written by another version of everynode: "
+                            "move it away, or name another file."
                         )
                     if (
                         tables
@@ -136,28 +163,23 @@ class Store:
                         != "ok"
                     ):
                         raise self._damaged(damage.splitlines()[-1])
-                    if (
-                        tables and self._beside("-wal").exists()
-                    ):  # which whoever reads next may fold in: so all rows are looked at now
-                        self._check(connection)
+                    if tables and self._beside("-wal").exists():
+                        self._check(connection)  # the next reader may merge the log
                 break
             except DataError:
-                if (
-                    turn == TURNS - 1 or self._stamp() == before
-                ):  # else somebody was writing just then
+                # A changed stamp means that another process was writing.
+                if attempt == ATTEMPTS - 1 or self._stamp() == before:
                     raise
         return tables
 
     def _stamp(self) -> tuple[int, ...]:
-        """When the file and the log beside it were written to last, and their sizes."""
-        found = list[int]()
+        """Return size and time of change of the file and its log."""
+        stamp = list[int]()
         for path in (self.path, self._beside("-wal")):
-            with suppress(
-                FileNotFoundError
-            ):  # the log goes when the last who has the store open closes it
+            with suppress(FileNotFoundError):  # the last process to close removes the log
                 status = path.stat()
-                found += [status.st_size, status.st_mtime_ns]
-        return tuple(found)
+                stamp += [status.st_size, status.st_mtime_ns]
+        return tuple(stamp)
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(f"{self.path.name}{end}")
@@ -166,14 +188,12 @@ class Store:
     def _connect(self, *, read_only: bool = False) -> Iterator[sqlite3.Connection]:
         try:
             with ExitStack() as ends:
-                path, how = self.path.absolute(), ""
+                path, mode = self.path.absolute(), ""
                 if read_only and not self._beside("-wal").exists():
-                    how = (
-                        "?immutable=1"  # without a log nothing beside the file is needed, nor made
-                    )
+                    mode = "?immutable=1"  # without a log, no file beside is needed or created
                 elif read_only and self._beside("-shm").exists():
-                    how = "?mode=ro"
-                elif read_only:  # the log of a process that was killed: to be read it would be folded in, which a copy may be
+                    mode = "?mode=ro"
+                elif read_only:  # reading merges the log of a killed process: read a copy
                     folder = Path(ends.enter_context(TemporaryDirectory()))
                     for file in (self.path, self._beside("-wal")):
                         shutil.copy(file, folder)
@@ -181,7 +201,7 @@ class Store:
                 else:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
                 connection = ends.enter_context(
-                    closing(sqlite3.connect(f"{path.as_uri()}{how}", timeout=TIMEOUT, uri=True))
+                    closing(sqlite3.connect(f"{path.as_uri()}{mode}", timeout=TIMEOUT, uri=True))
                 )
                 with connection:
                     yield connection
@@ -189,26 +209,27 @@ class Store:
             if str(error).startswith("Could not decode to UTF-8"):  # followed by the whole column
                 raise self._damaged(str(error).partition(" with text ")[0]) from error
             raise DataError(
-                f"{self.path} cannot serve as a store of runs ({error}): {_way_out(error, self.path)}."
+                f"{self.path} cannot serve as a store of runs ({error}): "
+                f"{_remedy(error, self.path)}."
             ) from error
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A connection that only reads, which it also can where nothing may be written."""
+        """Return a connection for reading, which also works in a read-only folder."""
         return self._connect(
             read_only=not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
         )
 
     def _parse(self, value: str | bytes) -> dict[str, Any]:
-        """A column's JSON, packed or not: within a row SQLite's own check sees nothing."""
+        """Parse the JSON of a column, compressed or not."""
         try:
-            found: dict[str, Any] = json.loads(
+            parsed: dict[str, Any] = json.loads(
                 value if isinstance(value, str) else zlib.decompress(value)
             )
         except (ValueError, zlib.error) as error:
             raise self._damaged(str(error)) from error
-        if not isinstance(found, dict):
-            raise self._damaged("a record is none")
-        return found
+        if not isinstance(parsed, dict):
+            raise self._damaged("a record is not a table")
+        return parsed
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Refuse a store with a damaged row."""
@@ -218,21 +239,19 @@ class Store:
     def _checked(
         self, key: str, specification: str, record: str, cost: str, curve: bytes
     ) -> dict[str, Any]:
-        """Record and cost of a row, which has to be what was kept. (Rows of everynode 0.15 and before have no digest.)"""
-        got, took = self._parse(record), self._parse(cost)
-        told = took.pop(DIGEST, None)
+        """Return record and cost of a row after checking its key and digest."""
+        result, costs = self._parse(record), self._parse(cost)
+        digest = costs.pop(DIGEST, None)
         if hashlib.sha256(specification.encode()).hexdigest() != key:
             raise self._damaged(f"run {key[:12]} does not belong to its specification")
-        sound = (
-            took.keys() <= set(COST) if told is None else told == _digest(key, record, took, curve)
-        )
-        if not sound:
-            raise self._damaged(f"the record of run {key[:12]} is not what was kept")
-        return got | took
+        if digest != _digest(key, record, costs, curve):
+            raise self._damaged(f"the record of run {key[:12]} does not match its digest")
+        return result | costs
 
     def _damaged(self, how: str) -> DataError:
         return DataError(
-            f"{self.path} is damaged ({how}): restore it from a copy, or move it away and run again."
+            f"{self.path} is damaged ({how}): "
+            "restore it from a copy, or move it away and run again."
         )
 
     # ------------------------------------------------------------------ records
@@ -246,8 +265,8 @@ class Store:
         *,
         again: bool = False,
     ) -> None:
-        """Keep what a run got; the first record of a run stays, unless it was done ``again``."""
-        row = row_of(specification, record, cost, curve)
+        """Store the result of a run; the first one stays unless the run was repeated ``again``."""
+        row = make_row(specification, record, cost, curve)
         with self._connect() as connection:
             connection.execute(
                 f"INSERT OR {'REPLACE' if again else 'IGNORE'} INTO runs VALUES (?, ?, ?, ?, ?)",
@@ -257,8 +276,10 @@ class Store:
         state_path(self.path, row[0]).unlink(missing_ok=True)
 
     def put_all(self, rows: Sequence[Row]) -> Merged:
-        """Keep the rows of several runs, all of them or none. Those that are here already stay; but a training without a curve, which came
-        from an export, gives way to one that has it.
+        """Store the rows of several runs, all or none.
+
+        Known rows stay, except that a training without a curve, which came from an export, is
+        replaced by one with a curve.
         """
         known = kept = replaced = changed = 0
         with self._connect() as connection:
@@ -277,9 +298,8 @@ class Store:
                 known += 1
                 ours = self._parse(here[0])
                 differs = _without_none(ours) != _without_none(self._parse(record))
-                if (
-                    here[1] == NO_CURVE != curve and "error" not in ours
-                ):  # what diverged has none either
+                # A diverged training has no curve either.
+                if here[1] == NO_CURVE != curve and "error" not in ours:
                     connection.execute(
                         "UPDATE runs SET record = ?, cost = ?, curve = ? WHERE key = ?",
                         (record, cost, curve, key),
@@ -291,21 +311,21 @@ class Store:
         return Merged(len(rows) - known, known, kept, replaced, changed)
 
     def states(self) -> list[Path]:
-        """The states of trainings that have not ended; those of another version, or of runs that nobody wants any more, never will."""
+        """Return the states of unfinished trainings, among them abandoned ones."""
         return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.*.state"))
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Record and cost of a run, or None."""
+        """Return record and cost of a run, or None."""
         with self._reading() as connection:
             row = connection.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._checked(*row)
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """Record and cost of every run, by key, in the order of the keys."""
+        """Return record and cost of every run by key, sorted."""
         return {key: record for key, (_, record) in self.runs().items()}
 
     def runs(self) -> dict[str, tuple[str, dict[str, Any]]]:
-        """The specification (canonical JSON) of every run, and its record and cost, by key, in the order of the keys."""
+        """Return the specification of every run, and its record and cost, by key, sorted."""
         with self._reading() as connection:
             return {
                 row[0]: (row[1], self._checked(*row))
@@ -313,18 +333,18 @@ class Store:
             }
 
     def keys(self) -> set[str]:
-        """The keys of all runs."""
+        """Return the keys of all runs."""
         with self._reading() as connection:
             return {key for (key,) in connection.execute("SELECT key FROM runs")}
 
     def curve(self, key: str) -> dict[str, list[float]]:
-        """Every epoch's terms and metrics of a run; empty if it has none."""
+        """Return the terms and metrics of a run by epoch; empty if there are none."""
         with self._reading() as connection:
             row = connection.execute("SELECT curve FROM runs WHERE key = ?", (key,)).fetchone()
         return {} if row is None else self._parse(row[0])
 
     def rows(self) -> list[Row]:
-        """All runs as they are kept, for another store's :meth:`put_all`."""
+        """Return all rows, for :meth:`put_all` of another store."""
         with self._reading() as connection:
             rows: list[Row] = connection.execute(f"{_ROWS} ORDER BY key").fetchall()
         for row in rows:
@@ -335,9 +355,9 @@ class Store:
     # ------------------------------------------------------------------ claims
 
     def claim(self, key: str, *, again: bool = False) -> bool:
-        """Whether the run is this process's to do: nobody has done it (or it is to be done ``again``), and nobody who still lives is.
+        """Claim a run for this process; False if it is done, or claimed by a live process.
 
-        Whatever the dead have claimed is free.
+        With ``again`` a run that is done can be claimed too.
         """
         self._owner = self._owner or Owner(self.path)
         with self._connect() as connection:
@@ -361,7 +381,7 @@ class Store:
         return bool(owner == self._owner.name)
 
     def close(self) -> None:
-        """Give up what this process has claimed and not done."""
+        """Give up the claims of this process."""
         if self._owner is not None:
             try:
                 with self._connect() as connection:
@@ -372,17 +392,17 @@ class Store:
 
 
 def records_at(path: Path) -> dict[str, dict[str, Any]]:
-    """The records of a store that may not be there yet: to read of none makes none."""
+    """Return the records of a store; none if it does not exist. Nothing is created."""
     try:
         return Store(path, must_exist=True).records()
     except NoStore:
         return {}
 
 
-def row_of(
+def make_row(
     specification: str, record: dict[str, Any], cost: dict[str, Any], curve: dict[str, list[float]]
 ) -> Row:
-    """A run as the store keeps it."""
+    """Return the row of a run."""
     key, text, packed = (
         hashlib.sha256(specification.encode()).hexdigest(),
         _json(record),
@@ -398,7 +418,7 @@ def row_of(
 
 
 def _without_none(value: Any) -> Any:
-    """A record without what it says is not there: an export as a table does not say it."""
+    """Drop the entries that are None, since a table leaves them out."""
     return (
         {k: _without_none(v) for k, v in value.items() if v is not None}
         if isinstance(value, dict)
@@ -407,30 +427,29 @@ def _without_none(value: Any) -> Any:
 
 
 def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
-    """By which damage to a row is seen; the specification has the key for it."""
+    """Return the digest of a row. The key already protects the specification."""
     return hashlib.sha256("\n".join((key, record, _json(cost), "")).encode() + curve).hexdigest()
 
 
-def _way_out(error: sqlite3.Error | OSError, path: Path) -> str:
-    """What to do about a file that SQLite or the system cannot use: a full disk, or somebody who writes, is no fault of the file."""
-    code = (
-        getattr(error, "sqlite_errorname", None) or ""
-    )  # none is of errors that SQLite's module makes itself
+def _remedy(error: sqlite3.Error | OSError, path: Path) -> str:
+    """Return what to do about an error of SQLite or of the system."""
+    code = getattr(error, "sqlite_errorname", None) or ""
     if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (
         isinstance(error, OSError) and error.errno == errno.ENOSPC
     ):
-        return (
-            "see whether the disk is full, then start the same command again; what was kept is kept"
-        )
+        return "free some disk space, then repeat the command; stored runs are not lost"
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return f"another process has been writing for {TIMEOUT:g} seconds, so wait for it or end it; the same command goes on"
+        return (
+            f"another process has been writing for {TIMEOUT:g} seconds; "
+            "wait for it or end it, then repeat the command"
+        )
     if code == "SQLITE_NOTADB" and path.suffix.lower() in (".csv", ".json"):
-        return f"if it is an export, `everynode results merge {path}` takes its runs into one"
+        return f"if it is an export, `everynode results merge {path}` adds its runs to a store"
     return "move it away, or name another file"
 
 
-def _keep_a_log(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging: for this SQLite does not wait for another process that is making the store, but refuses at once."""
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; for this, SQLite does not wait for another process."""
     end = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -446,5 +465,5 @@ def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-#: The curve of a run that has none.
+#: The stored curve of a run without one.
 NO_CURVE = zlib.compress(_json({}).encode(), 6)

@@ -1,4 +1,4 @@
-"""Carrying a run out: what each task does, and the record it leaves."""
+"""The tasks of a run, and the record that each leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from everynode import __version__
 from everynode.console import say
@@ -23,10 +23,8 @@ from everynode.experiments.run_spec import Run, Task
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import cpu, others_running
-from everynode.models import Network
 from everynode.numerics import subnormals_flushed
-from everynode.settings import TERMS
-from everynode.training import Fitted, train
+from everynode.training import Fitted, save_model, train
 from everynode.training.checkpoint import UnusableState
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import build, layer_bytes, step
@@ -34,43 +32,56 @@ from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 from everynode.training.mini_batch.inference import infer
 
-#: Significant digits of the numbers in a curve.
+#: Significant digits of a curve.
 CURVE_DIGITS = 6
-#: Seconds between two states of a training that are kept, at least: a run that is killed loses about as much, or the epoch in hand.
+#: Seconds between two saved training states. A killed run loses about as much, or one epoch.
 STATE_EVERY = 10.0
-#: Steps that are timed, after some that are not.
+#: Steps that are timed, and the steps before them.
 TIMED, WARM_UP = 40, 5
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run got."""
+    """The result of a run.
 
-    #: The same whenever the run is done with the same versions, on a machine of the same kind. Another CPU rounds otherwise, and a few
-    #: hundred epochs later a run may end elsewhere: benchmarks/redo.py.
+    Parameters
+    ----------
+    record : dict
+        Equal for equal runs and versions on one kind of machine. Another CPU rounds differently,
+        and a few hundred epochs later a run may end elsewhere (benchmarks/redo.py).
+    cost : dict of str to float
+        Seconds and memory, which vary.
+    curve : dict of str to list of float
+        Each term and metric after every epoch.
+    """
+
     record: dict[str, Any]
-    #: What it took: seconds and memory, which differ from time to time.
     cost: dict[str, float]
-    #: By term or metric: its value after each epoch.
     curve: dict[str, list[float]] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Record and cost in one, as ``--json`` prints it."""
+        """Return record and cost together, for JSON."""
         return {**self.record, **self.cost}
 
 
 def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
-    """Do the run. A training that diverges is a result too: its record has ``error`` instead of scores.
+    """Do a run. The record of a training that diverges has ``error`` instead of scores.
 
-    ``state``: where a training keeps its state, and goes on from it if there is one; one that is of no use (of an older everynode, say,
-    or damaged) gives way to a new one.
+    Parameters
+    ----------
+    run : Run
+        The run.
+    graph : Graph
+        Its graph.
+    state : Path, optional
+        The file of the training state. Training continues from it; a damaged one is replaced.
     """
     try:
         try:
             return TASKS[run.task](run, graph, state)
         except UnusableState as error:
-            assert state is not None  # what could not be used
-            say(f"{error.args[0]}: the training begins anew.")
+            assert state is not None
+            say(f"{error.args[0]}: training starts over.")
             state.unlink()
             return TASKS[run.task](run, graph, state)
     except Diverged as error:
@@ -86,54 +97,58 @@ def train_run(
     checkpoint_every: float = 1.0,
     ranks: Ranks | None = None,
 ) -> tuple[Fitted, Result]:
-    """Train, select the epoch on validation, and only then look at the test nodes.
+    """Train, select the epoch on validation, and only then evaluate the test nodes.
 
-    The one exception is the curve ``test_accuracy``, from which nothing is selected: it is kept to show, as a diagnostic that says so,
-    how much a choice of the epoch by test accuracy would have embellished the result. Training in batches keeps no such curve: it would
-    cost more than the epochs.
+    The curve ``test_accuracy`` is a diagnostic: it shows how much better the result would look
+    if the epoch were chosen on the test set. Nothing is selected by it. Mini-batch training has
+    no such curve, since it would cost more than the epochs.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    graph : Graph or DiskGraph
+        Its graph.
+    report : callable, optional
+        Called after every epoch.
+    checkpoint : Path, optional
+        The file of the training state.
+    checkpoint_every : float
+        Seconds between two states.
+    ranks : Ranks, optional
+        The processes that share every step.
     """
     forget_peak()
     test = graph.nodes("test", run.fold)
     fitted = train(
-        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        watch=None if run.batches else test, batches=run.batches, ranks=ranks,
-    )  # fmt: skip
-    nodes = {part: graph.nodes(part, run.fold) for part in ("val", "test")}
-    logits = dict(
-        zip(
-            nodes,
-            predict(fitted.network, graph, torch.cat(list(nodes.values()))).split(
-                [*map(len, nodes.values())]
-            ),
-            strict=True,
-        )
+        graph,
+        run.settings,
+        fold=run.fold,
+        seed=run.seed,
+        report=report,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        watch=None if run.batches else test,
+        batches=run.batches,
+        ranks=ranks,
     )
-    found: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
-    for part, of_part in logits.items():
-        labels = graph.labels[nodes[part]]
-        measured = scores(of_part, labels) if len(labels) else dict.fromkeys(RECORDED)
-        found |= {f"{part}_{name}": value for name, value in measured.items()}
-    found["val_accuracy"] = fitted.metrics["val_accuracy"]
     watched = fitted.history.get("test_accuracy", [])
+    scores_of_parts, matrix = _evaluate(fitted, graph, run.fold)
     record = {
         **run.describe(),
         "nodes": {part: len(graph.nodes(part, run.fold)) for part in ("train", "val", "test")},
         "epochs": fitted.epochs,
         "best_epoch": fitted.best_epoch,
-        **found,
+        **scores_of_parts,
         "test_oracle_accuracy": max(watched) if watched else None,
         "terms": {
             name: values[fitted.best_epoch]
             for name, values in fitted.history.items()
-            if name in (*terms_of(run), "total")
+            if name in ("ce", *run.settings.active_terms(), "total")
         },
-        "confusion": confusion(logits["test"], graph.labels[test]) if len(test) else None,
+        "confusion": matrix,
         "interrupted": fitted.interrupted,
-        **(
-            {"batches": dataclasses.asdict(run.batches), "processes": run.processes}
-            if run.batches
-            else {}
-        ),
+        **_batches(run),
         **_provenance(run),
     }
     cost = {
@@ -148,17 +163,69 @@ def train_run(
     return fitted, Result(record, cost, curve)
 
 
-def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
-    """The logits of some nodes: a block at a time if the graph is on disk, or was left on the CPU because it is large."""
-    if isinstance(graph, DiskGraph) or network.closing.weight.device != graph.labels.device:
-        return infer(network, graph, nodes)
+def train_to_folder(
+    run: Run,
+    graph: Graph | DiskGraph,
+    folder: Path,
+    state: Path,
+    *,
+    report: Report | None = None,
+    ranks: Ranks | None = None,
+) -> dict[str, Any]:
+    """Train, save the model to a folder, and return record and cost.
+
+    ``state`` is the file of the training state; the caller removes it when training is done. For
+    the rest see :func:`train_run`.
+    """
+    fitted, result = train_run(run, graph, report=report, checkpoint=state, ranks=ranks)
+    save_model(folder, fitted, {"run": result.to_dict()})
+    return result.to_dict()
+
+
+def share_training(run: Run, graph: Graph | DiskGraph, state: Path, ranks: Ranks) -> bool:
+    """Share the steps of :func:`train_to_folder` in another process; whether all were done."""
+    fitted = train(
+        graph,
+        run.settings,
+        fold=run.fold,
+        seed=run.seed,
+        checkpoint=state,
+        batches=run.batches,
+        ranks=ranks,
+    )
+    return not fitted.interrupted
+
+
+def _evaluate(
+    fitted: Fitted, graph: Graph | DiskGraph, fold: int
+) -> tuple[dict[str, Any], list[list[int]] | None]:
+    """Return the scores of validation and test nodes, and the confusion of the test nodes."""
+    nodes = {part: graph.nodes(part, fold) for part in ("val", "test")}
+    both = predict(fitted.network, graph, torch.cat(list(nodes.values())))
+    logits = dict(zip(nodes, both.split([*map(len, nodes.values())]), strict=True))
+    measured: dict[str, Any] = {"val_loss": fitted.metrics["val_loss"]}
+    for part, of_part in logits.items():
+        labels = graph.labels[nodes[part]]
+        part_scores = scores(of_part, labels) if len(labels) else dict.fromkeys(RECORDED)
+        measured |= {f"{part}_{name}": value for name, value in part_scores.items()}
+    measured["val_accuracy"] = fitted.metrics["val_accuracy"]
+    test = nodes["test"]
+    return measured, confusion(logits["test"], graph.labels[test]) if len(test) else None
+
+
+def predict(model: nn.Module, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
+    """Return the logits of nodes; in blocks if the graph is on disk or on another device."""
+    if isinstance(graph, DiskGraph) or next(model.parameters()).device != graph.labels.device:
+        return infer(model, graph, nodes)  # type: ignore[arg-type]
     with torch.no_grad():
-        return network(graph)[nodes]
+        logits: Tensor = model(graph)[nodes]
+    return logits
 
 
-def terms_of(run: Run) -> tuple[str, ...]:
-    """The terms of a run's objective, cross-entropy first."""
-    return ("ce", *(term for term in TERMS if getattr(run.settings, term)))
+def _batches(run: Run) -> dict[str, Any]:
+    if run.batches is None:
+        return {}
+    return {"batches": dataclasses.asdict(run.batches), "processes": run.processes}
 
 
 def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[Fitted, Result]:
@@ -173,10 +240,10 @@ def _train(run: Run, graph: Graph, state: Path | None) -> Result:
 
 
 def _time(run: Run, graph: Graph, state: Path | None) -> Result:
-    """Medians of a training step and of a prediction for every node, in milliseconds; and how much else was running."""
-    network, objective, optimiser = build(graph, run.settings, fold=run.fold, seed=run.seed)
+    """Measure the median milliseconds of a training step and of a prediction for all nodes."""
+    network, objective, optimizer = build(graph, run.settings, fold=run.fold, seed=run.seed)
 
-    def infer() -> None:
+    def predict_all() -> None:
         network.eval()
         with torch.no_grad():
             network(graph)
@@ -184,9 +251,9 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
     with reused_memory(layer_bytes(graph, run.settings)):
         with subnormals_flushed():  # as in training
             training, beside_training = _median_ms(
-                lambda: step(network, objective, optimiser, graph)
+                lambda: step(network, objective, optimizer, graph)
             )
-        inference, beside_inference = _median_ms(infer)
+        inference, beside_inference = _median_ms(predict_all)
     cost = {"training_ms": training, "inference_ms": inference}
     beside = [*beside_training, *beside_inference]
     return Result(
@@ -196,21 +263,21 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
 
 
 def _median_ms(work: Callable[[], object]) -> tuple[float, list[int]]:
-    """How long some work takes; and, after every time, how many other threads were running, where that can be told."""
-    taken, beside = [], []
+    """Return the median time of some work, and the other running threads after each repeat."""
+    times, beside = [], []
     for turn in range(WARM_UP + TIMED):
         start = time.perf_counter()
         work()
         if turn >= WARM_UP:
-            taken.append(1000 * (time.perf_counter() - start))
+            times.append(1000 * (time.perf_counter() - start))
             if (others := others_running()) is not None:
                 beside.append(others)
-    return round(statistics.median(taken), 4), beside
+    return round(statistics.median(times), 4), beside
 
 
 def _describe(run: Run, graph: Graph, state: Path | None) -> Result:
-    """The graph's statistics."""
-    statistics = {
+    """Return the statistics of the graph."""
+    facts = {
         "nodes": graph.num_nodes,
         "edges": graph.undirected_edges[0].shape[1],
         "features": graph.num_features,
@@ -220,11 +287,11 @@ def _describe(run: Run, graph: Graph, state: Path | None) -> Result:
         "isolated": int((graph.degree == 0).sum()),
         "unlabelled": int((graph.labels < 0).sum()),
     }
-    return Result({**run.describe(), "statistics": statistics, **_provenance(run)}, {})
+    return Result({**run.describe(), "statistics": facts, **_provenance(run)}, {})
 
 
 def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
-    """Train, then lay the nodes out in the plane by their predicted probabilities."""
+    """Train, then map the predicted probabilities to the plane."""
     fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
@@ -234,7 +301,7 @@ def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
 
 
 def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
-    """Lay the nodes out in the plane by their input features."""
+    """Map the input features to the plane."""
     return Result(
         {
             **run.describe(),
@@ -256,15 +323,19 @@ def _map_of(x: Any, graph: Graph, seed: int) -> dict[str, Any]:
 
 
 def _provenance(run: Run) -> dict[str, Any]:
-    """With which graph, settings and versions, in every record: from an export a run can be told again, and checked against its key."""
-    made = {
+    """Return graph, settings and versions, so that an exported record can be checked."""
+    settings = dataclasses.asdict(run.settings)
+    return {
         "graph_digest": run.graph_digest,
         "directed": run.directed,
-        "settings": dataclasses.asdict(run.settings),
+        "settings": {name: value for name, value in settings.items() if value not in (None, ())},
         "key": run.key,
+        "version": __version__,
+        "versions": run.versions,
+        "python": platform.python_version(),
+        "system": sys.platform,
+        "cpu": cpu(),
     }
-    on = {"python": platform.python_version(), "system": sys.platform, "cpu": cpu()}
-    return {**made, "version": __version__, "versions": run.versions, **on}
 
 
 TASKS: dict[Task, Callable[[Run, Graph, Path | None], Result]] = {

@@ -6,7 +6,7 @@ import math
 from functools import cache
 
 from everynode.evaluation.metrics import METRICS, RECORDED
-from everynode.experiments.analysis import CellOutcome
+from everynode.experiments.analysis import CellResult
 from everynode.experiments.experiment import Experiment
 from everynode.experiments.statistics import Summary
 from everynode.report.text import as_printed, decimals, interval, number, p_value
@@ -19,7 +19,7 @@ SCORES = {
 }
 
 
-def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
+def digits_of(experiment: Experiment, cell: CellResult) -> int:
     """Return the number of decimals of a cell: none for counts, one for an accuracy."""
     if cell.cell.task == "describe" and not cell.cell.metric.endswith("homophily"):
         return 0
@@ -28,7 +28,7 @@ def digits_of(experiment: Experiment, cell: CellOutcome) -> int:
     return experiment.digits
 
 
-def printed(experiment: Experiment, cell: CellOutcome) -> str:
+def printed(experiment: Experiment, cell: CellResult) -> str:
     """Format the paper's number of a cell with the decimals of its table."""
     assert cell.cell.published is not None
     in_table = _decimals(experiment, cell.cell.metric)
@@ -40,17 +40,11 @@ def _decimals(experiment: Experiment, metric: str) -> int:
     return decimals(cell.published for cell in experiment.cells() if cell.metric == metric)
 
 
-def limits(summary: Summary, cell: CellOutcome) -> tuple[float, float]:
+def limits(summary: Summary, cell: CellResult) -> tuple[float, float]:
     """Return the ends of a 95% interval, for accuracies within 0 to 100; NaN for a single run."""
     if not cell.cell.metric.endswith("accuracy") or math.isnan(summary.low):
         return summary.low, summary.high
     return max(0.0, summary.low), min(100.0, summary.high)
-
-
-def mean_and_std(summary: Summary, digits: int) -> str:
-    """Format a mean with its standard deviation, which a single run has not."""
-    spread = f" ± {number(summary.std, digits)}" if summary.count > 1 else ""
-    return f"{number(summary.mean, digits)}{spread}"
 
 
 def metric_name(metric: str) -> str:
@@ -64,13 +58,13 @@ def metric_name(metric: str) -> str:
     return metric.rpartition(".")[2].replace("_", " ")
 
 
-def place_name(experiment: Experiment, cell: CellOutcome) -> str:
+def place_name(experiment: Experiment, cell: CellResult) -> str:
     """Return the panel, row and column of a cell."""
     column = f"{experiment.x} {cell.cell.column}" if experiment.x else cell.cell.column
     return " · ".join(part for part in (cell.cell.panel, cell.cell.row, column) if part)
 
 
-def cell_facts(experiment: Experiment, cell: CellOutcome) -> list[tuple[str, str]]:
+def cell_facts(experiment: Experiment, cell: CellResult) -> list[tuple[str, str]]:
     """Return every fact about a number, as pairs of a name and a text."""
     digits, summary, gain = digits_of(experiment, cell), cell.summary, cell.gain
     rows = []

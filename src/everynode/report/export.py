@@ -8,13 +8,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from everynode.experiments.analysis import CellOutcome, Outcome
+from everynode.experiments.analysis import CellResult, ExperimentResult
 
 #: Entries of a record that are too large for a table.
 _LARGE = ("positions", "labels")
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
+def to_json(outcome: ExperimentResult) -> dict[str, Any]:
     """Return the cells of an experiment for ``reproduce --json`` and ``results/``."""
     experiment = outcome.experiment
     return {
@@ -22,14 +22,14 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "title": experiment.title,
         "reference": experiment.reference,
         "about": experiment.about,
-        "of_the_paper": experiment.of_the_paper,
+        "in_paper": experiment.in_paper,
         "preset": outcome.preset,
         "over": experiment.over,
         "cells": [_cell(cell) for cell in outcome.cells],
     }
 
 
-def tables_json(outcomes: Sequence[Outcome]) -> str:
+def tables_json(outcomes: Sequence[ExperimentResult]) -> str:
     """Return all experiments as JSON, one line per cell."""
     blocks = []
     for outcome in outcomes:
@@ -39,7 +39,7 @@ def tables_json(outcomes: Sequence[Outcome]) -> str:
     return "[\n" + ",\n".join(blocks) + "\n]\n"
 
 
-def _cell(outcome: CellOutcome) -> dict[str, Any]:
+def _cell(outcome: CellResult) -> dict[str, Any]:
     cell, here, gain = outcome.cell, outcome.on_these, outcome.gain
     decides = bool(outcome.verdict) and here is not None and here.count > 1
     return {

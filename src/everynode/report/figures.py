@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everynode.experiments.analysis import CellOutcome
+from everynode.experiments.analysis import CellResult
 from everynode.experiments.experiment import NAMES, Experiment
 from everynode.report import svg
-from everynode.report.cell import digits_of, limits, mean_and_std, printed
+from everynode.report.cell import digits_of, limits, printed
+from everynode.report.cell_text import mean_text
 from everynode.report.html import Child, Html, h, small
 from everynode.report.scatter import scatter
 from everynode.report.source import Source
@@ -26,8 +27,8 @@ def figure(names: Sequence[str], sign: str, plots: Sequence[Html], note: Child =
 
 def line_plots(
     experiment: Experiment,
-    panels: Mapping[str, Sequence[CellOutcome]],
-    ids: Mapping[CellOutcome, str],
+    panels: Mapping[str, Sequence[CellResult]],
+    ids: Mapping[CellResult, str],
 ) -> Html | None:
     """Draw one plot per panel; all of them share their signs and their y axis."""
     several = any(len({cell.cell.backbone for cell in cells}) > 1 for cells in panels.values())
@@ -72,7 +73,7 @@ def line_plots(
     return figure(rows, "line", plots, _signs(everything)) if plots else None
 
 
-def _signs(cells: Sequence[CellOutcome]) -> Html | None:
+def _signs(cells: Sequence[CellResult]) -> Html | None:
     """Explain the signs of a line plot that occur."""
     used = {
         "Dotted: the paper's numbers.": any(cell.cell.published is not None for cell in cells),
@@ -82,7 +83,7 @@ def _signs(cells: Sequence[CellOutcome]) -> Html | None:
     return small(note) if note else None
 
 
-def _published(cells: Sequence[CellOutcome]) -> list[tuple[float, float]]:
+def _published(cells: Sequence[CellResult]) -> list[tuple[float, float]]:
     """Return the paper's line: x and y."""
     return [
         (float(cell.cell.column), cell.cell.published)
@@ -91,9 +92,9 @@ def _published(cells: Sequence[CellOutcome]) -> list[tuple[float, float]]:
     ]
 
 
-def _by_network(panels: Mapping[str, Sequence[CellOutcome]]) -> dict[str, list[CellOutcome]]:
+def _by_network(panels: Mapping[str, Sequence[CellResult]]) -> dict[str, list[CellResult]]:
     """Split panels by network: in one plot their lines would lie on top of each other."""
-    split: dict[str, list[CellOutcome]] = {}
+    split: dict[str, list[CellResult]] = {}
     for panel, cells in panels.items():
         for cell in cells:
             split.setdefault(f"{panel}, {NAMES[cell.cell.backbone]}", []).append(cell)
@@ -101,7 +102,7 @@ def _by_network(panels: Mapping[str, Sequence[CellOutcome]]) -> dict[str, list[C
 
 
 def bar_plot(
-    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
+    experiment: Experiment, cells: Sequence[CellResult], ids: Mapping[CellResult, str]
 ) -> Html | None:
     """Draw grouped bars: a group per column, a bar per row."""
     rows, columns = (
@@ -124,9 +125,7 @@ def bar_plot(
     return figure(rows, "bar", [_captioned(plot, "")])
 
 
-def maps(
-    cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: Source
-) -> Html | None:
+def maps(cells: Sequence[CellResult], ids: Mapping[CellResult, str], source: Source) -> Html | None:
     """Draw the nodes in the plane, colored by class."""
     figures, classes = [], 0
     for cell in cells:
@@ -152,8 +151,8 @@ def maps(
 
 def _points(
     experiment: Experiment,
-    cells: Sequence[CellOutcome],
-    ids: Mapping[CellOutcome, str],
+    cells: Sequence[CellResult],
+    ids: Mapping[CellResult, str],
     columns: Sequence[str] | None = None,
 ) -> list[svg.Point]:
     """Return the marks of some cells; x is the column as a number, or its index in ``columns``."""
@@ -164,7 +163,7 @@ def _points(
             continue
         digits = digits_of(experiment, cell)
         low, high = limits(summary, cell)
-        tip = mean_and_std(summary, digits)
+        tip = mean_text(experiment, cell)
         if summary.count > 1:
             tip += f" ({interval(low, high, digits)})"
         if not cell.complete:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from everynode.experiments.analysis import CellOutcome, Outcome
+from everynode.experiments.analysis import CellResult, ExperimentResult
 from everynode.report.html import Child, Html, h, table
 from everynode.report.tables import badge, kind
 from everynode.report.text import DASH
@@ -14,7 +14,7 @@ from everynode.report.text import DASH
 VERDICTS = ("reproduced", "same", "better", "short", "differs")
 
 
-def judged_accuracies(outcomes: Sequence[Outcome]) -> list[CellOutcome]:
+def judged_accuracies(outcomes: Sequence[ExperimentResult]) -> list[CellResult]:
     """Return the cells with an accuracy of the paper and a verdict, without P-reg's.
 
     A number that appears in several tables is returned once.
@@ -22,13 +22,13 @@ def judged_accuracies(outcomes: Sequence[Outcome]) -> list[CellOutcome]:
     judged = {
         (cell.keys, cell.cell.published): cell
         for outcome in outcomes
-        for cell in (outcome.cells if outcome.experiment.of_the_paper else ())
+        for cell in (outcome.cells if outcome.experiment.in_paper else ())
         if cell.verdict and cell.cell.metric == "test_accuracy" and cell.cell.objective != "preg"
     }
     return list(judged.values())
 
 
-def headline(outcomes: Sequence[Outcome]) -> str:
+def headline(outcomes: Sequence[ExperimentResult]) -> str:
     """Sum up all tables in two sentences."""
     reached: dict[str, list[bool]] = {"cross-entropy": [], "ENC": [], "some of ENC's terms": []}
     names = {"ce": "cross-entropy", "enc": "ENC"}
@@ -48,7 +48,7 @@ def headline(outcomes: Sequence[Outcome]) -> str:
     return " ".join(sentences)
 
 
-def _gains(outcomes: Sequence[Outcome]) -> list[float]:
+def _gains(outcomes: Sequence[ExperimentResult]) -> list[float]:
     """Return the gains of the paper's terms over cross-entropy; 0 where not significant.
 
     A pair that appears in several tables counts once, as significant only if it is so in all
@@ -70,12 +70,12 @@ def _gains(outcomes: Sequence[Outcome]) -> list[float]:
     return list(gains.values())
 
 
-def _has_terms(cell: CellOutcome) -> bool:
+def _has_terms(cell: CellResult) -> bool:
     """Whether the objective of a cell has terms of the paper; P-reg is not one of them."""
     return cell.cell.objective not in ("ce", "preg")
 
 
-def overview(outcomes: Sequence[Outcome]) -> Html | None:
+def overview(outcomes: Sequence[ExperimentResult]) -> Html | None:
     """Build a table with a row per experiment: its progress, verdicts and significant gains."""
     if not outcomes:
         return None
@@ -91,7 +91,7 @@ def overview(outcomes: Sequence[Outcome]) -> Html | None:
         groups = [
             [cell for cell in outcome.cells if _has_terms(cell) is own] for own in (False, True)
         ]
-        stars = _significant_gains(groups[1]) if outcome.experiment.of_the_paper else ""
+        stars = _significant_gains(groups[1]) if outcome.experiment.in_paper else ""
         entries: tuple[Child, ...] = (_progress(outcome), *map(_verdicts, groups), stars)
         link = h("a", outcome.experiment.title, href=f"#{outcome.experiment.id}")
         cells = [
@@ -103,7 +103,7 @@ def overview(outcomes: Sequence[Outcome]) -> Html | None:
     return h("section", table(heads, rows, title, look="plain overview"), id="overview")
 
 
-def _progress(outcome: Outcome) -> list[Child]:
+def _progress(outcome: ExperimentResult) -> list[Child]:
     """Build a meter of the runs that are done, and the reason why some are missing."""
     done = sum(len(cell.keys) for cell in outcome.cells)
     planned = sum(cell.planned for cell in outcome.cells)
@@ -113,7 +113,7 @@ def _progress(outcome: Outcome) -> list[Child]:
     return meter + ([h("span", _why(outcome), class_="why")] if done < planned else [])
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: ExperimentResult) -> str:
     """Say why an experiment is not complete."""
     missing = [cell for cell in outcome.cells if not cell.complete]
     if all(cell.cell.task == "time" for cell in missing):
@@ -125,13 +125,13 @@ def _why(outcome: Outcome) -> str:
     return f"{sum(cell.planned - len(cell.keys) for cell in missing):,} to do"
 
 
-def _verdicts(cells: Sequence[CellOutcome]) -> list[Html | None]:
+def _verdicts(cells: Sequence[CellResult]) -> list[Html | None]:
     """Count each verdict."""
     tally = Counter(kind(cell.verdict) for cell in cells if cell.verdict)
     return [badge(f"{verdict} {tally[verdict]}") for verdict in VERDICTS if tally[verdict]]
 
 
-def _significant_gains(cells: Sequence[CellOutcome]) -> str:
+def _significant_gains(cells: Sequence[CellResult]) -> str:
     """Count the significant gains by their sign."""
     gains = [
         cell.gain.mean * cell.significant for cell in cells if cell.gain and cell.p_holm is not None

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from everynode.datasets.files import Root
-from everynode.experiments.analysis import CellOutcome, Outcome, conclude
+from everynode.experiments.analysis import CellResult, ExperimentResult, analyze
 from everynode.experiments.experiment import Cell, Experiment, plan_all, versions_of
-from everynode.experiments.exports import Exports
+from everynode.experiments.exports import ExportedRuns
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
 from everynode.report.figures import bar_plot, line_plots, maps
@@ -32,19 +32,19 @@ PAPER = "https://arxiv.org/abs/2211.16631"
 
 
 def page_of_store(
-    store: Store | Exports,
+    store: Store | ExportedRuns,
     preset: str,
     root: Root,
     *,
     seeds: int | None = None,
     folds: int | None = None,
     named: Path | None = None,
-) -> tuple[str, list[Outcome]]:
+) -> tuple[str, list[ExperimentResult]]:
     """Return the page of every experiment that has a run in the store, and the outcomes.
 
     Parameters
     ----------
-    store : Store or Exports
+    store : Store or ExportedRuns
         The runs.
     preset : str
         The preset of the runs to show.
@@ -73,14 +73,14 @@ def page(
     records: Mapping[str, dict[str, Any]],
     curve: Callable[[str], dict[str, list[float]]],
     store: Path | None = None,
-) -> tuple[str, list[Outcome]]:
+) -> tuple[str, list[ExperimentResult]]:
     """Return the page of planned experiments, and the outcomes of those that have runs.
 
     The same input gives the same text. ``records`` and ``curve`` are by run key.
     """
     runs = {run.key: run for plan in plans.values() for own in plan.values() for run in own}
     source = Source(records, runs, curve, store)
-    outcomes = [conclude(experiment, preset, plan, records) for experiment, plan in plans.items()]
+    outcomes = [analyze(experiment, preset, plan, records) for experiment, plan in plans.items()]
     started = [outcome for outcome in outcomes if outcome.done]
     not_run = [outcome for outcome in outcomes if not outcome.done]
     titles = {outcome.experiment.id: outcome.experiment.title for outcome in started}
@@ -98,7 +98,7 @@ def page(
 
 
 def _head(
-    preset: str, source: Source, outcomes: Sequence[Outcome], titles: Mapping[str, str]
+    preset: str, source: Source, outcomes: Sequence[ExperimentResult], titles: Mapping[str, str]
 ) -> Html:
     """Build the top of the page: a summary that a reader takes in at a glance."""
     shown = sorted({key for outcome in outcomes for cell in outcome.cells for key in cell.keys})
@@ -130,7 +130,7 @@ def _head(
     )
 
 
-def _section(outcome: Outcome, source: Source) -> Html:
+def _section(outcome: ExperimentResult, source: Source) -> Html:
     experiment = outcome.experiment
     ids = {cell: f"{experiment.id}-{index}" for index, cell in enumerate(outcome.cells)}
     unit = "test accuracy in %" if experiment.unit == "%" and experiment.view != "maps" else ""
@@ -150,7 +150,7 @@ def _section(outcome: Outcome, source: Source) -> Html:
     )
 
 
-def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> Child:
+def _views(outcome: ExperimentResult, ids: Mapping[CellResult, str], source: Source) -> Child:
     """Build the tables or figures of an experiment."""
     experiment, panels = outcome.experiment, outcome.panels()
     if experiment.view == "maps":
@@ -166,7 +166,7 @@ def _views(outcome: Outcome, ids: Mapping[CellOutcome, str], source: Source) -> 
     return [line_plots(experiment, panels, ids) if experiment.x else None, tables]
 
 
-def _print_tables(outcome: Outcome) -> list[Html]:
+def _print_tables(outcome: ExperimentResult) -> list[Html]:
     """Build the numbers of a figure as tables for print, where nothing can be clicked."""
     experiment = outcome.experiment
     if experiment.view not in ("lines", "bars"):
@@ -185,7 +185,7 @@ def _panel_title(experiment: Experiment, panel: str) -> str:
     return f"{experiment.title}{f', {panel}' if panel else ''}"
 
 
-def _not_run(outcomes: Sequence[Outcome], source: Source) -> Html | None:
+def _not_run(outcomes: Sequence[ExperimentResult], source: Source) -> Html | None:
     if not outcomes:
         return None
     entries = [

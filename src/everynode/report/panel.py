@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from everynode.experiments.analysis import CellOutcome, Outcome, value
+from everynode.experiments.analysis import CellResult, ExperimentResult, value
 from everynode.experiments.experiment import Experiment, Over
 from everynode.experiments.statistics import summarise
 from everynode.report.cell import SCORES, cell_facts, digits_of, metric_name, place_name
@@ -25,7 +25,7 @@ DIFFER: dict[Over, tuple[str, str]] = {
 }
 
 
-def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Html:
+def panel(outcome: ExperimentResult, cell: CellResult, ident: str, source: Source) -> Html:
     """Build the side panel of a cell; the cell's button opens it without a script."""
     experiment = outcome.experiment
     records = [source.records[key] for key in cell.keys]
@@ -64,7 +64,7 @@ def panel(outcome: Outcome, cell: CellOutcome, ident: str, source: Source) -> Ht
     )
 
 
-def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
+def _diagnostic(experiment: Experiment, cell: CellResult) -> Html | None:
     if cell.oracle is None:
         return None
     mean = number(cell.oracle.mean, digits_of(experiment, cell))
@@ -72,7 +72,7 @@ def _diagnostic(experiment: Experiment, cell: CellOutcome) -> Html | None:
     return h("p", h("b", "Diagnostic, not a result:"), text, class_="diagnostic")
 
 
-def _curves(experiment: Experiment, cell: CellOutcome, source: Source) -> Html | None:
+def _curves(experiment: Experiment, cell: CellResult, source: Source) -> Html | None:
     """Draw the training curves of the first run that did not diverge."""
     key = next((key for key in cell.keys if "error" not in source.records[key]), None)
     if key is None or "best_epoch" not in source.records[key]:
@@ -123,7 +123,7 @@ def _confusion(records: Sequence[Mapping[str, Any]]) -> Html | None:
 
 
 def _runs(
-    experiment: Experiment, cell: CellOutcome, records: Sequence[Mapping[str, Any]]
+    experiment: Experiment, cell: CellResult, records: Sequence[Mapping[str, Any]]
 ) -> Html | None:
     """Build a table of the runs; a column that no run has is left out."""
     if not records:
@@ -166,7 +166,7 @@ def _value(record: dict[str, Any], metric: str) -> float | None:
         return None
 
 
-def _settings(cell: CellOutcome, source: Source) -> Html | None:
+def _settings(cell: CellResult, source: Source) -> Html | None:
     if not cell.keys:
         return None
     run = source.runs[cell.keys[0]]

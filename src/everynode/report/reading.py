@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everynode.experiments.analysis import SIGNIFICANT, Outcome
+from everynode.experiments.analysis import SIGNIFICANT, ExperimentResult
 from everynode.report.html import Child, Html, facts, h
 from everynode.report.overview import judged_accuracies
 from everynode.report.tables import badge, kind
@@ -80,7 +80,7 @@ def _verdict_guide() -> list[Html]:
     ]
 
 
-def reading(outcomes: Sequence[Outcome]) -> Html:
+def reading(outcomes: Sequence[ExperimentResult]) -> Html:
     """Build the guide; signs that no cell has are left out."""
     cells = [cell for outcome in outcomes for cell in outcome.cells]
     short = [cell for cell in judged_accuracies(outcomes) if kind(cell.verdict) == "short"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everynode.experiments.analysis import Outcome
+from everynode.experiments.analysis import ExperimentResult
 from everynode.experiments.experiment import Cell
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import store_path
@@ -43,7 +43,7 @@ class Source:
         words = ["everynode", "results", "show", key[:KEY_DIGITS]]
         return shlex.join([*words, *(["--store", str(self.store)] if self.store else [])])
 
-    def reproduce(self, outcome: Outcome, cell: Cell | None = None) -> str:
+    def reproduce(self, outcome: ExperimentResult, cell: Cell | None = None) -> str:
         """Return the command that computes the runs of an experiment, or shows them again.
 
         With ``cell``: the runs of this cell and of the one it is compared with.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from everynode.experiments.analysis import CellOutcome
+from everynode.experiments.analysis import CellResult
 from everynode.experiments.experiment import Experiment
 from everynode.experiments.statistics import Paired, Summary
-from everynode.report.cell import digits_of, limits, mean_and_std, printed
+from everynode.report.cell import digits_of, limits, printed
+from everynode.report.cell_text import gain_text, mean_text, notes
 from everynode.report.html import Html, h, table
 from everynode.report.text import DASH, interval, number, p_value
 
@@ -48,8 +49,8 @@ def badge(verdict: str) -> Html | None:
 
 def matrix(
     experiment: Experiment,
-    cells: Sequence[CellOutcome],
-    ids: Mapping[CellOutcome, str],
+    cells: Sequence[CellResult],
+    ids: Mapping[CellResult, str],
     caption: str,
 ) -> Html:
     """Build a table of rows by columns; every number is a button that opens its panel."""
@@ -68,7 +69,7 @@ def matrix(
     return table(heads, rows, caption, look=look)
 
 
-def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) -> Html:
+def means(experiment: Experiment, cells: Sequence[CellResult], caption: str) -> Html:
     """Build a table of means and standard deviations for print; a star marks a significant gain."""
     rows, columns = (
         list(dict.fromkeys(getattr(cell.cell, name) for cell in cells))
@@ -89,27 +90,24 @@ def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) ->
     return h("div", table(heads, body, caption), class_="on-paper")
 
 
-def _mean(experiment: Experiment, cell: CellOutcome | None) -> str:
+def _mean(experiment: Experiment, cell: CellResult | None) -> str:
     if cell is None or cell.summary is None:
         return DASH
-    star = "*" if cell.significant else ""
-    return f"{mean_and_std(cell.summary, digits_of(experiment, cell))}{star}"
+    return f"{mean_text(experiment, cell)}{'*' if cell.significant else ''}"
 
 
 def _corner(experiment: Experiment) -> str:
     return ROWS.get(experiment.id, "method")
 
 
-def _difference(cell: CellOutcome) -> float | None:
+def _difference(cell: CellResult) -> float | None:
     """Return our number minus the paper's."""
     if cell.summary is None or cell.cell.published is None:
         return None
     return cell.summary.mean - cell.cell.published
 
 
-def _entry(
-    experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]
-) -> Html:
+def _entry(experiment: Experiment, cell: CellResult | None, ids: Mapping[CellResult, str]) -> Html:
     """Build an entry of the matrix."""
     if cell is None:  # such as a choice of halves without the term that has them
         return _no_number(None, "does not apply")
@@ -130,13 +128,9 @@ def _entry(
         lines.append(h("span", number(summary.mean, digits), spread, class_="mean"))
         if summary.count > 1:
             lines.append(h("span", interval(*limits(summary, cell), digits), class_="ci"))
-    lines += [paper, badge(cell.verdict), _gain(cell, digits)]
-    if cell.remark:
-        lines.append(h("span", cell.remark, class_="flag"))
-    if not cell.complete:
-        lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
-    if cell.diverged:
-        lines.append(h("span", f"{cell.diverged} diverged", class_="flag bad"))
+    lines += [paper, badge(cell.verdict), _gain(experiment, cell)]
+    for note in notes(cell):
+        lines.append(h("span", note, class_=f"flag{' bad' * note.endswith('diverged')}"))
     button = h("button", lines, popovertarget=ids[cell], class_="cell")
     return h("td", button, data_v="" if summary is None else _raw(summary.mean))
 
@@ -147,21 +141,19 @@ def _no_number(paper: Html | None, reason: str) -> Html:
     return h("td", dash, paper, flag, class_="none", data_v="")
 
 
-def _gain(cell: CellOutcome, digits: int) -> Html | None:
+def _gain(experiment: Experiment, cell: CellResult) -> Html | None:
     """Build the gain of a cell, with the paper's gain in brackets."""
-    gain = cell.gain
-    if gain is None or gain.count < 2:
+    text = gain_text(experiment, cell)
+    if not text or cell.gain is None:
         return None
-    text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
-    text += f" on {gain.count} pairs" if gain.count < len(cell.keys) else ""
-    in_paper = number(cell.published_gain, digits, sign=True)
-    brackets = "" if cell.published_gain is None else f" ({in_paper})"
-    way = ("up" if gain.mean > 0 else "down") if cell.significant else None
+    published = number(cell.published_gain, digits_of(experiment, cell), sign=True)
+    brackets = "" if cell.published_gain is None else f" ({published})"
+    way = ("up" if cell.gain.mean > 0 else "down") if cell.significant else None
     return h("span", h("b", text, class_=way), brackets, class_="gain")
 
 
 def listing(
-    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
+    experiment: Experiment, cells: Sequence[CellResult], ids: Mapping[CellResult, str]
 ) -> Html:
     """Build a sortable list of every number of an experiment; empty columns are left out."""
     shown = [cell for cell in cells if cell.keys]
@@ -189,25 +181,25 @@ def listing(
 
 
 def _columns(
-    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
-) -> dict[str, Callable[[CellOutcome], Html]]:
+    experiment: Experiment, cells: Sequence[CellResult], ids: Mapping[CellResult, str]
+) -> dict[str, Callable[[CellResult], Html]]:
     """Return the columns of the list, by head."""
     by_graph = all(c.cell.column == c.cell.dataset for c in cells)
     across = experiment.x or ("graph" if by_graph else "column")
 
-    def score(cell: CellOutcome, value: float | None, *, sign: bool = False) -> Html:
+    def score(cell: CellResult, value: float | None, *, sign: bool = False) -> Html:
         if value is None or not math.isfinite(value):
             return h("td", data_v="")
         return h("td", number(value, digits_of(experiment, cell), sign=sign), data_v=_raw(value))
 
-    def mean(cell: CellOutcome) -> Html:
+    def mean(cell: CellResult) -> Html:
         if cell.summary is None or not math.isfinite(cell.summary.mean):
             return h("td", "diverged" if cell.diverged else "", data_v="")
         text = number(cell.summary.mean, digits_of(experiment, cell))
         button = h("button", text, popovertarget=ids[cell], class_="open")
         return h("td", button, data_v=_raw(cell.summary.mean))
 
-    def between(cell: CellOutcome, summary: Summary | None) -> Html:
+    def between(cell: CellResult, summary: Summary | None) -> Html:
         if summary is None or summary.count < 2:
             return h("td", data_v="")
         paired = isinstance(summary, Paired)
@@ -215,25 +207,25 @@ def _columns(
         text = interval(low, high, digits_of(experiment, cell))
         return h("td", text, data_v=_raw(low) if math.isfinite(low) else "")
 
-    def in_paper(cell: CellOutcome) -> Html:
+    def in_paper(cell: CellResult) -> Html:
         if cell.cell.published is None:
             return h("td", data_v="")
         return h("td", printed(experiment, cell), data_v=_raw(cell.cell.published))
 
-    def p_holm(cell: CellOutcome) -> Html:
+    def p_holm(cell: CellResult) -> Html:
         if cell.p_holm is None:
             return h("td", data_v="")
         return h("td", p_value(cell.p_holm), data_v=_raw(cell.p_holm))
 
-    def verdict(cell: CellOutcome) -> Html:
+    def verdict(cell: CellResult) -> Html:
         order = _raw(_difference(cell) or 0.0) if cell.verdict else ""
         return h("td", badge(cell.verdict), data_v=order)
 
-    def column(cell: CellOutcome) -> Html:
+    def column(cell: CellResult) -> Html:
         text = cell.cell.column
         return h("td", text, data_v=text if text.replace(".", "", 1).isdecimal() else None)
 
-    def gain(cell: CellOutcome) -> Html:
+    def gain(cell: CellResult) -> Html:
         known = cell.gain is not None and cell.gain.count > 1
         return score(cell, cell.gain.mean if cell.gain and known else None, sign=True)
 

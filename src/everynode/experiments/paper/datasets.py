@@ -28,7 +28,7 @@ GRAPHS = (
 
 def _published(graph: str, column: str) -> float | None:
     if graph == "cornell":
-        return None  # the paper's is the legacy file
+        return None  # the paper has the legacy file
     return (
         published("homophily", paper_name(graph))
         if column == "edge homophily"
@@ -40,17 +40,19 @@ EXPERIMENT = Experiment(
     id="datasets",
     title="The graphs",
     reference="Table 2 (table:datasets)",
-    about="Counted from the public files: edges undirected, once each, without self-loops and repeats. The paper's counts follow no one "
-    "rule: Cornell's, Texas's and Wisconsin's are of directed edges without self-loops, Chameleon's of directed edges with them, "
-    "Squirrel's of undirected ones with them. Of its homophily (Tables 5 and 7) it says that it is Geom-GCN's, the mean over nodes; the "
-    "numbers are those of edge homophily with self-loops counted, which Texas and Wisconsin have many of (with them, 0.11 and 0.21 as "
-    "printed), and those of Citeseer and Pubmed are swapped.",
+    about="Counted from the public files: undirected edges, once each, without self-loops and "
+    "duplicates. The paper's counts follow no single rule: Cornell, Texas and Wisconsin "
+    "have directed edges without self-loops, Chameleon directed edges with self-loops, "
+    "Squirrel undirected edges with self-loops. The paper calls its homophily (Tables 5 "
+    "and 7) Geom-GCN's, the mean over nodes. Its numbers are edge homophily with "
+    "self-loops, of which Texas and Wisconsin have many (0.11 and 0.21, as printed). "
+    "Citeseer and Pubmed are swapped.",
     over="once",
     view="table",
     cells=lambda: [
         Cell(
-            graph, column, graph, CATALOGUE[graph].splits[0], task="describe", metric=f"statistics.{key}",
-            published=_published(graph, column),
+            graph, column, graph, CATALOGUE[graph].splits[0],
+            task="describe", metric=f"statistics.{key}", published=_published(graph, column),
         )
         for graph in GRAPHS
         for column, key in COLUMNS.items()

@@ -4,10 +4,11 @@ from everynode.experiments.experiment import BACKBONES, Cell, Experiment, method
 
 
 def cells() -> list[Cell]:
-    """Three graphs, three backbones, 2 to 64 layers, with and without ENC."""
+    """Return cells for three graphs and backbones, 2 to 64 layers, with and without ENC."""
     return [
         Cell(
-            method(backbone, objective), str(num_layers), graph, "public", backbone, objective, panel=graph, changes=(("num_layers", num_layers),),
+            method(backbone, objective), str(num_layers), graph, "public", backbone, objective,
+            panel=graph, changes=(("num_layers", num_layers),),
             published=published("depth", graph, method(backbone, objective), str(num_layers)),
             against=method(backbone, "ce") if objective == "enc" else None,
         )
@@ -22,7 +23,8 @@ EXPERIMENT = Experiment(
     id="depth",
     title="Accuracy over the number of layers",
     reference="Table 4 (table:semisupervised)",
-    about="Public split. GCN and GAT lose accuracy with depth (over-smoothing); the paper finds that ENC slows this down.",
+    about="Public split. GCN and GAT lose accuracy with depth (over-smoothing). The paper finds"
+    " that ENC slows this down.",
     over="seeds",
     view="table",
     cells=cells,

@@ -8,18 +8,19 @@ GRAPHS = ("squirrel", "actor", "chameleon", PAPERS_CORNELL, "texas", "wisconsin"
 
 
 def cells() -> list[Cell]:
-    """The paper printed no number for the corrected Cornell."""
-    made = with_and_without("heterophilic", GRAPHS, "geom-gcn")
-    return [replace(cell, published=None) if cell.dataset == "cornell" else cell for cell in made]
+    """Return cells without a published number for the corrected Cornell."""
+    both = with_and_without("heterophilic", GRAPHS, "geom-gcn")
+    return [replace(cell, published=None) if cell.dataset == "cornell" else cell for cell in both]
 
 
 EXPERIMENT = Experiment(
     id="heterophilic",
     title="Fully supervised, heterophilic graphs",
     reference="Table 7 (table:heterophilic_fully)",
-    about="Geom-GCN's ten folds, edges taken as undirected. The paper's Cornell most likely is the file in use until 2022 "
-    "(cornell-legacy), whose homophily it prints; the corrected one stands beside it, without a published number. Many test nodes of "
-    "Chameleon and Squirrel have a twin in training.",
+    about="Geom-GCN's ten folds, with undirected edges. The paper's Cornell most likely is the "
+    "file in use until 2022 (cornell-legacy), since it prints that file's homophily. The "
+    "corrected file is in a column of its own, without a published number. Many test "
+    "nodes of Chameleon and Squirrel have a duplicate in training.",
     over="folds",
     view="table",
     cells=cells,

@@ -6,8 +6,9 @@ EXPERIMENT = Experiment(
     id="homophilic",
     title="Fully supervised, homophilic graphs",
     reference="Table 5 (table:homophilic_fully)",
-    about="Geom-GCN's ten folds (48% training, 32% validation, 20% test). On Cora they cover only the largest component. "
-    "Citeseer's 15 nodes without a label count nowhere here; loaders of the time took them for class 0, up to 4 test nodes of a fold.",
+    about="Geom-GCN's ten folds (48% training, 32% validation, 20% test). On Cora they cover "
+    "only the largest component. The 15 unlabelled nodes of Citeseer are left out. "
+    "Loaders of that time put them in class 0, up to 4 test nodes per fold.",
     over="folds",
     view="table",
     cells=lambda: with_and_without("homophilic", ("cora", "citeseer", "pubmed"), "geom-gcn"),

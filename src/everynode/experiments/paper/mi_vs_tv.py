@@ -9,13 +9,15 @@ EXPERIMENT = Experiment(
     id="mi-vs-tv",
     title="MI against TV over depth",
     reference="Figure 3 (fig:TVvsMI)",
-    about="Cora, public split, 2 to 64 layers. The paper finds that TV keeps deep networks best, and prints no "
-    "numbers. That CVG does not, as its text says, has no line there and none here.",
+    about="Cora, public split, 2 to 64 layers. The paper finds that TV keeps deep networks "
+    "best, and prints no numbers. Its text says that CVG does not; there is no line for "
+    "it, neither there nor here.",
     over="seeds",
     view="lines",
     cells=lambda: [
         Cell(
-            row, str(num_layers), "cora", "public", backbone, objective, panel=NAMES[backbone], changes=(("num_layers", num_layers),),
+            row, str(num_layers), "cora", "public", backbone, objective, panel=NAMES[backbone],
+            changes=(("num_layers", num_layers),),
             against=None if objective == "ce" else "CE",
         )
         for backbone in BACKBONES

@@ -1,16 +1,16 @@
-"""Not in the paper: its settings with what they leave unsaid read otherwise, one choice at a time and all together."""
+"""Not in the paper: other choices where its text is silent, one at a time and all together."""
 
 from everynode.experiments.experiment import NAMES, Cell, Changes, Experiment, method, published
 from everynode.presets import read_preset
 
-#: What every other reading is compared with: the choices of ``presets/paper.toml``.
+#: The baseline: the choices of ``presets/paper.toml``.
 AS_HERE = "as chosen here"
-#: Those of which cross-entropy knows nothing.
+#: The readings that do not change cross-entropy.
 OF_TERMS = {"row-normalised features in the gate", "stratified halves"}
 
 
 def readings(backbone: str) -> dict[str, Changes]:
-    """By what they are called: the changes to the settings."""
+    """Return the changes to the settings, by the name of the reading."""
     dropout = read_preset("paper")["public"]["cora"][backbone]["dropout"]
     others: dict[str, Changes] = {
         "epoch by validation accuracy": (("monitor", "accuracy"),),
@@ -28,10 +28,11 @@ def readings(backbone: str) -> dict[str, Changes]:
 
 
 def cells() -> list[Cell]:
-    """Cora, GCN and GAT, each reading with cross-entropy and with ENC."""
+    """Return cells for Cora, GCN and GAT: each reading with cross-entropy and with ENC."""
     return [
         Cell(
-            row, method(backbone, objective), "cora", "public", backbone, objective, panel=NAMES[backbone], changes=changes,
+            row, method(backbone, objective), "cora", "public", backbone, objective,
+            panel=NAMES[backbone], changes=changes,
             published=published("semi-supervised", method(backbone, objective), "cora"),
             against=None if row == AS_HERE else AS_HERE,
         )
@@ -46,13 +47,14 @@ EXPERIMENT = Experiment(
     id="readings",
     title="The paper read otherwise",
     reference="not in the paper",
-    about="Cora, public split, 2 layers. Of how the epoch is chosen and when training stops the paper only says that it follows GCNII "
-    "(lowest validation loss, patience 100); it does not say how input and gate are normalised, and whether dropout is also inside the "
-    "layers its sources tell differently. Each line takes one of these choices otherwise, or draws halves class by class; the last does "
-    "all of it. The gain is over the first line, on the same seeds.",
+    about="Cora, public split, 2 layers. The paper says that it follows GCNII in early stopping"
+    " and the choice of the epoch (lowest validation loss, patience 100). It does not say"
+    " how features and gate are normalised, and its sources differ on dropout inside the "
+    "layers. Each line changes one of these choices, or draws the halves by class; the "
+    "last line changes all of them. The gain is over the first line, on the same seeds.",
     over="seeds",
     view="table",
     cells=cells,
-    of_the_paper=False,
-    presets=("paper",),  # others have some of these choices already
+    in_paper=False,
+    presets=("paper",),  # other presets have some of these choices
 )

@@ -1,4 +1,4 @@
-"""Figure: a study of the weights alpha, beta, gamma and lambda."""
+"""Figure: the weights alpha, beta, gamma and lambda, one at a time."""
 
 from everynode.experiments.experiment import Cell, Experiment
 from everynode.objective_names import NOT_OF_THE_PAPER
@@ -12,8 +12,9 @@ EXPERIMENT = Experiment(
     id="weights",
     title="The weights of the terms",
     reference="Figure 5 (fig:hyperparamStudy)",
-    about="ENC-GCN on Cora's ten folds: one weight varies, the others are 1 (λ is 2). The paper prints neither "
-    "backbone nor grid (evenly on a logarithmic scale, it says) nor numbers.",
+    about="ENC-GCN on Cora's ten folds: one weight varies, the others are 1 (λ is 2). The paper"
+    " prints neither backbone nor grid (evenly on a logarithmic scale, it says) nor "
+    "numbers.",
     over="folds",
     view="lines",
     cells=lambda: [
