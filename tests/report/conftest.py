@@ -34,6 +34,8 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
         "key": run.key,
         "version": "0.2.0",
         "versions": run.versions,
+        "graph_digest": run.graph_digest,
+        "directed": run.directed,
     }
     made |= {"python": "3.11.7", "system": "linux", "settings": dataclasses.asdict(run.settings)}
     if diverged:
