@@ -123,9 +123,9 @@ VARIANTS = {
     "enc, every 4th step": Variant("enc", Training, "enc", {"cvg_every": 4}),
     "enc, weights averaged, 0.9": Variant("enc", Averaged, "enc"),
     "enc, weights averaged, 0.98": Variant("enc", AveragedLonger, "enc"),
-    "con 1": Variant("consistency", changes={"consistency": 1.0}),
-    "con 1, one pass": Variant("consistency", OnePass, "con 1", {"consistency": 1.0}),
-    "con 1, four passes": Variant("consistency", FourPasses, "con 1", {"consistency": 1.0}),
+    "consistency 1": Variant("consistency", changes={"consistency": 1.0}),
+    "consistency 1, one pass": Variant("consistency", OnePass, "consistency 1", {"consistency": 1.0}),
+    "consistency 1, four passes": Variant("consistency", FourPasses, "consistency 1", {"consistency": 1.0}),
 }
 
 

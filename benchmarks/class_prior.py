@@ -37,8 +37,8 @@ PRESET = str(Path(__file__).parents[1] / "results" / "tuned-class-prior.toml")
 TERMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "cross-entropy": ("ce", "ce", {}),
     "prior 3": ("ce", "prior", {"prior": 3.0}),
-    "con 1": ("ce", "consistency", {"consistency": 1.0}),
-    "con 1, prior 3": ("enc", "enc", {}),
+    "consistency 1": ("ce", "consistency", {"consistency": 1.0}),
+    "consistency 1, prior 3": ("enc", "enc", {}),
 }
 
 

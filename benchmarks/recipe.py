@@ -49,14 +49,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, random halves": ("enc", {"halves": "random"}),
     "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
     "enc, row-normalised input": ("enc", {"normalize_features": True}),
-    "con 0.5": ("consistency", {"consistency": 0.5}),
-    "con 1": ("consistency", {"consistency": 1.0}),
-    "con 1, temperature 0.3": ("consistency", {"consistency": 1.0, "consistency_temperature": 0.3}),
-    "con 1 + tv 1": ("tv+consistency", {"consistency": 1.0, "tv": 1.0}),
-    "enc and con 1": ("enc", {"consistency": 1.0}),
+    "consistency 0.5": ("consistency", {"consistency": 0.5}),
+    "consistency 1": ("consistency", {"consistency": 1.0}),
+    "consistency 1, temperature 0.3": ("consistency", {"consistency": 1.0, "consistency_temperature": 0.3}),
+    "consistency 1 + tv 1": ("tv+consistency", {"consistency": 1.0, "tv": 1.0}),
+    "enc and consistency 1": ("enc", {"consistency": 1.0}),
     "prior 3": ("prior", {"prior": 3.0}),
-    "con 1 + prior 3": ("consistency+prior", {"consistency": 1.0, "prior": 3.0}),
-    "con 1 + prior 1": ("consistency+prior", {"consistency": 1.0, "prior": 1.0}),
+    "consistency 1 + prior 3": ("consistency+prior", {"consistency": 1.0, "prior": 3.0}),
+    "consistency 1 + prior 1": ("consistency+prior", {"consistency": 1.0, "prior": 1.0}),
 }
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 

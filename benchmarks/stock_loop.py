@@ -29,8 +29,8 @@ WAYS: dict[str, dict[str, float]] = {
     "cross-entropy": {},
     "mi 0.3, tv 0.5, cvg 0.05": {"mi": 0.3, "tv": 0.5, "cvg": 0.05},
     "mi 0.3, tv 5, cvg 0.05": {"mi": 0.3, "tv": 5.0, "cvg": 0.05},
-    "con 0.3": {"consistency": 0.3},
-    "con 1": {"consistency": 1.0},
+    "consistency 0.3": {"consistency": 0.3},
+    "consistency 1": {"consistency": 1.0},
 }
 SEEDS, EPOCHS = 5, 200
 
@@ -86,7 +86,7 @@ def main() -> None:
     torch.set_num_threads(1)
     file = ROOT / "results" / "stock-loop.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text())["rows"] if file.exists() else []
-    there = {(row["graph"], row["input"], row["way"]): row for row in rows}
+    there = {(row["graph"], row["features"], row["way"]): row for row in rows}
     for name, features in product(GRAPHS, ("raw", "row-normalised")):
         data = load(name).to_pyg()
         if features == "row-normalised":
@@ -98,7 +98,7 @@ def main() -> None:
             val, test = ([pair[i] for pair in pairs] for i in (0, 1))
             there[name, features, way] = {
                 "graph": name,
-                "input": features,
+                "features": features,
                 "way": way,
                 "val_accuracy": val,
                 "test_accuracy": test,

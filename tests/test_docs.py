@@ -1,8 +1,9 @@
-"""What docs/ shows runs: the tutorial from top to bottom, the Python of the page on own graphs, the change for Lightning, batches."""
+"""The code in docs/ runs: tutorial, own graphs, the change for Lightning, mini-batches, extending."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from everynode import load
 from everynode.objectives.total_variation import _squared_feature_gradient
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL, OWN = (
-    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "own-graphs.md")
+TUTORIAL, OWN, EXTENDING = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("tutorial.md", "own-graphs.md", "extending.md")
 )
 #: As much of Lightning as the shown class needs: a module that logs, and a Trainer's way to call it.
 LIGHTNING = """
@@ -104,7 +106,43 @@ print(right[val].double().mean().item())
     assert float(accuracy) > 0.6  # six classes
 
 
-@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md"])
+@pytest.fixture
+def extending(tmp_path: Path) -> Path:
+    """A folder with the files that docs/extending.md tells the reader to save."""
+    for name, content in re.findall(r"```python file=(\S+)\n(.*?)```", EXTENDING, re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_python_of_extending(extending):
+    """Own terms and models in ENC and in NodeClassifier."""
+    first, second = blocks(EXTENDING, "python")
+    checks = (
+        'assert objective.weights["hub_entropy"] == 0.2',
+        'assert "hub_entropy" in model.fitted_.history',
+    )
+    python("\n".join([first, *checks, second]), extending)
+
+
+@pytest.mark.parametrize("command", "".join(blocks(EXTENDING, "sh")).splitlines())
+def test_the_commands_of_extending(command, extending):
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command), "--quiet"],
+        cwd=extending,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("title", ["Your own term", "Your own model"])
+def test_a_section_of_extending_has_at_most_40_lines(title):
+    section = EXTENDING.split(f"## {title}\n")[1].split("\n## ")[0]
+    assert len(section.strip().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md", "extending.md"])
 def test_links_lead_somewhere(name):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / name).read_text(encoding="utf-8")):
         assert target.startswith("https://") or (ROOT / "docs" / target).exists(), target

@@ -117,10 +117,7 @@ def test_the_summary_is_what_the_table_says(fitted):
     assert summary["quality"]["test"]["accuracy"][0] > 0.8
     assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
     _, low, high = (f"{100 * x:.1f}" for x in summary["quality"]["test"]["accuracy"])
-    assert (
-        f"of new nodes that are like them, expect {low} to {high} % to be right"
-        in summary["caution"]
-    )
+    assert f"Expect {low} to {high} % of similar new nodes to be right" in summary["caution"]
     wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
     assert summary["disagreements"] == wrong
 
@@ -961,7 +958,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     ctrl_c_after(5, monkeypatch)
     assert call(*words, "--cv", "3").returncode == 130
     page = Path("raced/report.html").read_text()
-    assert "Several settings were to race. That was interrupted" in page
+    assert "The race between settings was interrupted." in page
     assert "those behind on the validation nodes stopped" not in page
     assert "–%" not in page
     done = call(*words, "--cv", "3")

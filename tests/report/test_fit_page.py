@@ -13,10 +13,10 @@ import torch
 
 import everynode as en
 from everynode.estimator import NodeClassifier
+from everynode.evaluation.fit_summary import FitSummary, ScoredPart
 from everynode.evaluation.quality import quality
 from everynode.graph import Graph
-from everynode.io.assign_splits import assign_splits
-from everynode.report.fit import Fit, Judged
+from everynode.io.assign_splits import share_out
 from everynode.report.fit_page import page
 
 #: A name that must be shown as it is.
@@ -59,24 +59,28 @@ def graph_of(n: int = 200, seed: int = 0) -> Graph:
     return en.read(people, links, label="team", name=ODD)
 
 
-def fit_of(graph: Graph, **options: object) -> Fit:
-    shared, said = assign_splits(graph)
+def fit_of(graph: Graph, **options: object) -> FitSummary:
+    shared, said = share_out(graph)
     model = NodeClassifier(**QUICK | {"calibrate": True, **options}).fit(shared)
-    return Fit.of(model, shared, said, f"everynode fit --nodes {ODD}")
+    return FitSummary.of(model, shared, said)
+
+
+def page_of(fit: FitSummary) -> str:
+    return page(fit, command=f"everynode fit --nodes {ODD}")
 
 
 @pytest.fixture(scope="module")
-def fit() -> Fit:
+def fit() -> FitSummary:
     return fit_of(graph_of())
 
 
 @pytest.fixture(scope="module")
-def text(fit: Fit) -> str:
-    return page(fit)
+def text(fit: FitSummary) -> str:
+    return page_of(fit)
 
 
 def test_the_same_fit_gives_the_same_text(fit, text):
-    assert page(fit) == text
+    assert page_of(fit) == text
     assert len(text) < 200_000
     assert ODD not in text
 
@@ -101,16 +105,16 @@ def test_the_map_is_deterministic_and_of_a_sample(fit, monkeypatch):
     assert nodes.tolist() == list(range(200))
     assert np.isfinite(places).all()
     assert (fit.map()[1] == places).all()
-    monkeypatch.setattr("everynode.report.fit.MAP_NODES", 50)
+    monkeypatch.setattr("everynode.evaluation.fit_summary.MAP_NODES", 50)
     some = fit.map()[0]
     assert len(some) == len(set(some.tolist())) == 50
     assert (fit.map()[0] == some).all()
 
 
 def test_without_a_temperature_and_without_a_test_it_says_so(fit):
-    shared, said = assign_splits(graph_of(90), test_share=0)
+    shared, said = share_out(graph_of(90), test_share=0)
     model = NodeClassifier(**QUICK, calibrate=False).fit(shared)
-    made = Fit.of(model, shared, said, "everynode fit")
+    made = FitSummary.of(model, shared, said)
     text = page(made)
     assert "too good for new nodes" in text
     assert "--no-calibrate" in text
@@ -119,9 +123,9 @@ def test_without_a_temperature_and_without_a_test_it_says_so(fit):
 
 
 def test_with_few_labels_validation_is_what_networks_say_that_did_not_learn_them(fit):
-    shared, said = assign_splits(graph_of(90), test_share=0)
+    shared, said = share_out(graph_of(90), test_share=0)
     model = NodeClassifier(**QUICK).fit(shared)
-    made = Fit.of(model, shared, said, "everynode fit")
+    made = FitSummary.of(model, shared, said)
     truth = shared.labels[model.held_out_.nodes]
     right = (model.held_out_.log_probabilities.argmax(1) == truth).double().mean().item()
     assert made.quality["validation"]["accuracy"].value == pytest.approx(right)
@@ -133,7 +137,7 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
     fit,
 ):
     nodes = np.arange(14)
-    sure = Judged(
+    sure = ScoredPart(
         "test",
         nodes,
         nodes % 3,
@@ -162,8 +166,8 @@ def test_a_race_is_shown_by_what_decided_it():
 def test_a_graph_from_anywhere_has_a_page(tmp_path):
     """No files, no ids, integer classes, one hidden value everywhere: nothing to draw a map of."""
     graph = Graph.from_arrays(np.ones((12, 2)), [[0, 1], [1, 2]], [0, 1] * 6)
-    shared, said = assign_splits(graph)
-    made = Fit.of(NodeClassifier(**QUICK).fit(shared), shared, said, "python")
+    shared, said = share_out(graph)
+    made = FitSummary.of(NodeClassifier(**QUICK).fit(shared), shared, said)
     assert "12 nodes" in page(made) or "12" in page(made)
 
 

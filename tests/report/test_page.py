@@ -20,8 +20,9 @@ from everynode.experiments.analysis import conclude
 from everynode.experiments.experiment import Cell, experiments
 from everynode.experiments.store import Store
 from everynode.report import figures
-from everynode.report.cell import _place, digits_of
+from everynode.report.cell import digits_of
 from everynode.report.page import PAPER, page, page_of_store
+from everynode.report.source import cell_flags
 
 KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
 ESCAPED = "&lt;b&gt;x&lt;/b&gt;&amp;"
@@ -182,7 +183,7 @@ def test_the_interval_that_is_shown_is_the_one_that_decides(plans, make_up):
     assert len(verdicts) > 1  # or this test would say little
     panel = made.split('id="homophilic-0"')[1].split("<div popover")[0]
     assert "95% interval on these folds" in panel
-    assert "and for what others would give" in panel
+    assert "95% interval for other folds" in panel
 
 
 def test_no_interval_of_accuracies_is_wider_than_there_are(plans, make_up):
@@ -213,22 +214,19 @@ def test_what_it_all_says_stands_on_top(plans, make_up):
     )
     assert tally["reproduced"] >= 1
     assert (
-        f"Of its accuracies that could be judged, we reach {tally['reproduced'] + tally['better']} of 9 with cross-entropy, "
+        f"Accuracies of the paper that we reach: {tally['reproduced'] + tally['better']} of 9 with cross-entropy, "
         in made
     )
     short = [cell for cell in outcome.cells if cell.verdict.startswith("short")]
     below = sum(cell.summary.high + 3 < cell.cell.published for cell in short)
     assert 0 < below < len(short)
     assert (
-        f"Of the paper's {len(short)} accuracies that are not reached here, {below} would not be even so."
+        f"Of the {len(short)} accuracies of the paper that are not reached here, {below} stay out of reach even then."
         in made
     )
     # On the others all differences are the same, which is no test.
-    assert (
-        "its terms are ahead of cross-entropy beyond chance in 3 of 3 comparisons, behind in 0."
-        in made
-    )
-    assert 'data-label="gains that are significant">3 up, 0 down, of 3<' in made
+    assert "its terms are significantly better in 3 of 3 and significantly worse in 0." in made
+    assert 'data-label="significant gains">3 up, 0 down, of 3<' in made
     enc = next(
         cell for cell in outcome.cells if (cell.cell.row, cell.cell.column) == ("ENC-GCN", "cora")
     )
@@ -266,7 +264,7 @@ def test_what_stands_in_several_tables_counts_once(plans, make_up):
         for cell in cells
         if cell.p_holm is not None and cell.cell.published is not None
     }
-    assert f" of {len(compared)} comparisons, behind in " in made
+    assert f" of {len(compared)} and significantly worse in " in made
 
 
 def test_what_the_paper_does_not_have_is_judged_and_not_counted(plans, make_up):
@@ -277,8 +275,8 @@ def test_what_the_paper_does_not_have_is_judged_and_not_counted(plans, make_up):
     )
     assert sum(bool(cell.verdict) for cell in outcome.cells) == len(outcome.cells) > 20
     assert "not in the paper · test accuracy in %" in made
-    assert "that could be judged" not in made
-    assert "comparisons, behind" not in made
+    assert "that we reach" not in made
+    assert "significantly worse" not in made
     assert made.count("does not apply") == 4, "cross-entropy has neither gate nor halves"
     assert "reading</span>" in made
     assert {cell.published_gain for cell in outcome.cells} == {None}, (
@@ -354,7 +352,7 @@ def test_runs_from_an_export_say_that_they_have_no_curves(plans, make_up):
     semi = experiments()["semi-supervised"]
     (cell, runs), *_ = plans[semi].items()
     made = page({semi: {cell: runs}}, "paper", make_up(runs).records, lambda key: {})[0]
-    assert "Without training curves: these runs were taken over from an export" in made
+    assert "No training curves: these runs come from an export" in made
 
 
 def test_versions_are_named_once_and_in_their_order(plans, two_each):
@@ -430,7 +428,7 @@ def test_curves_confusion_terms_settings_and_versions_stand_behind_a_number(text
         "Runs",
         "Settings",
         "Versions",
-        "Make it again",
+        "Run it again",
     ):
         assert f"<h4>{title}</h4>" in panel
     assert re.findall(r'data-name="([^"]+)"', panel) == [
@@ -555,8 +553,8 @@ def test_a_name_with_a_comma_is_left_to_the_other_flags():
         for row in ("a, b", "c")
         for column in ("1", "2")
     ]
-    assert _place(cells[0], cells) == ["--columns", "1"]
-    assert _place(cells[3], cells) == ["--rows", "c", "--columns", "2"]
+    assert cell_flags(cells[0], cells) == ["--columns", "1"]
+    assert cell_flags(cells[3], cells) == ["--rows", "c", "--columns", "2"]
 
 
 @pytest.fixture

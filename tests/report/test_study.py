@@ -63,7 +63,7 @@ def test_the_longest_bar_is_the_most_important(journal):
     ]
     assert widths[1] == pytest.approx(widths[0] / 3, abs=0.1)
     assert widths[2] == 0
-    assert text.index("lr") < text.index(">input") < text.index(">dropout")
+    assert text.index("lr") < text.index(">normalize_features") < text.index(">dropout")
 
 
 @pytest.mark.parametrize("values", [[0.5], [0.5, 0.5], [0.0] * 3 + [0.8] * 20])

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from everynode.report import svg
+from everynode.report import axes, curves, svg
+from everynode.report.scatter import scatter
 from everynode.report.svg import Point
 
 
@@ -25,10 +26,10 @@ def read_curve(plot: str) -> list[tuple[int, float]]:
 @pytest.mark.parametrize(("length", "best"), [(1, 0), (2, 1), (99, 50), (1500, 777)])
 def test_a_curve_can_be_read_back(length, best):
     values = [3 * math.sin(i / 40) - i / 500 for i in range(length)]
-    epochs = svg.thin(length, 100, keep=[best])
+    epochs = curves.thin(length, 100, keep=[best])
     assert len(epochs) <= 100
     assert {0, best, length - 1} <= set(epochs)
-    plot = svg.curves(
+    plot = curves.curves(
         epochs,
         {"CE": [values[e] for e in epochs]},
         label="",
@@ -43,7 +44,7 @@ def test_a_curve_can_be_read_back(length, best):
 
 
 def test_a_curve_leaves_out_what_is_not_a_number():
-    plot = svg.curves(
+    plot = curves.curves(
         [0, 1, 2], {"CE": [1.0, math.nan, 3.0]}, label="", x_label="epoch", y_label=""
     )
     assert [x for x, _ in read_curve(plot)] == [0, 2]
@@ -73,7 +74,7 @@ def test_bars_start_at_zero():
 
 
 def test_a_map_draws_every_point_of_a_named_class():
-    plot = svg.scatter([[0, 0], [1, 1], [2, 0], [9, 9]], [0, 1, 1, -1], ["a", "b"], label="<map>")
+    plot = scatter([[0, 0], [1, 1], [2, 0], [9, 9]], [0, 1, 1, -1], ["a", "b"], label="<map>")
     assert plot.count("h0") == 4
     (faint,) = re.findall(r'<path d="([^"]*)" class="cloud none"', plot)
     assert faint.count("h0") == 1  # the point of no class
@@ -93,10 +94,10 @@ def test_every_number_of_the_axis_is_beside_the_plot(low, high):
         if y
     ]
     assert len(places) >= 2
-    assert all(svg.TOP <= y - 4 <= svg.HEIGHT - svg.BOTTOM for y in places)
+    assert all(axes.TOP <= y - 4 <= axes.HEIGHT - axes.BOTTOM for y in places)
     assert {min(places) - 4, max(places) - 4} == {
-        svg.TOP,
-        svg.HEIGHT - svg.BOTTOM,
+        axes.TOP,
+        axes.HEIGHT - axes.BOTTOM,
     }  # its ends have one
 
 

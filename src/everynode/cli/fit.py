@@ -205,18 +205,17 @@ def _write(
     folder: Path, classifier: NodeClassifier, graph: Graph, said: list[str], *, drawn: bool
 ) -> dict[str, Any]:
     """Everything that a fit leaves behind; its summary."""
-    from everynode.report.fit import Fit
+    from everynode.evaluation.fit_summary import FitSummary
     from everynode.report.fit_page import page
     from everynode.training.checkpoint import write_atomically
 
-    made = Fit.of(classifier, graph, said, command())
+    fitted = FitSummary.of(classifier, graph, said)
     classifier.save(folder / "model")
-    write_atomically(folder / "predictions.csv", made.predictions.to_csv().encode())
-    write_atomically(
-        folder / "report.html",
-        page(made, model=showable(str(folder / "model")), drawn=drawn).encode(),
-    )
-    summary = made.summary()
+    write_atomically(folder / "predictions.csv", fitted.predictions.to_csv().encode())
+    model = showable(str(folder / "model"))
+    text = page(fitted, command=command(), model=model, drawn=drawn)
+    write_atomically(folder / "report.html", text.encode())
+    summary = fitted.to_dict()
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 

@@ -1,1 +1,1 @@
-"""Pictures and pages from run records."""
+"""Self-contained HTML pages and SVG figures of runs and fits. This package computes no result."""

@@ -1,4 +1,4 @@
-"""Runs and outcomes as plain data."""
+"""Runs and outcomes as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 
 from everynode.experiments.analysis import CellOutcome, Outcome
 
+#: Entries of a record that are too large for a table.
+_LARGE = ("positions", "labels")
+
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
-    """An experiment's cells, as ``reproduce --json`` prints them and ``results/`` keeps them."""
+    """Return the cells of an experiment for ``reproduce --json`` and ``results/``."""
     experiment = outcome.experiment
     return {
         "id": experiment.id,
@@ -27,7 +30,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def tables_json(outcomes: Sequence[Outcome]) -> str:
-    """All experiments, one line per cell."""
+    """Return all experiments as JSON, one line per cell."""
     blocks = []
     for outcome in outcomes:
         table = to_json(outcome)
@@ -37,7 +40,8 @@ def tables_json(outcomes: Sequence[Outcome]) -> str:
 
 
 def _cell(outcome: CellOutcome) -> dict[str, Any]:
-    cell, on_these = outcome.cell, outcome.on_these
+    cell, here, gain = outcome.cell, outcome.on_these, outcome.gain
+    decides = bool(outcome.verdict) and here is not None and here.count > 1
     return {
         "panel": cell.panel,
         "row": cell.row,
@@ -51,40 +55,32 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
         "planned": outcome.planned,
         "diverged": outcome.diverged,
         "summary": None if outcome.summary is None else outcome.summary.to_dict(),
-        # Of folds, not widened for their overlap as that of the summary is: the verdict is by this one.
-        "verdict_interval": None
-        if not outcome.verdict or on_these is None or on_these.count < 2
-        else [on_these.low, on_these.high],
+        # The verdict uses this interval; the summary's is widened for the overlap of folds.
+        "verdict_interval": [here.low, here.high] if decides and here is not None else None,
         "test_oracle": None if outcome.oracle is None else outcome.oracle.mean,
         "short_at_any_epoch": outcome.short_at_any_epoch,
         "gain": None
-        if outcome.gain is None
-        else {"against": cell.against, **outcome.gain.to_dict(), "p_holm": outcome.p_holm},
+        if gain is None
+        else {"against": cell.against, **gain.to_dict(), "p_holm": outcome.p_holm},
         "verdict": outcome.verdict,
         "remark": outcome.remark,
         "runs": [key[:12] for key in outcome.keys],
     }
 
 
-#: What does not fit a table.
-_LARGE = ("positions", "labels")
-
-
 def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
-    """One line per run, in the order of the keys; what is nested has a dotted name. Maps are left out.
+    """Return one line per run in the order of the keys; nested entries have dotted names.
 
-    Columns are in the order of their names, and one that is empty throughout is left out: so the same runs give the same bytes
-    wherever they come from.
+    Columns are sorted by name, and empty ones are left out, so the same runs give the same
+    bytes. Maps of nodes are left out.
     """
     flat = {
         key: _flatten({name: value for name, value in record.items() if name not in _LARGE})
         for key, record in records.items()
     }
-    names = {name for row in flat.values() for name, value in row.items() if value is not None} - {
-        "key"
-    }
+    used = {name for row in flat.values() for name, value in row.items() if value is not None}
     out = io.StringIO()
-    writer = csv.DictWriter(out, ["key", *sorted(names)], lineterminator="\n")
+    writer = csv.DictWriter(out, ["key", *sorted(used - {"key"})], lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {name: value for name, value in flat[key].items() if value is not None}
@@ -94,7 +90,7 @@ def runs_csv(records: Mapping[str, dict[str, Any]]) -> str:
 
 
 def runs_json(records: Mapping[str, dict[str, Any]]) -> str:
-    """Every record with its cost, one line each."""
+    """Return every record with its cost, one line each."""
     lines = ",\n".join(json.dumps(records[key], sort_keys=True) for key in sorted(records))
     return f"[\n{lines}\n]\n"
 

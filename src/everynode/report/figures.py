@@ -1,4 +1,4 @@
-"""The figures of the page from the cells of an experiment."""
+"""The figures of an experiment: line plots, bars and maps of its cells."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from collections.abc import Mapping, Sequence
 from everynode.experiments.analysis import CellOutcome
 from everynode.experiments.experiment import NAMES, Experiment
 from everynode.report import svg
-from everynode.report.cell import Source, digits_of, limits, printed
-from everynode.report.html import Html, h
-from everynode.report.text import ENTRANTS, count, interval, number
+from everynode.report.cell import digits_of, limits, mean_and_std, printed
+from everynode.report.html import Child, Html, h, small
+from everynode.report.scatter import scatter
+from everynode.report.source import Source
+from everynode.report.text import CANDIDATES, count, interval, percent
 
-#: From this ratio of the largest to the smallest value on, an x axis is logarithmic.
+#: The ratio of the largest to the smallest x from which an axis is logarithmic.
 LOG_FROM = 16
+
+
+def figure(names: Sequence[str], sign: str, plots: Sequence[Html], note: Child = None) -> Html:
+    """Build plots side by side under one legend; in threes where that leaves none alone."""
+    size = "few" if len(plots) == 1 else "three" if len(plots) % 3 == 0 else ""
+    grid = h("div", plots, class_=f"plots {size}".strip())
+    return h("div", svg.legend(names, sign), note, grid, class_="figure")
 
 
 def line_plots(
@@ -20,12 +29,12 @@ def line_plots(
     panels: Mapping[str, Sequence[CellOutcome]],
     ids: Mapping[CellOutcome, str],
 ) -> Html | None:
-    """A plot for every panel; the same line has the same sign in all of them, and all have one y axis, so that they can be compared."""
-    apart = any(len({cell.cell.backbone for cell in cells}) > 1 for cells in panels.values())
-    plotted = _by_network(panels) if apart else panels
+    """Draw one plot per panel; all of them share their signs and their y axis."""
+    several = any(len({cell.cell.backbone for cell in cells}) > 1 for cells in panels.values())
+    plotted = _by_network(panels) if several else panels
     everything = [cell for cells in panels.values() for cell in cells]
     names = {
-        cell: ENTRANTS.get(cell.cell.objective, cell.cell.objective) if apart else cell.cell.row
+        cell: CANDIDATES.get(cell.cell.objective, cell.cell.objective) if several else cell.cell.row
         for cell in everything
     }
     rows = list(dict.fromkeys(names.values()))
@@ -38,8 +47,8 @@ def line_plots(
     ys = [
         value
         for series in points.values()
-        for made in series.values()
-        for point in made
+        for own in series.values()
+        for point in own
         for value in (point.y, point.low, point.high)
     ]
     ys += [cell.cell.published for cell in everything if cell.cell.published is not None]
@@ -47,58 +56,54 @@ def line_plots(
     for panel, cells in plotted.items():
         if not any(points[panel].values()):
             continue
-        xs = [
-            float(cell.cell.column) for cell in cells
-        ]  # of all cells, so that the axis is whole while runs are missing
+        xs = [float(cell.cell.column) for cell in cells]  # also of cells without runs
         title = f"{experiment.title}{f', {panel}' if panel else ''}"
-        papers = {
-            row: [
-                (float(c.cell.column), c.cell.published)
-                for c in cells
-                if names[c] == row and c.cell.published is not None
-            ]
-            for row in rows
-        }
-        plot = svg.lines(points[panel], label=f"{title}: {', '.join(rows)}", x_label=experiment.x, y_label="test accuracy, %",
-                         log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM, xs=xs, ys=ys, beside=papers)  # fmt: skip
-        plots.append(_figure(plot, panel))
-    if not plots:
-        return None
-    signs = {
-        "Dotted: the paper's numbers.": any(cell.cell.published is not None for cell in everything),
-        "Hollow: runs are missing.": any(cell.keys and not cell.complete for cell in everything),
+        plot = svg.lines(
+            points[panel],
+            label=f"{title}: {', '.join(rows)}",
+            x_label=experiment.x,
+            y_label="test accuracy, %",
+            log_x=min(xs) > 0 and max(xs) / min(xs) >= LOG_FROM,
+            xs=xs,
+            ys=ys,
+            beside={row: _published([c for c in cells if names[c] == row]) for row in rows},
+        )
+        plots.append(_captioned(plot, panel))
+    return figure(rows, "line", plots, _signs(everything)) if plots else None
+
+
+def _signs(cells: Sequence[CellOutcome]) -> Html | None:
+    """Explain the signs of a line plot that occur."""
+    used = {
+        "Dotted: the paper's numbers.": any(cell.cell.published is not None for cell in cells),
+        "Hollow: runs are missing.": any(cell.keys and not cell.complete for cell in cells),
     }
-    said = " ".join(text for text, true in signs.items() if true)
-    note = h("p", said, class_="small") if said else None
-    return h("div", legend(rows, "line"), note, _grid(plots), class_="figure")
+    note = " ".join(text for text, occurs in used.items() if occurs)
+    return small(note) if note else None
+
+
+def _published(cells: Sequence[CellOutcome]) -> list[tuple[float, float]]:
+    """Return the paper's line: x and y."""
+    return [
+        (float(cell.cell.column), cell.cell.published)
+        for cell in cells
+        if cell.cell.published is not None
+    ]
 
 
 def _by_network(panels: Mapping[str, Sequence[CellOutcome]]) -> dict[str, list[CellOutcome]]:
-    """Panels of several networks, each network by itself: all their lines, and the paper's, lie on each other in one plot."""
-    found: dict[str, list[CellOutcome]] = {}
+    """Split panels by network: in one plot their lines would lie on top of each other."""
+    split: dict[str, list[CellOutcome]] = {}
     for panel, cells in panels.items():
         for cell in cells:
-            found.setdefault(f"{panel}, {NAMES[cell.cell.backbone]}", []).append(cell)
-    return found
-
-
-def _grid(figures: Sequence[Html]) -> Html:
-    """Figures beside each other; by threes where that leaves none alone."""
-    return h(
-        "div",
-        figures,
-        class_="plots few"
-        if len(figures) == 1
-        else "plots three"
-        if len(figures) % 3 == 0
-        else "plots",
-    )
+            split.setdefault(f"{panel}, {NAMES[cell.cell.backbone]}", []).append(cell)
+    return split
 
 
 def bar_plot(
     experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
 ) -> Html | None:
-    """Grouped bars: a group for every column, a bar for every row."""
+    """Draw grouped bars: a group per column, a bar per row."""
     rows, columns = (
         list(dict.fromkeys(getattr(cell.cell, name) for cell in cells))
         for name in ("row", "column")
@@ -116,41 +121,33 @@ def bar_plot(
         x_label=experiment.x,
         y_label="test accuracy, %",
     )
-    return h("div", legend(rows, "bar"), _grid([_figure(plot, "")]), class_="figure")
+    return figure(rows, "bar", [_captioned(plot, "")])
 
 
 def maps(
     cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str], source: Source
 ) -> Html | None:
-    """The nodes in the plane, coloured by class."""
+    """Draw the nodes in the plane, colored by class."""
     figures, classes = [], 0
     for cell in cells:
-        record = next(
-            (found for key in cell.keys if "positions" in (found := source.records[key])), None
-        )
+        records = [source.records[key] for key in cell.keys]
+        record = next((record for record in records if "positions" in record), None)
         if record is None:
             continue
         labels = record["labels"]
-        classes = max(classes, max(labels, default=0) + 1)
-        names = [f"class {i}" for i in range(max(labels, default=0) + 1)]
-        plot = svg.scatter(
+        own = max(labels, default=0) + 1
+        classes = max(classes, own)
+        plot = scatter(
             record["positions"],
             labels,
-            names,
+            [f"class {i}" for i in range(own)],
             label=f"{count(len(labels), 'node')} in the plane: {cell.cell.row}",
         )
-        score = record.get("test_accuracy")
-        note = "" if score is None else f", test accuracy {number(100 * score, 1)}%"
+        accuracy = record.get("test_accuracy")
+        note = "" if accuracy is None else f", test accuracy {percent(accuracy)}"
         button = h("button", f"{cell.cell.row}{note}", popovertarget=ids[cell], class_="open")
         figures.append(h("figure", plot, h("figcaption", button)))
-    if not figures:
-        return None
-    return h(
-        "div",
-        legend([f"class {i}" for i in range(classes)], "dot"),
-        _grid(figures),
-        class_="figure",
-    )
+    return figure([f"class {i}" for i in range(classes)], "dot", figures) if figures else None
 
 
 def _points(
@@ -159,33 +156,27 @@ def _points(
     ids: Mapping[CellOutcome, str],
     columns: Sequence[str] | None = None,
 ) -> list[svg.Point]:
-    made = []
+    """Return the marks of some cells; x is the column as a number, or its index in ``columns``."""
+    points = []
     for cell in cells:
-        found = cell.summary
-        if found is None:
+        summary = cell.summary
+        if summary is None:
             continue
         digits = digits_of(experiment, cell)
-        low, high = limits(found, cell)
-        tip = f"{number(found.mean, digits)}"
-        if found.count > 1:
-            tip += f" ± {number(found.std, digits)} ({interval(low, high, digits)})"
+        low, high = limits(summary, cell)
+        tip = mean_and_std(summary, digits)
+        if summary.count > 1:
+            tip += f" ({interval(low, high, digits)})"
         if not cell.complete:
             tip += f", {len(cell.keys)} of {cell.planned} runs"
         if cell.cell.published is not None:
             tip += f", paper {printed(experiment, cell)}"
         x = float(cell.cell.column) if columns is None else float(columns.index(cell.cell.column))
-        made.append(svg.Point(x, found.mean, low, high, tip, ids[cell], hollow=not cell.complete))
-    return made
+        points.append(
+            svg.Point(x, summary.mean, low, high, tip, ids[cell], hollow=not cell.complete)
+        )
+    return points
 
 
-def _figure(plot: Html, name: str) -> Html:
-    return h("figure", h("figcaption", name) if name else None, plot)
-
-
-def legend(names: Sequence[str], kind: str) -> Html:
-    """What the signs mean; the script makes the entries buttons that pick one series out."""
-    return h(
-        "ul",
-        [h("li", svg.swatch(i, kind), name, data_series=i) for i, name in enumerate(names)],
-        class_="legend",
-    )
+def _captioned(plot: Html, caption: str) -> Html:
+    return h("figure", h("figcaption", caption) if caption else None, plot)

@@ -1,4 +1,4 @@
-"""The tables of the page: rows by columns as the paper has them, and every number as a list that can be sorted."""
+"""The tables of an experiment: rows by columns as in the paper, and every number as a list."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from everynode.experiments.analysis import CellOutcome
 from everynode.experiments.experiment import Experiment
 from everynode.experiments.statistics import Paired, Summary
-from everynode.report.cell import digits_of, limits, printed
-from everynode.report.html import Html, h, listed, scroll
+from everynode.report.cell import digits_of, limits, mean_and_std, printed
+from everynode.report.html import Html, h, table
 from everynode.report.text import DASH, interval, number, p_value
 
-#: Cells of a column that says nothing.
+#: The cells of an empty column.
 EMPTY = (h("td"), h("td", data_v=""))
-#: What the rows of an experiment are, where they are no methods.
+#: The rows of an experiment in a word, where they are not methods.
 ROWS = {
     "datasets": "graph",
     "labels-per-class": "objective",
@@ -23,14 +23,14 @@ ROWS = {
     "weights": "symbol",
     "readings": "reading",
 }
-#: With at most so many columns there is room for long names of rows.
+#: Maximum number of columns of a table that leaves room for long row names.
 FEW_COLUMNS = 3
-#: A sign before each verdict, so that colour is not all that tells them apart.
+#: A sign before each verdict, so that color is not the only sign.
 SIGNS = {"reproduced": "✓", "same": "✓", "better": "▲", "short": "▼", "differs": "≠"}
 
 
 def kind(verdict: str) -> str:
-    """A verdict without its amount.
+    """Return a verdict without its amount.
 
     >>> kind("better by 1.2"), kind("reproduced")
     ('better', 'reproduced')
@@ -39,25 +39,11 @@ def kind(verdict: str) -> str:
 
 
 def badge(verdict: str) -> Html | None:
-    """A verdict with its sign."""
-    return (
-        h(
-            "span",
-            f"{SIGNS[kind(verdict)]} {verdict.replace('-', '−')}",
-            class_=f"verdict {kind(verdict)}",
-        )
-        if verdict
-        else None
-    )
-
-
-def _difference(cell: CellOutcome) -> float | None:
-    """Our number less the paper's."""
-    return (
-        None
-        if cell.summary is None or cell.cell.published is None
-        else cell.summary.mean - cell.cell.published
-    )
+    """Build a verdict with its sign."""
+    if not verdict:
+        return None
+    text = f"{SIGNS[kind(verdict)]} {verdict.replace('-', '−')}"
+    return h("span", text, class_=f"verdict {kind(verdict)}")
 
 
 def matrix(
@@ -66,40 +52,33 @@ def matrix(
     ids: Mapping[CellOutcome, str],
     caption: str,
 ) -> Html:
-    """Rows by columns; every number is a button that opens what stands behind it."""
+    """Build a table of rows by columns; every number is a button that opens its panel."""
     columns = list(dict.fromkeys(cell.cell.column for cell in cells))
     places = {(cell.cell.row, cell.cell.column): cell for cell in cells}
     rows = []
     for row in dict.fromkeys(cell.cell.row for cell in cells):
-        found = (places.get((row, column)) for column in columns)
-        rows.append(
-            h("tr", h("th", row, scope="row"), [_entry(experiment, cell, ids) for cell in found])
-        )
-    first = h("th", h("span", corner(experiment), class_="quiet"), scope="col")
+        own = (places.get((row, column)) for column in columns)
+        rows.append([h("th", row, scope="row"), *(_entry(experiment, cell, ids) for cell in own)])
     unit = f" {experiment.x}" if experiment.x else ""
-    heads = [h("th", f"{column}{unit}", scope="col") for column in columns]
+    heads = [
+        h("th", h("span", _corner(experiment), class_="quiet"), scope="col"),
+        *(f"{column}{unit}" for column in columns),
+    ]
     look = f"matrix sortable{' roomy' if len(columns) <= FEW_COLUMNS else ''}"
-    table = h(
-        "table",
-        h("caption", caption),
-        h("thead", h("tr", first, heads)),
-        h("tbody", rows),
-        class_=look,
-    )
-    return scroll(table, caption)
+    return table(heads, rows, caption, look=look)
 
 
 def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) -> Html:
-    """Rows by columns with no more than means and standard deviations, for paper; a star where the gain is significant."""
+    """Build a table of means and standard deviations for print; a star marks a significant gain."""
     rows, columns = (
         list(dict.fromkeys(getattr(cell.cell, name) for cell in cells))
         for name in ("row", "column")
     )
     places = {(cell.cell.row, cell.cell.column): cell for cell in cells}
-    heads = (
-        corner(experiment),
+    heads = [
+        _corner(experiment),
         *(f"{experiment.x} {column}" if column == columns[0] else column for column in columns),
-    )
+    ]
     body = [
         [
             h("th", row, scope="row"),
@@ -107,207 +86,187 @@ def means(experiment: Experiment, cells: Sequence[CellOutcome], caption: str) ->
         ]
         for row in rows
     ]
-    return h("div", listed(heads, body, caption), class_="on-paper")
+    return h("div", table(heads, body, caption), class_="on-paper")
 
 
 def _mean(experiment: Experiment, cell: CellOutcome | None) -> str:
     if cell is None or cell.summary is None:
         return DASH
-    digits = digits_of(experiment, cell)
-    spread = f" ± {number(cell.summary.std, digits)}" if cell.summary.count > 1 else ""
-    return f"{number(cell.summary.mean, digits)}{spread}{'*' if cell.significant else ''}"
+    star = "*" if cell.significant else ""
+    return f"{mean_and_std(cell.summary, digits_of(experiment, cell))}{star}"
 
 
-def corner(experiment: Experiment) -> str:
-    """What the rows are."""
+def _corner(experiment: Experiment) -> str:
     return ROWS.get(experiment.id, "method")
+
+
+def _difference(cell: CellOutcome) -> float | None:
+    """Return our number minus the paper's."""
+    if cell.summary is None or cell.cell.published is None:
+        return None
+    return cell.summary.mean - cell.cell.published
 
 
 def _entry(
     experiment: Experiment, cell: CellOutcome | None, ids: Mapping[CellOutcome, str]
 ) -> Html:
+    """Build an entry of the matrix."""
     if cell is None:  # such as a choice of halves without the term that has them
-        return h(
-            "td",
-            h("span", DASH, class_="mean"),
-            h("span", "does not apply", class_="flag"),
-            class_="none",
-            data_v="",
-        )
-    digits, found, gain = digits_of(experiment, cell), cell.on_these, cell.gain
-    off = (
-        f" ({number(_difference(cell), digits, sign=True)})" if cell.verdict == "reproduced" else ""
-    )  # other verdicts say by how much
-    paper = (
-        None
-        if cell.cell.published is None
-        else h("span", f"paper {printed(experiment, cell)}{off}", class_="paper")
-    )
+        return _no_number(None, "does not apply")
+    digits, summary = digits_of(experiment, cell), cell.on_these
+    paper = None
+    if cell.cell.published is not None:
+        off = number(_difference(cell), digits, sign=True)
+        amount = f" ({off})" if cell.verdict == "reproduced" else ""  # other verdicts have it
+        paper = h("span", f"paper {printed(experiment, cell)}{amount}", class_="paper")
     if not cell.keys:
-        why = "not timed here" if cell.cell.task == "time" else "not run"
-        return h(
-            "td",
-            h("span", DASH, class_="mean"),
-            paper,
-            h("span", why, class_="flag"),
-            class_="none",
-            data_v="",
-        )
+        return _no_number(paper, "not timed here" if cell.cell.task == "time" else "not run")
     lines: list[Html | None] = []
-    if found is None:
+    if summary is None:
         lines.append(h("span", "diverged", class_="mean"))
     else:
-        spread = (
-            h("span", f" ± {number(found.std, digits)}", class_="std") if found.count > 1 else None
-        )
-        lines.append(h("span", number(found.mean, digits), spread, class_="mean"))
-        if found.count > 1:
-            lines.append(h("span", interval(*limits(found, cell), digits), class_="ci"))
-    lines += [paper, badge(cell.verdict)]
-    if gain is not None and gain.count > 1:
-        text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
-        text += f" on {gain.count} pairs" if gain.count < len(cell.keys) else ""
-        theirs = (
-            ""
-            if cell.published_gain is None
-            else f" ({number(cell.published_gain, digits, sign=True)})"
-        )
-        way = ("up" if gain.mean > 0 else "down") if cell.significant else None
-        lines.append(h("span", h("b", text, class_=way), theirs, class_="gain"))
+        std = f" ± {number(summary.std, digits)}"
+        spread = h("span", std, class_="std") if summary.count > 1 else None
+        lines.append(h("span", number(summary.mean, digits), spread, class_="mean"))
+        if summary.count > 1:
+            lines.append(h("span", interval(*limits(summary, cell), digits), class_="ci"))
+    lines += [paper, badge(cell.verdict), _gain(cell, digits)]
     if cell.remark:
         lines.append(h("span", cell.remark, class_="flag"))
     if not cell.complete:
         lines.append(h("span", f"{len(cell.keys)} of {cell.planned} runs", class_="flag"))
     if cell.diverged:
         lines.append(h("span", f"{cell.diverged} diverged", class_="flag bad"))
-    return h(
-        "td",
-        h("button", lines, popovertarget=ids[cell], class_="cell"),
-        data_v="" if found is None else _raw(found.mean),
-    )
+    button = h("button", lines, popovertarget=ids[cell], class_="cell")
+    return h("td", button, data_v="" if summary is None else _raw(summary.mean))
+
+
+def _no_number(paper: Html | None, reason: str) -> Html:
+    """Build an entry of the matrix without a number."""
+    dash, flag = h("span", DASH, class_="mean"), h("span", reason, class_="flag")
+    return h("td", dash, paper, flag, class_="none", data_v="")
+
+
+def _gain(cell: CellOutcome, digits: int) -> Html | None:
+    """Build the gain of a cell, with the paper's gain in brackets."""
+    gain = cell.gain
+    if gain is None or gain.count < 2:
+        return None
+    text = f"gain {number(gain.mean, digits, sign=True)}{'*' if cell.significant else ''}"
+    text += f" on {gain.count} pairs" if gain.count < len(cell.keys) else ""
+    in_paper = number(cell.published_gain, digits, sign=True)
+    brackets = "" if cell.published_gain is None else f" ({in_paper})"
+    way = ("up" if gain.mean > 0 else "down") if cell.significant else None
+    return h("span", h("b", text, class_=way), brackets, class_="gain")
 
 
 def listing(
     experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
 ) -> Html:
-    """Every number of an experiment as a row, with what the short tables leave out; columns that would be empty are left out."""
-    across = experiment.x or (
-        "graph" if all(c.cell.column == c.cell.dataset for c in cells) else "column"
-    )
-    columns: dict[str, Callable[[CellOutcome], Html]] = {
-        "panel": lambda c: h("td", c.cell.panel),
-        corner(experiment): lambda c: h("td", c.cell.row),
-        across: lambda c: h(
-            "td", c.cell.column, data_v=c.cell.column if _is_number(c.cell.column) else None
-        ),
-        "mean": lambda c: _number(
-            c, None if c.summary is None else c.summary.mean, experiment, opens=ids[c]
-        ),
-        "std": lambda c: _number(c, None if c.summary is None else c.summary.std, experiment),
-        "95% interval": lambda c: _range(c, c.on_these, experiment),
-        "95% interval for other folds": lambda c: _range(
-            c, c.summary if experiment.over == "folds" else None, experiment
-        ),
-        "paper": lambda c: _papers(c, experiment),
-        "verdict": lambda c: h(
-            "td", badge(c.verdict), data_v=_raw(_difference(c) or 0.0) if c.verdict else ""
-        ),
-        "gain": lambda c: _number(
-            c, c.gain.mean if c.gain and c.gain.count > 1 else None, experiment, sign=True
-        ),
-        "gain's 95% interval": lambda c: _range(c, c.gain, experiment),
-        "gain in the paper": lambda c: _number(
-            c, c.published_gain if c.gain else None, experiment, sign=True
-        ),
-        "p (Holm)": lambda c: (
-            h("td", "", data_v="")
-            if c.p_holm is None
-            else h("td", p_value(c.p_holm), data_v=_raw(c.p_holm))
-        ),
-        "runs": lambda c: h("td", f"{len(c.keys)} of {c.planned}", data_v=len(c.keys)),
-        "diverged": lambda c: h("td", str(c.diverged) if c.diverged else ""),
-        "best test epoch (diagnostic)": lambda c: _number(
-            c, None if c.oracle is None else c.oracle.mean, experiment
-        ),
+    """Build a sortable list of every number of an experiment; empty columns are left out."""
+    shown = [cell for cell in cells if cell.keys]
+    built = {
+        name: [column(cell) for cell in shown]
+        for name, column in _columns(experiment, cells, ids).items()
     }
-    there = [cell for cell in cells if cell.keys]
-    made = {name: [column(cell) for cell in there] for name, column in columns.items()}
-    shown = {
-        name: column for name, column in made.items() if any(entry not in EMPTY for entry in column)
+    used = {
+        name: column
+        for name, column in built.items()
+        if any(entry not in EMPTY for entry in column)
     }
     heads = [
-        h("th", name, scope="col", class_=_look(name, column)) for name, column in shown.items()
+        h("th", name, scope="col", class_=_head_class(name, column))
+        for name, column in used.items()
     ]
-    rows = [h("tr", entries) for entries in zip(*shown.values(), strict=True)]
-    caption = h("caption", f"{experiment.title}: every number")
-    table = h(
-        "table",
-        caption,
-        h("thead", h("tr", heads)),
-        h("tbody", rows),
-        class_="plain listing sortable",
-    )
-    inside = scroll(table, f"{experiment.title}: every number")
+    rows = zip(*used.values(), strict=True)
+    title = f"{experiment.title}: every number"
     return h(
-        "details", h("summary", f"Every number as a list ({len(there)})"), inside, class_="numbers"
+        "details",
+        h("summary", f"Every number as a list ({len(shown)})"),
+        table(heads, rows, title, look="plain listing sortable"),
+        class_="numbers",
     )
 
 
-def _look(name: str, column: Sequence[Html]) -> str | None:
-    """How a head of the list looks: over numbers, which are aligned at their ends, it is too."""
+def _columns(
+    experiment: Experiment, cells: Sequence[CellOutcome], ids: Mapping[CellOutcome, str]
+) -> dict[str, Callable[[CellOutcome], Html]]:
+    """Return the columns of the list, by head."""
+    by_graph = all(c.cell.column == c.cell.dataset for c in cells)
+    across = experiment.x or ("graph" if by_graph else "column")
+
+    def score(cell: CellOutcome, value: float | None, *, sign: bool = False) -> Html:
+        if value is None or not math.isfinite(value):
+            return h("td", data_v="")
+        return h("td", number(value, digits_of(experiment, cell), sign=sign), data_v=_raw(value))
+
+    def mean(cell: CellOutcome) -> Html:
+        if cell.summary is None or not math.isfinite(cell.summary.mean):
+            return h("td", "diverged" if cell.diverged else "", data_v="")
+        text = number(cell.summary.mean, digits_of(experiment, cell))
+        button = h("button", text, popovertarget=ids[cell], class_="open")
+        return h("td", button, data_v=_raw(cell.summary.mean))
+
+    def between(cell: CellOutcome, summary: Summary | None) -> Html:
+        if summary is None or summary.count < 2:
+            return h("td", data_v="")
+        paired = isinstance(summary, Paired)
+        low, high = (summary.low, summary.high) if paired else limits(summary, cell)
+        text = interval(low, high, digits_of(experiment, cell))
+        return h("td", text, data_v=_raw(low) if math.isfinite(low) else "")
+
+    def in_paper(cell: CellOutcome) -> Html:
+        if cell.cell.published is None:
+            return h("td", data_v="")
+        return h("td", printed(experiment, cell), data_v=_raw(cell.cell.published))
+
+    def p_holm(cell: CellOutcome) -> Html:
+        if cell.p_holm is None:
+            return h("td", data_v="")
+        return h("td", p_value(cell.p_holm), data_v=_raw(cell.p_holm))
+
+    def verdict(cell: CellOutcome) -> Html:
+        order = _raw(_difference(cell) or 0.0) if cell.verdict else ""
+        return h("td", badge(cell.verdict), data_v=order)
+
+    def column(cell: CellOutcome) -> Html:
+        text = cell.cell.column
+        return h("td", text, data_v=text if text.replace(".", "", 1).isdecimal() else None)
+
+    def gain(cell: CellOutcome) -> Html:
+        known = cell.gain is not None and cell.gain.count > 1
+        return score(cell, cell.gain.mean if cell.gain and known else None, sign=True)
+
+    folds = experiment.over == "folds"
+    return {
+        "panel": lambda c: h("td", c.cell.panel),
+        _corner(experiment): lambda c: h("td", c.cell.row),
+        across: column,
+        "mean": mean,
+        "std": lambda c: score(c, None if c.summary is None else c.summary.std),
+        "95% interval": lambda c: between(c, c.on_these),
+        "95% interval for other folds": lambda c: between(c, c.summary if folds else None),
+        "paper": in_paper,
+        "verdict": verdict,
+        "gain": gain,
+        "gain's 95% interval": lambda c: between(c, c.gain),
+        "gain in the paper": lambda c: score(c, c.published_gain if c.gain else None, sign=True),
+        "p (Holm)": p_holm,
+        "runs": lambda c: h("td", f"{len(c.keys)} of {c.planned}", data_v=len(c.keys)),
+        "diverged": lambda c: h("td", str(c.diverged) if c.diverged else ""),
+        "best test epoch (diagnostic)": lambda c: score(
+            c, None if c.oracle is None else c.oracle.mean
+        ),
+    }
+
+
+def _head_class(name: str, column: Sequence[Html]) -> str | None:
+    """Return the class of a head: over numbers it is aligned as they are."""
     numbers = name != "verdict" and column[0].startswith("<td data-v")
-    return (
-        " ".join(
-            filter(
-                None, ("number" if numbers else "", "diagnostic" if "diagnostic" in name else "")
-            )
-        )
-        or None
-    )
+    words = ("number" if numbers else "", "diagnostic" if "diagnostic" in name else "")
+    return " ".join(filter(None, words)) or None
 
 
-def _number(
-    cell: CellOutcome,
-    found: float | None,
-    experiment: Experiment,
-    *,
-    sign: bool = False,
-    opens: str | None = None,
-) -> Html:
-    if found is None or not math.isfinite(found):
-        return h("td", "diverged" if opens and cell.diverged else "", data_v="")
-    text = number(found, digits_of(experiment, cell), sign=sign)
-    return h(
-        "td",
-        h("button", text, popovertarget=opens, class_="open") if opens else text,
-        data_v=_raw(found),
-    )
-
-
-def _papers(cell: CellOutcome, experiment: Experiment) -> Html:
-    found = cell.cell.published
-    return (
-        h("td", data_v="")
-        if found is None
-        else h("td", printed(experiment, cell), data_v=_raw(found))
-    )
-
-
-def _range(cell: CellOutcome, found: Summary | None, experiment: Experiment) -> Html:
-    if found is None or found.count < 2:
-        return h("td", data_v="")
-    low, high = (found.low, found.high) if isinstance(found, Paired) else limits(found, cell)
-    return h(
-        "td",
-        interval(low, high, digits_of(experiment, cell)),
-        data_v=_raw(low) if math.isfinite(low) else "",
-    )
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal()
-
-
-def _raw(found: float) -> str:
-    """A number for sorting."""
-    return f"{found:.6g}"
+def _raw(value: float) -> str:
+    """Format a number for sorting."""
+    return f"{value:.6g}"

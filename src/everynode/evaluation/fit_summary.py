@@ -1,0 +1,323 @@
+"""Evaluation of a fitted classifier: scores, reliability, nodes to review, and a map of the nodes.
+
+The page of ``everynode fit`` (:mod:`everynode.report.fit_page`) shows these numbers;
+``fit.json`` keeps them (:meth:`FitSummary.to_dict`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.metrics import expected_calibration_error
+from everynode.evaluation.predictions import Predictions, predictions
+from everynode.evaluation.quality import Score, quality
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
+    from everynode.graph import Graph
+
+#: Number of bins of the reliability diagram; half of it below ``FEW_NODES`` nodes.
+BINS, FEW_NODES = 10, 200
+#: Maximum number of nodes on the map; a larger graph is sampled.
+MAP_NODES = 2000
+#: Number of t-SNE iterations.
+MAP_STEPS = 500
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScoredPart:
+    """Labelled nodes with the predictions of networks that did not train on them.
+
+    Parameters
+    ----------
+    name : str
+        ``test`` or ``validation``.
+    nodes, labels : array of int
+        The nodes and their class indices.
+    log_probabilities : Tensor
+        n x k, before the temperature.
+    temperature : float
+        The divisor of the logits that calibrates the probabilities.
+    """
+
+    name: str
+    nodes: Ints
+    labels: Ints
+    log_probabilities: Tensor
+    temperature: float
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Calibrated probabilities, n x k."""
+        return torch.softmax(self.log_probabilities / self.temperature, dim=1).cpu().numpy()
+
+    @cached_property
+    def uncalibrated(self) -> Floats:
+        """Probabilities before the temperature, n x k."""
+        return self.log_probabilities.exp().cpu().numpy()
+
+    @property
+    def ece_before(self) -> float:
+        """Calibration error before the temperature."""
+        return expected_calibration_error(
+            torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels)
+        )
+
+    def confusion(self, num_classes: int) -> list[list[int]]:
+        """Return the number of nodes by true class (rows) and predicted class (columns)."""
+        codes = self.labels * num_classes + self.probabilities.argmax(1)
+        counts = np.bincount(codes, minlength=num_classes**2)
+        table: list[list[int]] = counts.reshape(num_classes, num_classes).tolist()
+        return table
+
+
+class ClassCounts(NamedTuple):
+    """Counts of one class: training nodes, nodes of the scored part, and predictions."""
+
+    name: str
+    #: Labelled training nodes of the class.
+    train: int
+    #: Nodes of the scored part that have this label.
+    true: int
+    #: Nodes of the scored part with this prediction.
+    called: int
+    #: Nodes of the scored part with this label and this prediction.
+    right: int
+    #: Predictions of the class among all nodes.
+    predicted: int
+
+
+@dataclass(frozen=True)
+class FitSummary:
+    """A fitted classifier on its graph, with its predictions and scores.
+
+    Build it with :meth:`of`.
+
+    Attributes
+    ----------
+    model : NodeClassifier
+        The fitted classifier.
+    graph : Graph
+        The graph with its split.
+    notes : sequence of str
+        Sentences that say how the labels were split.
+    predictions : Predictions
+        The prediction for every node.
+    parts : dict of str to ScoredPart
+        The test part (if there is one), then the validation part.
+    quality : dict of str to dict of str to Score
+        The scores of each part, by metric.
+
+    Examples
+    --------
+    >>> from everynode import NodeClassifier
+    >>> from everynode.datasets import generate
+    >>> graph = generate(200, 600, 8, 3, seed=0)
+    >>> model = NodeClassifier(objective="ce", epochs=3, verbose=False).fit(graph)
+    >>> list(FitSummary.of(model, graph).quality)
+    ['test', 'validation']
+    """
+
+    model: NodeClassifier
+    graph: Graph
+    notes: Sequence[str]
+    predictions: Predictions
+    parts: dict[str, ScoredPart]
+    quality: dict[str, dict[str, Score]]
+
+    @classmethod
+    def of(cls, model: NodeClassifier, graph: Graph, notes: Sequence[str] = ()) -> FitSummary:
+        """Predict every node and score the test and validation nodes."""
+        test, held_out = graph.nodes("test"), model.held_out_
+        outputs = {
+            "test": (test, model.log_probabilities(graph, test)),
+            "validation": (held_out.nodes, held_out.log_probabilities),
+        }
+        parts = {
+            name: ScoredPart(
+                name,
+                nodes.cpu().numpy(),
+                graph.labels[nodes].cpu().numpy(),
+                log_probabilities,
+                model.temperature_,
+            )
+            for name, (nodes, log_probabilities) in outputs.items()
+            if len(nodes)
+        }
+        scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
+        return cls(model, graph, notes, predictions(model, graph), parts, scores)
+
+    @property
+    def folds(self) -> int:
+        """Number of folds in which labels were held out; 1: a single split."""
+        return len({fitted.fold for fitted in (self.model.fitted_, *self.model._more)})
+
+    @property
+    def judged(self) -> ScoredPart:
+        """The part that estimates best how good the model is: test, else validation."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def caution(self) -> str:
+        """Say how far to trust the scores, in at most three sentences."""
+        if "test" in self.parts:
+            score = self.quality["test"]["accuracy"]
+            between = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
+            return (
+                f"The test nodes played no part in training or selection. Expect {between} of"
+                " similar new nodes to be right (95% interval)."
+            )
+        if self.folds > 1:
+            chosen = f"Settings, epochs{' and temperature' * self.model.calibrate}"
+            return (
+                f"{chosen} were chosen on these labels, so the scores may be too good for new"
+                " nodes. Each label is scored by networks that trained on only part of the"
+                " others, so they may also be too low. There is no test part."
+            )
+        choices = [
+            "epoch",
+            *["temperature"] * self.model.calibrate,
+            *["class shares"] * bool(self.model.fitted_.settings.prior),
+        ]
+        verb = "were" if len(choices) > 1 else "was"
+        return (
+            f"The {' and the '.join(choices)} {verb} chosen on the validation nodes, so these"
+            " scores are too good for new nodes. There is no test part."
+        )
+
+    def reliability(self) -> dict[str, list[Bin]]:
+        """Return the bins of the reliability diagram of the judged nodes.
+
+        The keys are ``before`` and ``after`` the temperature, or an empty string without one.
+        """
+        part = self.judged
+        probabilities = (
+            {"before": part.uncalibrated, "after": part.probabilities}
+            if self.model.calibrate
+            else {"": part.uncalibrated}
+        )
+        bins = BINS if len(part.nodes) >= FEW_NODES else BINS // 2
+        labels = torch.from_numpy(part.labels)
+        return {
+            name: reliability(torch.from_numpy(p), labels, bins)
+            for name, p in probabilities.items()
+        }
+
+    def confusion(self) -> list[list[int]]:
+        """Return the confusion matrix of the judged nodes."""
+        return self.judged.confusion(len(self.predictions.classes))
+
+    def class_counts(self) -> list[ClassCounts]:
+        """Count the nodes and predictions of every class."""
+        names, table = self.predictions.classes, self.confusion()
+        train = np.bincount(
+            self.predictions.labels[self.predictions.nodes("train")], minlength=len(names)
+        )
+        predicted = np.bincount(self.predictions.predicted, minlength=len(names))
+        return [
+            ClassCounts(
+                str(name),
+                int(train[c]),
+                sum(table[c]),
+                sum(row[c] for row in table),
+                table[c][c],
+                int(predicted[c]),
+            )
+            for c, name in enumerate(names)
+        ]
+
+    def uncertain(self, at_most: int) -> Ints:
+        """Return the nodes with the lowest confidence, among unlabelled nodes if there are any."""
+        unlabelled = np.array([name is None for name in self.predictions.given])
+        nodes = np.flatnonzero(unlabelled if unlabelled.any() else np.ones_like(unlabelled))
+        return nodes[np.argsort(self.predictions.probability[nodes], kind="stable")[:at_most]]
+
+    def disagreements(self) -> Ints:
+        """Return the nodes whose label differs from their prediction, most confident first."""
+        labels = self.predictions.labels
+        nodes = np.flatnonzero((labels >= 0) & (labels != self.predictions.predicted))
+        return nodes[np.argsort(-self.predictions.probability[nodes], kind="stable")]
+
+    def map(self) -> tuple[Ints, Floats]:
+        """Return at most ``MAP_NODES`` nodes and their positions in the plane.
+
+        The positions are a t-SNE of the input of the last layer. The same seed gives the same
+        map.
+        """
+        seed, n = self.model.fitted_.seed, self.graph.num_nodes
+        nodes = np.arange(n)
+        if n > MAP_NODES:
+            nodes = np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
+        with torch.no_grad():
+            embedding = self.model.network_.embed(self.graph)[torch.from_numpy(nodes)]
+        x = embedding.double().cpu().numpy()
+        if len(nodes) < 5 or not (x != x[0]).any():
+            row = np.arange(len(nodes), dtype=np.float64)
+            return nodes, np.stack([row, np.zeros(len(nodes))], 1)
+        return nodes, _tsne(x, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN becomes None."""
+        fitted, model = self.model.fitted_, self.model
+        scores: dict[str, Any] = {}
+        for name, part in self.parts.items():
+            values = {
+                metric: [None if math.isnan(x) else x for x in score]
+                for metric, score in self.quality[name].items()
+            }
+            scores[name] = {"nodes": len(part.nodes), **values, "ece_before": part.ece_before}
+        sizes = {part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}
+        return {
+            "graph": self.graph.name,
+            "backbone": fitted.settings.backbone,
+            "objective": model.objective_,
+            "candidates": {name: standing.to_dict() for name, standing in model.standings_.items()},
+            "seed": fitted.seed,
+            "networks": len(model.networks_),
+            "folds": self.folds,
+            "epochs": fitted.epochs,
+            "best_epoch": fitted.best_epoch,
+            "best_epochs": model.best_epochs_,
+            "monitor": fitted.settings.monitor,
+            "seconds": round(fitted.seconds, 3),
+            "interrupted": fitted.interrupted,
+            "nodes": {"all": self.graph.num_nodes, **sizes},
+            "parts": list(self.notes),
+            "quality": scores,
+            "caution": self.caution,
+            "temperature": model.temperature_,
+            "disagreements": len(self.disagreements()),
+        }
+
+
+def _tsne(x: Floats, seed: int) -> Floats:
+    """Return n x 2 positions: PCA, then t-SNE from the first two components."""
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
+    size = min(30, *x.shape)
+    with threadpool_limits(1):  # several threads would sum in another order
+        x = PCA(size, svd_solver="full").fit_transform(x)
+        positions = TSNE(
+            2,
+            init=x[:, :2] / (x[:, 0].std() or 1.0) * 1e-4 if size > 1 else "random",
+            perplexity=min(30.0, (len(x) - 1) / 3),
+            max_iter=MAP_STEPS,
+            random_state=seed % 2**32,
+            n_jobs=1,
+        ).fit_transform(x)
+    return positions.astype(np.float64)
