@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -53,22 +51,13 @@ def layer_bytes(graph: Graph, settings: Settings) -> int:
     )
 
 
-def objective_options(settings: Settings) -> dict[str, Any]:
-    """Return what ENC takes."""
-    options = settings.group("Objective")
-    del options["weights"]
-    return options
-
-
 def build(
     graph: Graph, settings: Settings, *, fold: int, seed: int
 ) -> tuple[Network, ENC, torch.optim.Adam]:
     """Network, objective and optimiser for a run; one seed, but each draws from a generator of its own."""
     network, optimiser = build_network(graph, settings, seed=seed)
-    objective = ENC(graph, fold=fold, seed=seed, **objective_options(settings)).to(
-        graph.labels.device
-    )
-    return network, objective, optimiser
+    objective = ENC.from_settings(graph, settings, fold=fold, seed=seed)
+    return network, objective.to(graph.labels.device), optimiser
 
 
 def build_network(
