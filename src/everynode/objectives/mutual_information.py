@@ -169,7 +169,7 @@ class MutualInformation(Term):
         return value - self.lam * marginal.sum().item() / step.processes.size
 
     def update(self, own: Tensor, coverage: float) -> None:
-        """Move the running marginal towards that of a step; at first it is the mean of all steps."""
+        """Move the running marginal to that of a step; at first it is the mean of all steps."""
         rate = max(RATE, coverage, 1.0 / (int(self.steps) + 1))
         self.marginal.lerp_(own.to(self.marginal), rate)
         self.steps += 1

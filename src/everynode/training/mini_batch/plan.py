@@ -150,7 +150,7 @@ def plan_for(
 
 
 def cut(neighbours: Neighbours, clusters: int) -> Integers:
-    """Return each node's cluster: METIS cuts the graph into parts of equal size through few edges."""
+    """Return each node's cluster; METIS cuts the graph into equal parts through few edges."""
     try:
         pymetis: Any = importlib.import_module("pymetis")
     except ImportError as error:
