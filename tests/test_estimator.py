@@ -34,7 +34,6 @@ QUICK = {"epochs": 15, "hidden_channels": 8, "verbose": False}
     [NodeClassifier(epochs=30)],
     expected_failed_checks=lambda _: {
         "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled",
-        "check_class_weight_classifiers": "it gives a weight per class, and here class_weight is None or 'balanced'",
     },
     xfail_strict=True,
 )

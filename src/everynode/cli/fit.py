@@ -98,7 +98,7 @@ def fit(
     import torch
 
     from everynode.estimator import NodeClassifier
-    from everynode.io.assign_splits import share_out
+    from everynode.io.assign_splits import assign_splits
     from everynode.report.fit_text import fit_lines
 
     require(threads >= 1, "threads", "fit", ">= 1", threads)
@@ -110,7 +110,7 @@ def fit(
     drawn, summary = not graph.splits, graph.summary
     lines = [] if summary is None else list(summary.lines(warnings_only=quiet))
     _check_labels(graph)
-    graph, notes = share_out(
+    graph, notes = assign_splits(
         graph, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed
     )
     for line in lines if quiet else [*lines, *notes]:
