@@ -34,7 +34,6 @@ QUICK = {"epochs": 15, "hidden_channels": 8, "verbose": False}
     [NodeClassifier(epochs=30)],
     expected_failed_checks=lambda _: {
         "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled",
-        "check_class_weight_classifiers": "it gives a weight per class, and here class_weight is None or 'balanced'",
     },
     xfail_strict=True,
 )
@@ -80,7 +79,7 @@ def model(graph) -> NodeClassifier:
 
 
 def test_fit_on_a_graph_is_the_same_training(graph, model):
-    settings = en.entrants(epochs=15, hidden_channels=8)[model.objective_]
+    settings = candidates(epochs=15, hidden_channels=8)[model.objective_]
     assert settings.cvg > 0
     fitted = en.fit(graph, settings, seed=0)
     for name, value in fitted.network.state_dict().items():
@@ -396,7 +395,7 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     assert (
         once
         == folded
-        == NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4)._entrants(
+        == NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4)._candidates(
             few
         )["enc"]
     )
@@ -727,13 +726,13 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
     from everynode import estimator
 
-    plain = estimator.race
+    plain = estimator.successive_halving
 
     def interrupted(*args, **options):
         fitted, standings = plain(*args, **options)
         return [dataclasses.replace(one, interrupted=True) for one in fitted], standings
 
-    monkeypatch.setattr(estimator, "race", interrupted)
+    monkeypatch.setattr(estimator, "successive_halving", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
         NodeClassifier(**QUICK).fit(graph)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from everynode.evaluation.metrics import METRICS, expected_calibration_error
 from everynode.evaluation.intervals import area_score
+from everynode.evaluation.metrics import METRICS, expected_calibration_error
 from everynode.evaluation.quality import quality, wilson
 
 

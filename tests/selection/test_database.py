@@ -12,8 +12,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+import everynode.selection.tuning as tuning
 from everynode.errors import DataError, UsageError
-from everynode.experiments import tune as tuning
 from everynode.graph import Graph
 from everynode.selection.study import Study
 from everynode.selection.study_storage import Database, Journal
@@ -54,7 +54,7 @@ def _tune(url: str, name: str, graph: Graph, trials: int, beat: float, seconds: 
             1.0,
         )  # all alike, so that the search does not narrow: who draws by himself draws what nobody else does
 
-    tuning._judge = judge  # in a process of its own
+    tuning._validate = judge  # in a process of its own
     tune(Database(url, name, beat), graph, trials, workers=1)
 
 
@@ -81,7 +81,7 @@ def test_processes_that_share_a_database_do_every_trial_once(url, study, graph):
 def test_who_comes_too_late_gives_the_trial_back(url, study, graph, monkeypatch):
     """Between looking whether there is a trial left and drawing it, another process drew the last one."""
     database, other = Database(url, study), Database(url, study)
-    monkeypatch.setattr(tuning, "_judge", lambda *_: (0.5, 1.0))
+    monkeypatch.setattr(tuning, "_validate", lambda *_: (0.5, 1.0))
     ask = tuning._ask
 
     def slow(journal):
@@ -126,7 +126,7 @@ def test_who_was_taken_for_dead_and_comes_back_goes_on_with_the_next_trial(
             other.optuna.tell(trials[0].number, state=TrialState.FAIL)
         return 0.5, 1.0
 
-    monkeypatch.setattr(tuning, "_judge", judge)
+    monkeypatch.setattr(tuning, "_validate", judge)
     tune(database, graph, 2, workers=1)
     assert [trial.state for trial in database.optuna.get_trials()] == [
         TrialState.FAIL,
@@ -151,14 +151,14 @@ def test_who_is_interrupted_leaves_nothing_to_wait_for(url, study, graph, monkey
         raise KeyboardInterrupt
 
     database = Database(url, study)
-    monkeypatch.setattr(tuning, "_judge", judge)
+    monkeypatch.setattr(tuning, "_validate", judge)
     with pytest.raises(KeyboardInterrupt):
         tune(database, graph, 1, workers=1)
     assert [trial.state for trial in database.optuna.get_trials()] == [TrialState.FAIL]
 
 
 def test_the_studies_of_others_in_the_same_database_are_let_be(url, study, graph, monkeypatch):
-    monkeypatch.setattr(tuning, "_judge", lambda *_: (0.5, 1.0))
+    monkeypatch.setattr(tuning, "_validate", lambda *_: (0.5, 1.0))
     tune(Database(url, study), graph, 1, workers=1)
     optuna.create_study(study_name="somebody else's", storage=url)
     (found,) = studies(url)
@@ -168,7 +168,7 @@ def test_the_studies_of_others_in_the_same_database_are_let_be(url, study, graph
 
 def test_a_preset_from_a_database_is_that_from_a_journal(url, study, graph, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        tuning, "_judge", lambda graph, settings, fold, seed: (0.9 - settings.lr, 1.0)
+        tuning, "_validate", lambda graph, settings, fold, seed: (0.9 - settings.lr, 1.0)
     )
     with pytest.raises(UsageError, match="There is no study with a complete trial in sqlite:"):
         studies(url)

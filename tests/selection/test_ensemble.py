@@ -10,9 +10,10 @@ import torch
 from everynode.datasets import generate
 from everynode.errors import Diverged
 from everynode.graph import Graph, Split
+from everynode.selection import ensemble
 from everynode.selection.ensemble import held_out, mean_log_probabilities, train_more
 from everynode.settings import Settings
-from everynode.training import ensemble, train
+from everynode.training import train
 
 QUICK = Settings(hidden_channels=4, epochs=3).for_objective("ce")
 
@@ -64,12 +65,12 @@ def test_the_first_has_the_seconds_of_all_that_were_handed_over(graph):
 def diverging(seeds: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings with these seeds diverge."""
 
-    def train(*args, seed: int, **options):
+    def maybe(*args, seed: int, **options):
         if seed in seeds:
             raise Diverged("The loss became nan.")
         return train(*args, seed=seed, **options)
 
-    monkeypatch.setattr(ensemble, "fit", train)
+    monkeypatch.setattr(ensemble, "train", maybe)
 
 
 def test_a_network_that_diverges_is_left_out(graph, monkeypatch):

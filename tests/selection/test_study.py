@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everynode.errors import DataError, UsageError
-from everynode.models import BACKBONES
-from everynode.objective_names import ENC_TERMS, objective_name
-from everynode.presets import entrants, read_preset, tuned_rows
-from everynode.selection.study import FIRST_SEED, Study, known_parameters, search_space, within
-from everynode.settings import TERMS, Settings
+from everynode.models.names import MODELS as BACKBONES
+from everynode.objective_names import ENC_TERMS, parse_objective
+from everynode.presets import candidates, tuned_rows
+from everynode.selection.study import FIRST_SEED, Study, search_space, starting_points, within
+from everynode.settings import TERMS, Settings, declarations
 
 OBJECTIVES = ["ce", "enc", *("+".join(some) for n in (1, 2) for some in combinations(TERMS, n))]
 SPACE = {
@@ -47,10 +47,9 @@ def test_every_objective_may_choose_what_cross_entropy_may_choose_and_else_only_
 ):
     common, whole = search_space(backbone, "ce"), search_space(backbone, objective)
     assert {name: whole[name] for name in common} == common
-    of_terms = {name: term for term in TERMS for name in read_preset("search")["term"][term]}
-    assert {of_terms[name] for name in whole if name not in common} == set(
-        objective_name(objective).replace("enc", "+".join(ENC_TERMS)).split("+")
-    ) - {"ce"}
+    of_terms = {name: declared.of_term or name for name, declared in declarations().items()}
+    own = {of_terms[name] for name in whole if name not in common}
+    assert own == set(parse_objective(objective))
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
@@ -98,26 +97,29 @@ def test_whatever_a_preset_says_the_trial_is_within_the_space(tv, num_layers, ga
     ("text", "sentence"),
     [
         (
-            "[all]\nlr = { low = 1.0, high = 2.0 }",
-            "space.toml: lr is no setting, so it cannot be searched.",
+            "[all]\nlrr = { low = 1.0, high = 2.0 }",
+            "space.toml: 'lrr' is not a setting. Remove it from the search space.",
         ),
-        ("[all]\nlr_oc = { low = 2.0, high = 1.0 }", f"space.toml: lr {RANGE}"),
-        ("[all]\nlr_oc = { low = 2.0 }", f"space.toml: lr {RANGE}"),
-        ('[all]\nlr_oc = { low = "a", high = "b" }', f"space.toml: lr {RANGE}"),
-        ("[all]\nlr_oc = { low = 0, high = 1, log = true }", f"space.toml: lr {RANGE}"),
+        ("[all]\nlr = { low = 2.0, high = 1.0 }", f"space.toml: lr {RANGE}"),
+        ("[all]\nlr = { low = 2.0 }", f"space.toml: lr {RANGE}"),
+        ('[all]\nlr = { low = "a", high = "b" }', f"space.toml: lr {RANGE}"),
+        ("[all]\nlr = { low = 0, high = 1, log = true }", f"space.toml: lr {RANGE}"),
         (
-            "[all]\nlr_oc = { low = 1, high = 2, off = true }",
+            "[all]\nlr = { low = 1, high = 2, off = true }",
             "space.toml: lr cannot be off: only the weight of a term with a low and a high can.",
         ),
-        ("[term.tv]\ninput = { choices = [] }", f"space.toml: input {RANGE}"),
-        ("[term.tv]\ninput = 3", f"space.toml: input {RANGE}"),
+        (
+            "[term.tv]\nnormalize_features = { choices = [] }",
+            f"space.toml: normalize_features {RANGE}",
+        ),
+        ("[term.tv]\nnormalize_features = 3", f"space.toml: normalize_features {RANGE}"),
         (
             "all = 3",
             "space.toml is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME].",
         ),
         (
             "[term.mi]\nmi = { low = 0.1, high = 1.0 }",
-            "space.toml names nothing to search for gcn and tv: it needs [all], [backbone.gcn] or [term.*].",
+            "space.toml has nothing to search for gcn and tv: it needs [all], [backbone.gcn] or [term.*].",
         ),
     ],
 )
@@ -134,7 +136,7 @@ def test_a_search_space_that_makes_no_sense_is_refused(tmp_path, monkeypatch, te
 
 def test_a_study_starts_from_what_the_presets_say():
     space = search_space("gcn", "tv")
-    known = known_parameters(space, "cora", "public", "gcn", "tv", [])
+    known = starting_points(space, "cora", "public", "gcn", "tv", [])
     assert {"default ce", "default enc", "default light-ce", "default light-enc", "paper"} <= set(
         known
     )
@@ -145,21 +147,21 @@ def test_a_study_starts_from_what_the_presets_say():
     assert known["default light-enc"]["lr_gnn"] > known["default enc"]["lr_gnn"]
     assert known["paper"]["lr"] == 0.01
     assert set(known["paper"]) == set(space)
-    assert set(known_parameters(space, "my own", "public", "gcn", "tv", [])) == {
-        f"default {name}" for name in entrants()
+    assert set(starting_points(space, "my own", "public", "gcn", "tv", [])) == {
+        f"default {name}" for name in candidates()
     }
     assert (
-        len(known_parameters(search_space("gcn", "ce"), "my own", "public", "gcn", "ce", [])) == 2
+        len(starting_points(search_space("gcn", "ce"), "my own", "public", "gcn", "ce", [])) == 2
     ), "what is the same is tried once"
 
 
 def test_a_study_starts_from_what_was_found_for_other_objectives(tmp_path):
     file = tmp_path / "found.toml"
     file.write_text(
-        "[public.cora.gcn.ce]\nlr_oc = 0.02\ntv = 0.0\n[public.cora.gcn.tv]\nlr_oc = 0.02\ntv = 0.0\n[public.cora.gat.ce]\n"
+        "[public.cora.gcn.ce]\nlr = 0.02\ntv = 0.0\n[public.cora.gcn.tv]\nlr = 0.02\ntv = 0.0\n[public.cora.gat.ce]\n"
     )
     space = search_space("gcn", "tv")
-    known = known_parameters(space, "cora", "public", "gcn", "tv", [file])
+    known = starting_points(space, "cora", "public", "gcn", "tv", [file])
     assert known["found.toml ce"]["lr"] == 0.02
     assert known["found.toml ce"]["tv"] == space["tv"]["low"], "as near to none as the search goes"
     assert "found.toml tv" not in known, "the same parameters are tried once"
@@ -168,21 +170,21 @@ def test_a_study_starts_from_what_was_found_for_other_objectives(tmp_path):
         UsageError,
         match="has no settings for gcnii on graph 'cora' with split 'public' to start from",
     ):
-        known_parameters(space, "cora", "public", "gcnii", "tv", [file])
+        starting_points(space, "cora", "public", "gcnii", "tv", [file])
 
 
 def test_enc_starts_from_cross_entropy_itself_and_from_it_with_light_terms(tmp_path):
     file = tmp_path / "found.toml"
-    file.write_text("[public.cora.gcn.ce]\nlr_oc = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n")
+    file.write_text("[public.cora.gcn.ce]\nlr = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n")
     space = search_space("gcn", "enc")
-    known = known_parameters(space, "cora", "public", "gcn", "enc", [file])
+    known = starting_points(space, "cora", "public", "gcn", "enc", [file])
     study = make(objective="enc", space=space)
     tried = {name: study.settings(parameters) for name, parameters in known.items()}
     weights = {
         name: (settings.mi, settings.tv, settings.cvg, settings.consistency, settings.prior)
         for name, settings in tried.items()
     }
-    light = entrants()["light-enc"]
+    light = candidates()["light-enc"]
     assert weights == {
         "found.toml ce": (0.0, 0.0, 0.0, 0.0, 0.0),
         "found.toml ce, consistency": (0.0, 0.0, 0.0, 1.0, 0.0),
@@ -197,10 +199,10 @@ def test_enc_starts_from_cross_entropys_settings_with_the_terms_that_were_found_
     file = tmp_path / "found.toml"
     of_enc = "lr = 0.03\nmi = 0.7\nmi_lambda = 0.1\ntv = 0.0\ntv_gate = 'none'\ncvg = 0.2\n"
     file.write_text(
-        f"[public.cora.gcn.ce]\nlr_oc = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n[public.cora.gcn.enc]\n{of_enc}"
+        f"[public.cora.gcn.ce]\nlr = 0.02\nmi = 0.0\ntv = 0.0\ncvg = 0.0\n[public.cora.gcn.enc]\n{of_enc}"
     )
     space = search_space("gcn", "enc")
-    crossed = known_parameters(space, "cora", "public", "gcn", "enc", [file])[
+    crossed = starting_points(space, "cora", "public", "gcn", "enc", [file])[
         "found.toml ce, terms of enc"
     ]
     found = make(objective="enc", space=space).settings(crossed)
@@ -213,7 +215,7 @@ def test_enc_starts_from_cross_entropys_settings_with_the_terms_that_were_found_
         0.2,
     )
     assert (
-        len(known_parameters(search_space("gcn", "ce"), "cora", "public", "gcn", "ce", [file])) == 2
+        len(starting_points(search_space("gcn", "ce"), "cora", "public", "gcn", "ce", [file])) == 2
     )
 
 
@@ -222,7 +224,7 @@ def test_enc_starts_from_cross_entropys_settings_with_the_terms_that_were_found_
 )
 def test_gcnii_starts_from_what_its_authors_published(split, graph):
     space = search_space("gcnii", "enc")
-    known = known_parameters(space, graph, split, "gcnii", "enc", [])
+    known = starting_points(space, graph, split, "gcnii", "enc", [])
     authors = Settings.preset("authors", graph=graph, split=split, backbone="gcnii", objective="ce")
     study = Study(
         graph, "digest", split, "gcnii", "enc", "seeds", 2, Settings(backbone="gcnii"), space
@@ -247,7 +249,7 @@ def test_gcnii_starts_from_what_its_authors_published(split, graph):
         if {k: v for k, v in p.items() if k not in terms}
         == {k: v for k, v in own.items() if k not in terms}
     ]
-    light = entrants()["light-enc"]
+    light = candidates()["light-enc"]
     weights = {(s.mi, s.tv, s.cvg) for s in map(study.settings, like)}
     assert weights >= {(0.0, 0.0, 0.0), (light.mi, light.tv, light.cvg), (0.0, light.tv, 0.0)}
     start = dataclasses.asdict(study.settings(own))
@@ -292,3 +294,58 @@ def test_a_trials_numbers_can_be_printed():
         0.0,
         True,
     )
+
+
+# ---------------------------------------------------------------- the declared ranges, spelled out
+
+COMMON = {
+    "lr_gnn": {"low": 1e-5, "high": 0.05, "log": True},
+    "lr": {"low": 1e-3, "high": 0.05, "log": True},
+    "weight_decay_gnn": {"low": 1e-6, "high": 0.02, "log": True},
+    "weight_decay": {"low": 1e-6, "high": 0.2, "log": True},
+    "dropout": {"low": 0.2, "high": 0.8},
+    "layer_dropout": {"low": 0.0, "high": 0.7},
+    "normalize_features": {"choices": [True, False]},
+}
+OF_BACKBONE = {
+    "gcn": {"num_layers": {"choices": [2, 3, 4, 8]}},
+    "gat": {"num_layers": {"choices": [2, 3, 4]}},
+    "gcnii": {
+        "num_layers": {"choices": [2, 4, 8, 16, 32, 64]},
+        "gcnii_alpha": {"low": 0.05, "high": 0.6},
+        "gcnii_lambda": {"low": 0.2, "high": 3.0},
+    },
+}
+OFF = {"off": True}
+OF_ENC = {
+    "mi": {"low": 0.001, "high": 2.0, "log": True} | OFF,
+    "mi_lambda": {"low": 0.0, "high": 2.0},
+    "tv": {"low": 0.002, "high": 20.0, "log": True} | OFF,
+    "tv_gate": {"choices": ["raw", "standardised", "none"]},
+    "tv_sigma": {"low": 3.0, "high": 100.0, "log": True},
+    "cvg": {"low": 0.0005, "high": 1.0, "log": True} | OFF,
+    "consistency": {"low": 0.05, "high": 2.0, "log": True} | OFF,
+    "consistency_temperature": {"low": 0.2, "high": 0.9},
+    "prior": {"low": 0.1, "high": 20.0, "log": True} | OFF,
+}
+OF_OBJECTIVE = {
+    "ce": {},
+    "enc": OF_ENC,
+    "tv": {
+        "tv": {"low": 0.002, "high": 20.0, "log": True},
+        "tv_gate": OF_ENC["tv_gate"],
+        "tv_sigma": OF_ENC["tv_sigma"],
+    },
+}
+
+
+@pytest.mark.parametrize("backbone", OF_BACKBONE)
+@pytest.mark.parametrize("objective", OF_OBJECTIVE)
+def test_the_declared_ranges(backbone, objective):
+    expected = COMMON | OF_BACKBONE[backbone] | OF_OBJECTIVE[objective]
+    assert search_space(backbone, objective) == expected
+
+
+def test_p_reg_is_searched_where_it_is_named():
+    assert "preg" not in search_space("gcn", "enc")
+    assert search_space("gcn", "enc+preg")["preg"] == {"low": 0.01, "high": 5.0, "log": True}

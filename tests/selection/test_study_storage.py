@@ -34,7 +34,7 @@ def make(**changes: object) -> Study:
 
 def test_a_study_keeps_what_it_was_begun_with(tmp_path):
     path = tmp_path / "deep" / "a.journal"
-    first = make(known={"default": {"lr": 0.03, "normalize_features": False}})
+    first = make(starts={"default": {"lr": 0.03, "normalize_features": False}})
     Journal(path, first)
     later = make(base=Settings(tv=1.0), space={"tv": {"low": 1.0, "high": 2.0}})
     assert Journal(path, later).study == Journal(path).study == first
@@ -86,7 +86,7 @@ def test_a_journal_of_another_study_or_graph_is_refused(tmp_path):
         DataError, match=r"is the journal of another study \(toy-public-gcn-tv-2seeds\)"
     ):
         Journal(path, make(count=3))
-    with pytest.raises(DataError, match="is a study of another graph by the name toy"):
+    with pytest.raises(DataError, match="is a study of another graph named toy"):
         Journal(path, dataclasses.replace(make(), graph_digest="other"))
     with pytest.raises(DataError, match="There is no study at"):
         Journal(tmp_path / "b.journal")

@@ -11,20 +11,20 @@ import threading
 import pytest
 import torch
 
-import everynode.selection.successive_halving as racing
+import everynode.selection.successive_halving as halving
 from everynode import NodeClassifier
 from everynode.datasets import generate
 from everynode.errors import DataError, Diverged, UsageError
 from everynode.graph import Split
-from everynode.presets import entrants
-from everynode.selection.successive_halving import race
+from everynode.presets import candidates
+from everynode.selection.successive_halving import successive_halving
 from everynode.settings import Settings
 from everynode.training import train
 from everynode.training.checkpoint import TrainingState
 from everynode.training.loop import Training
 
 QUICK = Settings(hidden_channels=8, epochs=30, patience=30)
-ENTRANTS = {
+CANDIDATES = {
     "ce": QUICK.for_objective("ce"),
     "tv": QUICK.for_objective("tv"),
     "strong": dataclasses.replace(QUICK, tv=50.0).for_objective("tv"),
@@ -39,10 +39,10 @@ def graph():
 
 @pytest.fixture(autouse=True)
 def short_rounds(monkeypatch):
-    monkeypatch.setattr(racing, "ROUNDS", ((8, 2), (14, 1)))
-    monkeypatch.setattr(racing, "SHARED_ROUND", 8)
-    monkeypatch.setattr(racing, "SHORTEST_ROUND", 3)
-    monkeypatch.setattr(racing, "LEAST_PATIENCE", 10)
+    monkeypatch.setattr(halving, "ROUNDS", ((8, 2), (14, 1)))
+    monkeypatch.setattr(halving, "SHARED_ROUND", 8)
+    monkeypatch.setattr(halving, "SHORTEST_ROUND", 3)
+    monkeypatch.setattr(halving, "LEAST_PATIENCE", 10)
 
 
 def same(a, b):
@@ -53,7 +53,7 @@ def same(a, b):
 
 
 def test_a_race_of_one_is_a_training(graph):
-    (fitted,), standings = race(graph, {"enc": QUICK}, seed=3)
+    (fitted,), standings = successive_halving(graph, {"enc": QUICK}, seed=3)
     same(fitted, train(graph, QUICK, seed=3))
     assert standings["enc"].outcome == "won"
 
@@ -89,18 +89,18 @@ def ahead(alone, epochs, weights=(1,)):
 
 
 def test_every_entrant_is_as_if_alone_and_round_by_round_the_best_on_validation_go_on(graph):
-    (fitted,), standings = race(graph, ENTRANTS, seed=3)
-    alone = {name: [train(graph, settings, seed=3)] for name, settings in ENTRANTS.items()}
+    (fitted,), standings = successive_halving(graph, CANDIDATES, seed=3)
+    alone = {name: [train(graph, settings, seed=3)] for name, settings in CANDIDATES.items()}
     two = ahead(alone, 8)[:2]
-    winner, second = ahead({name: alone[name] for name in ENTRANTS if name in two}, 14)
+    winner, second = ahead({name: alone[name] for name in CANDIDATES if name in two}, 14)
     assert winner not in (
         ahead(alone, 8)[0],
         ahead(alone, None)[0],
     )  # neither the first round nor the end would elect it
     same(fitted, alone[winner][0])
-    epochs = dict.fromkeys(ENTRANTS, 8) | {second: 14, winner: fitted.epochs}
+    epochs = dict.fromkeys(CANDIDATES, 8) | {second: 14, winner: fitted.epochs}
     assert {name: (standing.outcome, standing.epochs) for name, standing in standings.items()} == {
-        name: ("won" if name == winner else "stopped", epochs[name]) for name in ENTRANTS
+        name: ("won" if name == winner else "stopped", epochs[name]) for name in CANDIDATES
     }
     assert standings[winner].val_accuracy == fitted.metrics["val_accuracy"]
 
@@ -114,13 +114,13 @@ def two_folds(graph, seed):
 
 def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
     folds = two_folds(graph, 0)
-    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), seed=3)
+    fitted, standings = successive_halving(folds, CANDIDATES, folds=(0, 1), seed=3)
     alone = {
         name: [train(folds, settings, fold=i, seed=3 + i) for i in (0, 1)]
-        for name, settings in ENTRANTS.items()
+        for name, settings in CANDIDATES.items()
     }
     two = ahead(alone, 8, (30, 10))[:2]
-    winner, second = ahead({name: alone[name] for name in ENTRANTS if name in two}, 14, (30, 10))
+    winner, second = ahead({name: alone[name] for name in CANDIDATES if name in two}, 14, (30, 10))
     assert [standings[winner].outcome, standings[second].epochs] == ["won", 14]
     mean = (
         sum(
@@ -136,8 +136,10 @@ def test_over_several_folds_the_mean_over_their_validation_nodes_decides(graph):
 
 @pytest.mark.parametrize("monitor", ["accuracy", "macro_f1", "loss"])
 def test_a_standing_has_what_the_race_is_decided_by(graph, monitor):
-    entrants = {name: dataclasses.replace(ENTRANTS[name], monitor=monitor) for name in ("ce", "tv")}
-    (fitted,), standings = race(graph, entrants, seed=3)
+    entrants = {
+        name: dataclasses.replace(CANDIDATES[name], monitor=monitor) for name in ("ce", "tv")
+    }
+    (fitted,), standings = successive_halving(graph, entrants, seed=3)
     won = next(standing for standing in standings.values() if standing.outcome == "won")
     assert won.val_score == fitted.metrics[f"val_{monitor.replace('-', '_')}"]
     assert all(math.isfinite(standing.val_score) for standing in standings.values())
@@ -150,9 +152,9 @@ def test_folds_that_share_have_half_a_round_each_and_half_the_patience_and_one_g
     graph, seed, others
 ):
     folds = two_folds(graph, seed)
-    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), share=True, seed=seed)
+    fitted, standings = successive_halving(folds, CANDIDATES, folds=(0, 1), share=True, seed=seed)
     shared = {
-        name: dataclasses.replace(settings, patience=15) for name, settings in ENTRANTS.items()
+        name: dataclasses.replace(settings, patience=15) for name, settings in CANDIDATES.items()
     }
     alone = {
         name: [train(folds, settings, fold=i, seed=seed + i) for i in (0, 1)]
@@ -171,17 +173,17 @@ def test_folds_that_share_have_half_a_round_each_and_half_the_patience_and_one_g
 
 
 def test_sharing_never_lengthens_a_patience(graph):
-    hasty = {"ce": dataclasses.replace(ENTRANTS["ce"], patience=4)}
-    fitted, _ = race(two_folds(graph, 0), hasty, folds=(0, 1), share=True)
+    hasty = {"ce": dataclasses.replace(CANDIDATES["ce"], patience=4)}
+    fitted, _ = successive_halving(two_folds(graph, 0), hasty, folds=(0, 1), share=True)
     assert [one.settings.patience for one in fitted] == [4, 4]
 
 
 @pytest.mark.parametrize("share", [True, False])
 def test_if_the_last_one_left_diverges_the_next_goes_on_to_its_end(graph, monkeypatch, share):
     plain, folds = Training.advance, two_folds(graph, 0)
-    _, undisturbed = race(folds, ENTRANTS, folds=(0, 1), share=share)
+    _, undisturbed = successive_halving(folds, CANDIDATES, folds=(0, 1), share=share)
     out = {name for name, standing in undisturbed.items() if standing.outcome == "won"}
-    objectives = {ENTRANTS[name].tv for name in out}
+    objectives = {CANDIDATES[name].tv for name in out}
 
     def advance(self, interrupt, until=None, **options):
         if until is None and self.settings.tv in objectives and self.settings.lr == QUICK.lr:
@@ -189,7 +191,7 @@ def test_if_the_last_one_left_diverges_the_next_goes_on_to_its_end(graph, monkey
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
-    fitted, standings = race(folds, ENTRANTS, folds=(0, 1), share=share)
+    fitted, standings = successive_halving(folds, CANDIDATES, folds=(0, 1), share=share)
     (winner,) = (name for name, standing in standings.items() if standing.outcome == "won")
     assert winner not in out
     assert {standings[name].outcome for name in out} == {"diverged"}
@@ -207,17 +209,17 @@ def test_who_diverges_in_one_fold_is_out_and_its_standing_is_of_the_others(graph
         plain(self, interrupt, until, **options)
 
     monkeypatch.setattr(Training, "advance", advance)
-    fitted, standings = race(two, {name: ENTRANTS[name] for name in ("tv", "ce")}, folds=(0, 1))
-    assert [one.settings for one in fitted] == [ENTRANTS["ce"]] * 2
+    fitted, standings = successive_halving(
+        two, {name: CANDIDATES[name] for name in ("tv", "ce")}, folds=(0, 1)
+    )
+    assert [one.settings for one in fitted] == [CANDIDATES["ce"]] * 2
     assert standings["tv"].outcome == "diverged"
     assert standings["tv"].val_accuracy == standings["tv"].val_accuracy
-    never = racing.Standing(float("nan"), float("nan"), 0, "not begun")
+    never = halving.Standing(math.nan, math.nan, 0, "not started", math.nan)
     assert json.loads(json.dumps(never.to_dict(), allow_nan=False))["val_accuracy"] is None
-    assert racing.Standing.from_dict(never.to_dict()).outcome == "not begun"
-    up_to_0_12 = {"val_accuracy": 0.5, "val_loss": 1.0, "epochs": 70, "outcome": "lost"}
-    assert racing.Standing.from_dict(up_to_0_12).to_dict() == {**up_to_0_12, "val_score": None}
+    assert halving.Standing.from_dict(never.to_dict()).outcome == "not started"
     with pytest.raises(UsageError, match="at least one fold"):
-        race(graph, ENTRANTS, folds=())
+        successive_halving(graph, CANDIDATES, folds=())
 
 
 #: What each has on the validation nodes after 1, 2, ... epochs; NaN is where it diverges.
@@ -236,7 +238,7 @@ def follow(monkeypatch):
     plain, names = Training._end_epoch, {}
 
     def make(scripts, rounds):
-        monkeypatch.setattr(racing, "ROUNDS", rounds)
+        monkeypatch.setattr(halving, "ROUNDS", rounds)
         epochs = max(map(len, scripts.values()))
         made = {
             name: dataclasses.replace(QUICK.for_objective("ce"), epochs=epochs, dropout=i / 10)
@@ -268,7 +270,7 @@ def outcomes(standings):
 def test_who_diverges_is_replaced_by_the_next(graph, scripted):
     # After 2 epochs a, b, c are left; a and b diverge, so that of the two places of the next round one is d's, which is behind c in it only
     # until epoch 4. After 5 epochs d is ahead. c would be at the end, and e would have been had it gone on: neither counts.
-    (fitted,), standings = race(graph, scripted)
+    (fitted,), standings = successive_halving(graph, scripted)
     assert outcomes(standings) == {
         "a": ("diverged", 2),
         "b": ("diverged", 2),
@@ -289,14 +291,14 @@ def test_a_round_is_judged_by_its_own_epochs_also_when_the_race_goes_on_later(
     )
     expected = {"a": ("diverged", 2), "b": ("diverged", 4), "c": ("won", 5)}
     for _ in range(2):
-        assert outcomes(race(graph, entrants, checkpoint=tmp_path)[1]) == expected
+        assert outcomes(successive_halving(graph, entrants, checkpoint=tmp_path)[1]) == expected
 
 
 def test_on_a_tie_the_first_one_is_ahead_whoever_was_ahead_before(graph, follow):
     entrants = follow(
         {"a": [0.7, 0.7, 0.9, 0.9], "b": [0.8, 0.8, 0.9, 0.9], "c": [0.1] * 4}, ((2, 2), (3, 1))
     )
-    assert outcomes(race(graph, entrants)[1]) == {
+    assert outcomes(successive_halving(graph, entrants)[1]) == {
         "a": ("won", 4),
         "b": ("stopped", 3),
         "c": ("stopped", 2),
@@ -304,7 +306,7 @@ def test_on_a_tie_the_first_one_is_ahead_whoever_was_ahead_before(graph, follow)
 
 
 def test_a_ctrl_c_in_any_round_keeps_the_best_so_far_and_goes_on(graph, scripted, tmp_path):
-    whole, standings = race(graph, scripted)
+    whole, standings = successive_halving(graph, scripted)
     for after in range(1, 19):
         seen = 0
 
@@ -315,50 +317,53 @@ def test_a_ctrl_c_in_any_round_keeps_the_best_so_far_and_goes_on(graph, scripted
                 signal.raise_signal(signal.SIGINT)
 
         folder = tmp_path / str(after)
-        (fitted,), there = race(graph, scripted, checkpoint=folder, report=stop)
+        (fitted,), there = successive_halving(graph, scripted, checkpoint=folder, report=stop)
         assert fitted.interrupted == (seen >= after)
         assert [standing.outcome for standing in there.values()].count("won") == 1
-        (again,), ended = race(graph, scripted, checkpoint=folder)
+        (again,), ended = successive_halving(graph, scripted, checkpoint=folder)
         same(again, whole[0])
         assert ended == standings
 
 
 def test_a_report_says_which_fold_it_is_of(graph, scripted):
     said = set()
-    race(
+    successive_halving(
         two_folds(graph, 0),
         {"e": scripted["e"]},
         folds=(0, 1),
         report=lambda name, epoch, row: said.add(name),
     )
-    race(graph, {"e": scripted["e"]}, report=lambda name, epoch, row: said.add(name))
+    successive_halving(graph, {"e": scripted["e"]}, report=lambda name, epoch, row: said.add(name))
     assert said == {"e fold 1/2", "e fold 2/2", "e"}
 
 
 def test_one_fold_has_nothing_to_share(graph):
-    assert race(graph, ENTRANTS, share=True)[1] == race(graph, ENTRANTS)[1]
+    assert (
+        successive_halving(graph, CANDIDATES, share=True)[1]
+        == successive_halving(graph, CANDIDATES)[1]
+    )
 
 
 def test_on_a_tie_the_first_one_wins(graph):
     for names in (("a", "b", "c"), ("c", "a", "b")):
-        _, standings = race(graph, dict.fromkeys(names, QUICK))
+        _, standings = successive_halving(graph, dict.fromkeys(names, QUICK))
         assert standings[names[0]].outcome == "won"
 
 
 def test_who_diverges_is_out(graph):
     wild = dataclasses.replace(QUICK, lr=1e30, lr_gnn=1e30)
-    (fitted,), standings = race(graph, {"wild": wild, "ce": ENTRANTS["ce"]})
-    same(fitted, train(graph, ENTRANTS["ce"]))
+    (fitted,), standings = successive_halving(graph, {"wild": wild, "ce": CANDIDATES["ce"]})
+    same(fitted, train(graph, CANDIDATES["ce"]))
     assert "lower the learning rates" in standings["wild"].outcome
     with pytest.raises(Diverged, match="lower the learning rates"):
-        race(graph, {"wild": wild})
+        successive_halving(graph, {"wild": wild})
 
 
 @pytest.mark.parametrize("after", [3, 11, 25, 36, 42, 45, 55])
 @pytest.mark.parametrize("how", [{}, {"folds": (0, 1), "share": True}])
 def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after, how):
     graph = two_folds(graph, 0) if how else graph
-    undisturbed, standings = race(graph, ENTRANTS, **how)
+    undisturbed, standings = successive_halving(graph, CANDIDATES, **how)
     seen = 0
 
     def stop(name, epoch, row):
@@ -368,8 +373,8 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after,
             raise KeyboardInterrupt  # as a second Ctrl-C, or a kill: nothing is tidied up
 
     with pytest.raises(KeyboardInterrupt):
-        race(graph, ENTRANTS, **how, checkpoint=tmp_path / "training", report=stop)
-    fitted, again = race(graph, ENTRANTS, **how, checkpoint=tmp_path / "training")
+        successive_halving(graph, CANDIDATES, **how, checkpoint=tmp_path / "training", report=stop)
+    fitted, again = successive_halving(graph, CANDIDATES, **how, checkpoint=tmp_path / "training")
     for one, other in zip(fitted, undisturbed, strict=True):
         same(one, other)
     assert again == standings
@@ -379,7 +384,7 @@ def test_the_classifier_races_by_default_and_says_who_won(graph, tmp_path):
     model = NodeClassifier(epochs=30, hidden_channels=8).fit(graph)
     assert set(model.standings_) == {"ce", "enc", "light-ce", "light-enc"}
     assert model.standings_[model.objective_].outcome == "won"
-    assert model.fitted_.settings == entrants(epochs=30, hidden_channels=8)[model.objective_]
+    assert model.fitted_.settings == candidates(epochs=30, hidden_channels=8)[model.objective_]
     model.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model")
     assert (again.objective_, again.standings_) == (model.objective_, model.standings_)
@@ -387,7 +392,7 @@ def test_the_classifier_races_by_default_and_says_who_won(graph, tmp_path):
 
 
 def test_a_weight_of_ones_own_holds_for_every_entrant_that_has_the_term():
-    found = entrants(tv=3.0)
+    found = candidates(tv=3.0)
     assert [(name, settings.tv) for name, settings in found.items()] == [
         ("ce", 0.0),
         ("enc", 3.0),
@@ -398,7 +403,7 @@ def test_a_weight_of_ones_own_holds_for_every_entrant_that_has_the_term():
 
 def test_no_entrants_are_refused(graph):
     with pytest.raises(UsageError, match="at least one"):
-        race(graph, {})
+        successive_halving(graph, {})
 
 
 def test_a_full_disk_is_no_divergence(graph, monkeypatch, tmp_path):
@@ -412,6 +417,6 @@ def test_a_full_disk_is_no_divergence(graph, monkeypatch, tmp_path):
 
     monkeypatch.setattr(TrainingState, "save", save)
     with pytest.raises(DataError, match="No space left"):
-        race(graph, ENTRANTS, checkpoint=tmp_path)
-    _, standings = race(graph, ENTRANTS, checkpoint=tmp_path)
-    assert outcomes(standings) == outcomes(race(graph, ENTRANTS)[1])
+        successive_halving(graph, CANDIDATES, checkpoint=tmp_path)
+    _, standings = successive_halving(graph, CANDIDATES, checkpoint=tmp_path)
+    assert outcomes(standings) == outcomes(successive_halving(graph, CANDIDATES)[1])

@@ -17,8 +17,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+import everynode.selection.tuning as tuning
 from everynode.errors import Diverged, UsageError
-from everynode.experiments import tune as tuning
 from everynode.graph import UNLABELLED, Graph
 from everynode.selection.study import Study, search_space
 from everynode.selection.study_storage import Journal
@@ -46,7 +46,7 @@ def begin(tmp_path: Path, graph: Graph) -> Callable[..., Journal]:
             "count": 2,
             "base": Settings(hidden_channels=4, epochs=3),
             "space": SPACE,
-            "known": KNOWN,
+            "starts": KNOWN,
         } | changes
         return Journal(
             tmp_path / f"{name}.journal",
@@ -65,7 +65,7 @@ def guess(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         runs.append(settings.lr)
         return easy(settings)
 
-    monkeypatch.setattr(tuning, "_judge", judge)
+    monkeypatch.setattr(tuning, "_validate", judge)
     return runs
 
 
@@ -103,7 +103,7 @@ def test_a_trial_is_worth_the_mean_validation_accuracy_of_its_runs(begin, graph)
         assert settings.mi == settings.cvg == 0
 
 
-def test_folds_judge_a_trial_as_seeds_do(begin, graph):
+def test_folds_validate_a_trial_as_seeds_do(begin, graph):
     journal = begin(over="folds")
     tune(journal, graph, 1, workers=1)
     settings = journal.study.settings(KNOWN["default"])
@@ -129,7 +129,7 @@ def test_a_training_that_diverges_is_as_bad_as_can_be_and_goes_on(begin, graph, 
             raise Diverged("The loss became nan.")
         return train(graph, settings, **options)
 
-    monkeypatch.setattr(tuning, "fit", diverge)
+    monkeypatch.setattr(tuning, "train", diverge)
     journal = begin()
     tune(journal, graph, 2, workers=1)
     assert [trial.value == 0.0 for trial in journal.ended()] == [True, False]
@@ -137,7 +137,7 @@ def test_a_training_that_diverges_is_as_bad_as_can_be_and_goes_on(begin, graph, 
 
 
 def test_bad_input_is_no_bad_trial(begin, graph):
-    journal = begin(space=SPACE | {"tv_gate": {"choices": ["wrong"]}}, known={})
+    journal = begin(space=SPACE | {"tv_gate": {"choices": ["wrong"]}}, starts={})
     with pytest.raises(UsageError, match="wrong"):
         tune(journal, graph, 2, workers=1)
     assert journal.ended() == []
@@ -146,7 +146,7 @@ def test_bad_input_is_no_bad_trial(begin, graph):
 @pytest.mark.parametrize("objective", ["ce", "mi+tv+cvg+consistency+prior+preg"])
 def test_a_trial_has_its_objectives_terms(begin, graph, objective):
     study = dataclasses.replace(
-        begin().study, objective=objective, space=search_space("gcn", objective), known={}, count=1
+        begin().study, objective=objective, space=search_space("gcn", objective), starts={}, count=1
     )
     journal = Journal(begin().path.with_name("other.journal"), study)
     tune(journal, graph, 1, workers=1)
@@ -185,7 +185,7 @@ def test_in_pieces_a_study_finds_what_it_finds_in_one_go(begin, graph, guess):
 
 
 def test_the_search_finds_what_is_good_and_says_what_decided(begin, graph, guess):
-    journal = begin(known={})
+    journal = begin(starts={})
     assert importance(journal) == {}
     tune(journal, graph, 30, workers=1)
     late = [trial.params["lr"] for trial in journal.ended()][-8:]
@@ -205,7 +205,7 @@ def test_a_bad_trial_is_given_up_after_its_first_run(begin, graph, guess):
         "bad": {"lr": 0.09, "tv": 1.0, "normalize_features": False},
         "good": {"lr": 0.005, "tv": 1.0, "normalize_features": False},
     }
-    journal = begin(count=3, known=known)
+    journal = begin(count=3, starts=known)
     tune(journal, graph, len(known), workers=1)
     by_name = {trial.user_attrs["from"]: trial for trial in journal.ended()}
     assert by_name["bad"].state == TrialState.PRUNED
@@ -220,7 +220,7 @@ def test_a_bad_trial_is_given_up_after_its_first_run(begin, graph, guess):
 def test_a_trial_is_given_up_when_optunas_median_pruner_would(begin, graph, monkeypatch):
     rng = random.Random(0)
     rising = lambda graph, settings, fold, seed: (rng.random() + seed, 1.0)  # noqa: E731 - so that each run may be the last
-    monkeypatch.setattr(tuning, "_judge", rising)
+    monkeypatch.setattr(tuning, "_validate", rising)
     journal = begin(count=4)
     tune(journal, graph, 40, workers=1)
     study = optuna.create_study(
@@ -241,7 +241,7 @@ def test_a_trial_is_given_up_when_optunas_median_pruner_would(begin, graph, monk
 
 
 def test_whole_numbers_are_searched_as_such(begin, graph, guess):
-    journal = begin(space=SPACE | {"num_layers": {"low": 1, "high": 3}}, known={})
+    journal = begin(space=SPACE | {"num_layers": {"low": 1, "high": 3}}, starts={})
     tune(journal, graph, 5, workers=1)
     assert {type(trial.params["num_layers"]) for trial in journal.ended()} == {int}
 
@@ -262,7 +262,7 @@ def test_trials_of_the_dead_are_retired_and_their_start_is_tried_again(begin, gr
 
 
 def test_what_the_living_are_doing_is_theirs_and_waited_for(begin, graph, guess, monkeypatch):
-    journal = begin(count=1, known={})
+    journal = begin(count=1, starts={})
     other = Owner(journal.path)
     theirs = journal.optuna.ask()
     theirs.set_user_attr("owner", other.name)
@@ -280,7 +280,7 @@ def test_what_the_living_are_doing_is_theirs_and_waited_for(begin, graph, guess,
 
 
 def test_what_the_living_do_is_taken_over_when_they_die(begin, graph, guess, monkeypatch):
-    journal = begin(count=1, known={})
+    journal = begin(count=1, starts={})
     other = Owner(journal.path)
     journal.optuna.ask().set_user_attr("owner", other.name)
     monkeypatch.setattr(tuning.time, "sleep", lambda seconds: other.close())
@@ -293,7 +293,7 @@ def _tune_slowly(path: Path, graph: Graph, trials: int, workers: int) -> None:
         time.sleep(0.05)
         return easy(settings)
 
-    tuning._judge = judge  # in a process of its own
+    tuning._validate = judge  # in a process of its own
     tune(Journal(path), graph, trials, workers=workers)
 
 

@@ -1,4 +1,7 @@
-"""The command line: parses, calls, prints. What computes is imported inside the commands, so that ``--help`` answers at once."""
+"""The command line: parses, calls, prints.
+
+Commands import PyTorch when they run, so that ``--help`` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from everynode.errors import EverynodeError
 
 
 def _exactly(kind: Any, tokens: Sequence[Token]) -> Any:
-    """What was written as what is wanted: cyclopts would make 2 of 2.5 where a number has to be whole."""
+    """Convert the words of a flag; cyclopts alone would round 2.5 to 2 for a whole number."""
     for token in tokens if int in (kind, *get_args(kind)) else ():
         if "." in token.value:
             raise ValueError(f"{token.value} is not a whole number.")
@@ -54,11 +57,11 @@ tuning = App(name="tune")
 tuning.default(tune)
 tuning.command(tune_export, name="export")
 app.command(tuning)
-data = App(name="data", help="The graphs that everynode knows by name.")
+data = App(name="data", help="Public graphs by name.")
 data.command(data_list, name="list")
 data.command(data_check, name="check")
 app.command(data)
-results = App(name="results", help="The runs that compare and reproduce have kept.")
+results = App(name="results", help="The stored runs of compare and reproduce.")
 results.command(results_show, name="show")
 results.command(results_export, name="export")
 results.command(results_merge, name="merge")
@@ -67,15 +70,11 @@ app.command(results)
 
 
 def main() -> None:
-    """Run a command; what is wrong with the input becomes one sentence on stderr and exit code 2 or 3, never a traceback."""
+    """Run a command. Bad input becomes one sentence on stderr and exit code 2 or 3."""
     for name in ("stdout", "stderr"):
-        if (
-            getattr(sys, name) is None
-        ):  # closed by whoever started this: what is said is lost, what is done is not
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process lives
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # names of files that are no text are shown, as on stderr
+        if getattr(sys, name) is None:  # closed by the caller: output is lost, results are not
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+    if isinstance(sys.stdout, io.TextIOWrapper):  # file names may not be text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with ctrl_c_ends_at_once():
@@ -86,7 +85,8 @@ def main() -> None:
         words = " ".join(error.unused_tokens or ())
         option = " (such as --nodes)" if command == "everynode fit" else ""
         say(
-            f"everynode: It is not clear what {words!r} is for: write its option{option} before it. '{command} --help' lists them."
+            f"everynode: Unexpected {words!r}: write its option{option} before it. "
+            f"'{command} --help' lists the options."
         )
         code = 2
     except CycloptsError as error:
@@ -102,12 +102,11 @@ def main() -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(
-            error
-        ):  # what torch says
-            raise
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):
+            raise  # only this message of torch is about memory
         say(
-            "everynode: Not enough memory for this: use fewer --hidden-channels, or 'everynode train --batch-size 1024', a part at a time."
+            "everynode: Not enough memory: use fewer --hidden-channels, or mini-batches "
+            "('everynode train --batch-size 1024')."
         )
         code = 3
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The flags that say where people's own graph is, and what its columns are."""
+"""The flags for a user's own graph: its files and their columns."""
 
 from __future__ import annotations
 
@@ -21,38 +21,39 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files:
-    """Which files, and which of their columns."""
+    """The files of a graph, and their columns."""
 
     nodes: Path | None = None
-    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, JSON, npz."
+    """Table of nodes: CSV, TSV (.gz too), Parquet or JSON lines. Or a file with nodes and edges:
+    GraphML, GEXF, JSON or npz."""
     edges: Path | None = None
-    "The table of edges, or an edge list."
+    "Table of edges, or an edge list."
     id: str | None = None
-    "The nodes' column of ids; default: one of that name, else the first."
+    "Column of ids in --nodes. Default: `id`, else the first."
     source: str | None = None
-    "The edges' column of the first end; default: source, src or from, else the first."
+    "Column of the first end in --edges. Default: `source`, `src` or `from`, else the first."
     target: str | None = None
-    "The edges' column of the second end."
+    "Column of the second end in --edges."
     weight: str | None = None
-    "The edges' column of weights; default: one of that name, else all edges count the same. `none`: no weights."
+    "Column of weights in --edges. Default: `weight`, else all edges weigh the same. `none`: none."
     directed: Annotated[bool, Parameter(negative="")] = False
     "Edges lead from source to target only."
     unknown: Literal["refuse", "drop", "add"] | None = None
-    """Edges to nodes that the table of nodes does not have: refuse or drop them, or add these nodes, unlabelled. Default: refuse; of
-    predict, as the model's fit was told."""
+    """Edges to nodes that --nodes does not have: refuse them, drop them, or add the nodes without
+    a label. Default: refuse; for predict, as in the fit."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "One more way in which the files write a missing value, such as ?; may be given several times."
+    "Another spelling of a missing value, such as ?; repeat it for several."
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
-        """The graph in the files; ``feature_encoder``: turn columns into features as another time."""
+        """Read the graph; ``feature_encoder`` encodes columns as in an earlier fit."""
         from everynode.io import read
 
         if self.nodes is None and self.edges is None:
-            raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
+            raise UsageError("Which graph? Give --nodes, --edges, or both.")
         return read(**asdict(self), feature_encoder=feature_encoder, **options)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
-        """Refuse results that would replace these files, or others that are read, under this name or another."""
+        """Refuse results that would replace a file that is read, under any of its names."""
         read = [
             path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
         ]
@@ -60,11 +61,11 @@ class Files:
             for path in read if result.exists() else ():
                 if result.samefile(path):
                     raise UsageError(
-                        f"The result would replace {path}, which is read here: name another --out."
+                        f"The result would replace {path}, which is an input: choose another --out."
                     )
 
     @property
     def name(self) -> str:
-        """What to call the graph: the nodes' file without its ending, or that of the edges."""
+        """The name of the graph: the file of nodes, or of edges, without its ending."""
         file = self.nodes or self.edges
         return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"

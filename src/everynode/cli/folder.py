@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, what is removed to start over, and what never is."""
+"""The folder of a run: whose it is, what a new start removes, and what is never removed."""
 
 from __future__ import annotations
 
@@ -15,82 +15,105 @@ from everynode.errors import DataError, UsageError
 
 
 def command() -> str:
-    """The command that was given, as it is typed."""
+    """Return the command of this process, as a user types it."""
     return showable(
         shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "everynode"), *sys.argv[1:]])
     )
 
 
-def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bool) -> bool:
-    """Make sure that the folder is this run's; whether the run has ended there.
+def prepare(folder: Path, key: str, results: Sequence[str], states: str, resume: bool) -> bool:
+    """Claim a folder for a run, and return whether the run has finished there.
 
-    ``key``: of everything that decides the result. ``made``: the files that the run leaves behind. ``states``: the file or the folder of
-    its states while it goes on. To start over, these files are removed, and of a folder of states only the states; what anybody else
-    keeps where the states should be is refused, for when the run ends they are removed.
+    A new start removes the results and the states of the run. Other people's files stay: a folder
+    that holds them in the place of results or states is refused.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    key : str
+        A digest of everything that decides the result.
+    results : sequence of str
+        The files of a finished run.
+    states : str
+        The file or folder with the states of an unfinished run. They are removed in the end.
+    resume : bool
+        Whether to continue an earlier run; False starts over.
     """
     from everynode.training.checkpoint import is_state, write_atomically
 
     start, keep = folder / "run.json", folder / states
     if folder.is_file():
-        raise UsageError(f"{folder} is a file: give --out a folder.")
-    kept, before = _entries(keep), _begun(start)
+        raise UsageError(f"{folder} is a file: choose a folder for --out.")
+    kept, earlier = _entries(keep), _read_start(start)
     for path in kept:
-        if not is_state(path, damaged=before is not None):
-            raise UsageError(f"{path} is no state of a training of everynode: give another --out.")
-    there = [name for name in made if (folder / name).exists()] + [states] * bool(kept)
+        if not is_state(path, damaged=earlier is not None):
+            raise UsageError(f"{path} is not a training state of everynode: choose another --out.")
+    present = [name for name in results if (folder / name).exists()] + [states] * bool(kept)
     if not resume:
-        for name in made:
+        for name in results:
             (folder / name).unlink(missing_ok=True)
         remove_states(keep)
-    elif before is not None:
-        said = before.get("command")
-        if "unreadable" in before:
+    elif earlier is not None:
+        if "unreadable" in earlier:
             raise DataError(
-                f"{start} cannot be read ({before['unreadable']}): --no-resume starts over."
+                f"{start} cannot be read ({earlier['unreadable']}): --no-resume starts over."
             )
-        if there and before["key"] != key:
-            what = (
-                "an older run of this command; the files, or everynode, have changed since"
-                if said == command()
-                else f"another run{f' ({said})' if isinstance(said, str) else ''}"
-            )
+        if present and earlier["key"] != key:
             raise UsageError(
-                f"{folder} holds {what}: give another --out, or --no-resume to replace it."
+                f"{folder} has {_other_run(earlier)}: choose another --out, or --no-resume to "
+                "replace it."
             )
-        if there == list(made):
+        if present == list(results):
             return True
-    elif there:
+    elif present:
         raise UsageError(
-            f"{folder} holds files that are not this run's ({', '.join(there)}): give another --out, or --no-resume to replace them."
+            f"{folder} has files of something else ({', '.join(present)}): choose another --out, "
+            "or --no-resume to replace them."
         )
     write_atomically(start, json.dumps({"key": key, "command": command()}).encode())
     return False
 
 
-def _begun(start: Path) -> dict[str, Any] | None:
-    """What the file says that a run writes when it begins; None if it is not there. Somebody else's is refused."""
-    if not start.exists():
-        return None
+def read_result(file: Path) -> dict[str, Any]:
+    """Read the summary of a finished run."""
     try:
-        before = json.loads(start.read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return result
     except (ValueError, OSError) as error:
-        return {"unreadable": str(error)}
-    if not isinstance(before, dict) or "key" not in before:
-        raise UsageError(f"{start} is not of everynode: give another --out.")
-    return before
+        raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
 
 
 def remove_states(states: Path) -> None:
-    """Remove the states of a training that has ended, and their folder if nothing else is in it."""
+    """Remove the states of a finished training, and their folder if it is empty then."""
     from everynode.training.checkpoint import is_state
 
     for path in _entries(states):
         if is_state(path, damaged=True):
             path.unlink()
-    with contextlib.suppress(
-        OSError
-    ):  # it is a file, and gone; or somebody has put something else there
+    with contextlib.suppress(OSError):  # a removed file, or a folder with other files
         states.rmdir()
+
+
+def _read_start(start: Path) -> dict[str, Any] | None:
+    """Read the file that a run writes at its start; None without one. Refuse other files."""
+    if not start.exists():
+        return None
+    try:
+        earlier = json.loads(start.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        return {"unreadable": str(error)}
+    if not isinstance(earlier, dict) or "key" not in earlier:
+        raise UsageError(f"{start} is not a file of everynode: choose another --out.")
+    return earlier
+
+
+def _other_run(earlier: dict[str, Any]) -> str:
+    """Describe the run that a folder has."""
+    written = earlier.get("command")
+    if written == command():
+        return "an older run of this command, and the files or everynode have changed since"
+    return f"another run ({written})" if isinstance(written, str) else "another run"
 
 
 def _entries(states: Path) -> list[Path]:

@@ -11,17 +11,18 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-#: What a shell reports of a command that Ctrl-C ended.
+#: The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 128 + signal.SIGINT
 
 
 @contextmanager
 def ctrl_c_ends_at_once() -> Iterator[None]:
-    """Within this block Ctrl-C ends the process, without a KeyboardInterrupt.
+    """End the process on Ctrl-C within this block, without a KeyboardInterrupt.
 
-    Python may lose an exception that is raised while a module is being imported (in a weak reference's callback, or behind somebody's
-    ``except``: measured, once in 250 interrupted imports of torch), and the command would go on as if nothing had been pressed. Where
-    there is something to keep, the training loop and :func:`ctrl_c_raises` listen for themselves.
+    Python may lose an exception during an import, in the callback of a weak reference or behind a
+    broad ``except`` (measured: once in 250 interrupted imports of torch). The command would then
+    continue. Where results must be kept, the training loop and :func:`ctrl_c_raises` handle Ctrl-C
+    themselves.
     """
     with _handler(_end, instead_of=signal.default_int_handler):
         yield
@@ -29,14 +30,17 @@ def ctrl_c_ends_at_once() -> Iterator[None]:
 
 @contextmanager
 def ctrl_c_raises() -> Iterator[None]:
-    """Within this block Ctrl-C is a KeyboardInterrupt again."""
+    """Raise a KeyboardInterrupt on Ctrl-C within this block."""
     with _handler(signal.default_int_handler, instead_of=_end):
         yield
 
 
 @contextmanager
 def _handler(handler: Any, *, instead_of: Any) -> Iterator[None]:
-    """SIGINT's handler for this block, if the present one is the expected one (it may be ignored, as under nohup, or a caller's)."""
+    """Set the handler of SIGINT within this block, if the current one is ``instead_of``.
+
+    Another one belongs to the caller, or SIGINT is ignored, as under nohup.
+    """
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not instead_of

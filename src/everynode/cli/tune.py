@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -13,10 +12,6 @@ from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
 from everynode.errors import EverynodeError, UsageError
-
-if TYPE_CHECKING:
-    from everynode.selection.study import Study
-    from everynode.selection.study_storage import Trials
 
 
 def tune(
@@ -37,256 +32,131 @@ def tune(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Find settings for a graph, a backbone and an objective, on validation nodes only: test nodes are never looked at.
+    """Tune the settings for a graph, a backbone and an objective, on validation nodes only.
 
-    The study is kept in --out, or in a --storage that several machines reach: interrupted, or killed, the same command goes on; with
-    more --trials it goes further; and several such commands at once share the work. Give cross-entropy (--objective ce) as many trials as
-    the objective that it is compared with.
-    A setting that is given by a flag is not searched.
+    The study is kept in --out, or in a --storage for several machines. The same command continues
+    an interrupted study, adds trials with a higher --trials, and shares the work if it runs
+    several times at once. A setting with a flag is not searched. Give cross-entropy (--objective
+    ce) as many trials as the objective that it is compared with.
 
     Parameters
     ----------
     name
         A graph of `everynode data list`.
     trials
-        How many settings are tried in all, those of earlier calls included.
+        Number of trials in all, with those of earlier calls.
     seeds
-        How many runs judge a trial; bad trials are given up after the first ones; default: 3.
+        Runs that judge a trial; bad trials are pruned after the first ones. Default: 3.
     folds
-        Instead of several seeds on one fold: one seed on each of the first so many folds.
+        Judge a trial by one seed on each of the first folds, instead of several seeds on one fold.
     space
-        A TOML file like everynode's presets/search.toml: what a new study searches instead.
+        A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME].
     start_from
-        Presets (.toml files) that a new study tries first, instead of everynode's own.
+        Presets (.toml) whose settings a new study tries first. Default: the built-in presets.
     out
-        The folder of the studies.
+        Folder of the studies.
     storage
-        Keep the study in this database instead, by its URL (postgresql://USER@HOST/DATABASE): the same command on several machines shares
-        its trials.
+        URL of a database for the study (postgresql://USER@HOST/DATABASE): the same command on
+        several machines shares its trials.
     export
-        Put the best settings into this file, which --preset then takes.
+        Add the best settings to this file, for --preset.
     """
     import torch
     from optuna.exceptions import StorageInternalError
 
+    from everynode.datasets.entries import find
+    from everynode.datasets.files import Root
+    from everynode.objective_names import objective_name
+    from everynode.presets import Place
     from everynode.progress import Bar
     from everynode.report.study import figure
-    from everynode.report.text import count
+    from everynode.report.study_text import study_lines
+    from everynode.selection.study import plan_study
     from everynode.selection.study_storage import Database, Journal
-    from everynode.selection.tuned_presets import merge, rows_of
-    from everynode.selection.tuning import tune as do_trials
+    from everynode.selection.tuned_presets import check_preset, merge, rows_of
+    from everynode.selection.tuning import notes, progress_note, result
+    from everynode.selection.tuning import tune as run_trials
     from everynode.training.checkpoint import write_atomically
 
-    if any(given is not None and given < 1 for given in (trials, seeds, folds)):
+    if any(number is not None and number < 1 for number in (trials, seeds, folds)):
         raise UsageError("--trials, --seeds and --folds must be at least 1.")
     if folds is not None and seeds is not None:
-        raise UsageError("--folds goes over the first folds with one seed each: leave out --seeds.")
-    do_many = engine.start()
-    if engine.engine == "ray" and data.device != "cpu":
-        raise UsageError("--engine ray runs on CPUs: leave out --device.")
+        raise UsageError("--folds takes one seed on each fold: leave out --seeds.")
+    model.load_plugins()
+    run_many = engine.start(data.device)
     if export:
-        _check_preset(export)
+        check_preset(export)
     torch.set_num_threads(1)
     graph, split = data.load(name)
     if folds is not None and folds > len(graph.splits):
         raise UsageError(
-            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer --folds or another --split."
+            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer "
+            "--folds, or another --split."
         )
-    study = _study(
-        name,
-        split,
-        model,
-        data,
-        "seeds" if folds is None else "folds",
-        folds or seeds or 3,
-        space,
-        start_from,
-    )
+    place = Place(split, name, model.backbone, objective_name(model.objective))
+    drawn = {"per_class": data.per_class, "split_seed": data.split_seed}
+    extra = (drawn if split == "random" else {}) | ({"directed": True} if data.directed else {})
+    study = plan_study(
+        place, preset=model.preset, changes=model.named, graph_changes=extra,
+        digest=find(name).digest(split, Root.find(data.data_dir)),
+        over="seeds" if folds is None else "folds", count=folds or seeds or 3,
+        space=space, start_from=start_from,
+    )  # fmt: skip
     path = out / "tune" / f"{study.name}.journal"
     journal = Journal(path, study) if storage is None else Database(storage, study)
-    if space and journal.study.space != study.space:
-        raise UsageError(
-            f"{journal.where} was begun with another search space: name another --out or --storage."
-        )
-    done = len(journal.ended())
-    if done:
-        say(f"{done} trials are in {journal.where} already.", quiet)
-    if (journal.study.base, journal.study.space) != (study.base, study.space):
-        say(
-            "The presets have changed since: the study goes on with the settings and the search space that it was begun with.",
-            quiet,
-        )
-    if start_from and journal.study.known != study.known:
-        say("--start-from is for a new study: this one goes on from where it was begun.", quiet)
-    tried = {trial.user_attrs.get("from") for trial in journal.ended()}
-    if left_out := [known for known in journal.study.known if known not in tried][
-        max(0, trials - done) :
-    ]:
-        starts = f"the {len(journal.study.known)} settings to start from"
-        say(
-            f"{count(trials, 'trial')} cannot try all of {starts}: left out are {', '.join(left_out)}.",
-            quiet,
-        )
+    for note in notes(journal, study, trials, new_space=bool(space), new_starts=bool(start_from)):
+        say(note, quiet)
+    title, done = f"{name} {model.backbone} {study.objective}", len(journal.ended())
     try:
-        title = f"{name} {model.backbone} {study.objective}"
         with ctrl_c_raises(), Bar(title, trials, unit="trials", show=not quiet, done=done) as bar:
-            bar.advance(_note(journal), to=done)
 
             def on_trial() -> None:
-                bar.advance(_note(journal), to=len(journal.ended()))
+                bar.advance(progress_note(journal), to=len(journal.ended()))
 
-            do_trials(
-                journal, graph, trials, workers=engine.workers, engine=do_many, on_trial=on_trial
+            on_trial()
+            run_trials(
+                journal, graph, trials, workers=engine.workers, engine=run_many, on_trial=on_trial
             )
     except KeyboardInterrupt:
-        say(
-            f"\nInterrupted: the trials that have ended are in {journal.where}, and the same command goes on from there."
-        )
+        say(f"\nInterrupted: {journal.where} has the ended trials. The same command continues.")
         return INTERRUPTED
     except StorageInternalError as error:
         raise EverynodeError(
-            f"{journal.where} does not answer any more ({error}): the same command goes on when it does."
+            f"{journal.where} does not answer ({error}): run the same command when it does."
         ) from error
-    result = _result(journal)
+    best = result(journal)
     picture = path.with_suffix(".svg")
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(picture, figure(journal, result["importance"]).encode())
-    say(f"The picture of the study is {picture}.", quiet)
+    write_atomically(picture, figure(journal, best["importance"]).encode())
+    say(f"The plot of the study is {picture}.", quiet)
     if export:
         write_atomically(export, merge(export, rows_of([journal])).encode())
-        say(f"The best settings are in {export}: take them with --preset {export}.", quiet)
-    if json_output:
-        print(json.dumps(result))
-    else:
-        _show(journal, result)
+        say(f"{export} has the best settings: use them with --preset {export}.", quiet)
+    print(json.dumps(best) if json_output else "\n".join(study_lines(journal, best)))
     return 0
 
 
 def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
-    """Put the best settings of every study of a folder or a database into a preset, and leave what else it has; or list all trials.
+    """Add the best settings of every study to a preset, or list all trials.
 
     Parameters
     ----------
     place
-        The --out of `everynode tune`, or its --storage.
+        The --out or the --storage of `everynode tune`.
     file
-        The preset (.toml), which --preset then takes; it need not be there yet. Or a table (.csv) of all trials, which is made anew.
+        The preset (.toml), for --preset; its other rows stay. Or a table (.csv) of all trials.
     """
     from everynode.report.text import count
-    from everynode.selection.tuned_presets import merge, rows_of, studies, trials_csv
+    from everynode.selection.tuned_presets import check_preset, merge, rows_of, studies, trials_csv
     from everynode.training.checkpoint import write_atomically
 
     if file.suffix == ".csv":
-        found = studies(place)
-        write_atomically(file, trials_csv(found).encode())
-        trials = count(sum(len(study.ended()) for study in found), "trial")
-        say(f"{trials} of {len(found)} studies are in {file}.", quiet)
+        stored = studies(place)
+        write_atomically(file, trials_csv(stored).encode())
+        trials = count(sum(len(study.ended()) for study in stored), "trial")
+        say(f"{file} has {trials} of {len(stored)} studies.", quiet)
         return 0
-    _check_preset(file)
+    check_preset(file)
     rows = rows_of(studies(place))
     write_atomically(file, merge(file, rows).encode())
-    say(f"The best settings of {len(rows)} studies are in {file}.", quiet)
+    say(f"{file} has the best settings of {len(rows)} studies.", quiet)
     return 0
-
-
-def _check_preset(file: Path) -> None:
-    """Refuse a file that cannot become a preset before anything is tuned."""
-    from everynode.presets import tuned_rows
-
-    if file.suffix != ".toml":
-        raise UsageError(f"{file} must end in .toml: that is how --preset knows a file.")
-    if file.exists():
-        tuned_rows(str(file))
-
-
-def _study(
-    name: str, split: str, model: ModelOptions, data: DataOptions, over: Literal["seeds", "folds"], count: int, space: Path | None,
-    start_from: Sequence[Path],
-) -> Study:  # fmt: skip
-    """The study that the flags describe."""
-    from everynode.datasets.entries import find
-    from everynode.datasets.files import Root
-    from everynode.objective_names import objective_name
-    from everynode.selection.study import Study, known_parameters, search_space
-
-    objective = objective_name(model.objective)
-    searched = {
-        key: choice
-        for key, choice in search_space(model.backbone, objective, space).items()
-        if key not in model.named
-    }
-    known = known_parameters(searched, name, split, model.backbone, objective, start_from)
-    changes = (
-        model.named
-        if model.preset == "default"
-        else {"preset": Path(model.preset).name, **model.named}
-    )
-    if split == "random":
-        changes |= {"per_class": data.per_class, "split_seed": data.split_seed}
-    if data.directed:
-        changes |= {"directed": True}
-    if space:
-        changes |= {"space": space.name}
-    digest = find(name).digest(split, Root.find(data.data_dir))
-    base = model.settings(name, split, objective)
-    return Study(
-        name, digest, split, model.backbone, objective, over, count, base, searched, known, changes
-    )
-
-
-def _note(journal: Trials) -> str:
-    from everynode.experiments.run_spec import short
-
-    best = journal.best()
-    return f"best {short(best.value)} (trial {best.number})" if best else ""
-
-
-def _result(journal: Trials) -> dict[str, Any]:
-    from everynode.selection.tuned_presets import record
-    from everynode.selection.tuning import importance
-
-    best, study = journal.best(), journal.study
-    assert best is not None
-    where = {
-        "dataset": study.dataset,
-        "split": study.split,
-        "backbone": study.backbone,
-        "objective": study.objective,
-    }
-    seconds = round(sum(trial.user_attrs["seconds"] for trial in journal.ended()), 1)
-    return {
-        **where,
-        **record(journal),
-        "seconds": seconds,
-        "parameters": study.values(best.params),
-        "importance": importance(journal),
-    }
-
-
-def _show(journal: Trials, result: dict[str, Any]) -> None:
-    """The best settings, and how much each parameter mattered."""
-    from everynode.experiments.run_spec import short
-    from everynode.report.text import count
-
-    study = journal.study
-    print(f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}: ", end="")
-    runs = count(study.count, study.over.removesuffix("s"))
-    print(
-        f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} given up early), {result['seconds']:.0f} s"
-    )
-    print(
-        f"  best mean validation accuracy  {short(result['val_accuracy'])} % (trial {result['best_trial']})"
-    )
-    for parameter in dict.fromkeys(
-        [*study.space, *result["importance"]]
-    ):  # whether a term is off has an importance of its own
-        value, weight = result["parameters"].get(parameter, ""), result["importance"].get(parameter)
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        print(
-            f"  {parameter:13} {shown:>12}"
-            + (
-                f"   importance {weight:.2f} {'#' * round(20 * weight)}"
-                if weight is not None
-                else ""
-            )
-        )

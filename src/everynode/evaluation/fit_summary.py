@@ -286,7 +286,7 @@ class FitSummary:
             "graph": self.graph.name,
             "backbone": fitted.settings.backbone,
             "objective": model.objective_,
-            "race": {name: standing.to_dict() for name, standing in model.standings_.items()},
+            "candidates": {name: standing.to_dict() for name, standing in model.standings_.items()},
             "seed": fitted.seed,
             "networks": len(model.networks_),
             "folds": self.folds,

@@ -72,6 +72,7 @@ class Metric:
     interval: Callable[[Tensor, Tensor], Score] | None = None
 
     def __call__(self, logits: Tensor, labels: Tensor) -> float:
+        """Return the number."""
         return self.function(logits, labels)
 
     @property
@@ -255,32 +256,32 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric(
-            "accuracy", "accuracy", "the share of nodes with the right class",
+            "accuracy", "accuracy", "share of nodes with the right class",
             accuracy, monitor=True, recorded=True, interval=_accuracy_score,
         ),
         Metric(
             "balanced_accuracy", "balanced accuracy",
-            "the mean recall of the classes: rare ones count as much as common ones",
+            "mean recall of the classes: rare classes count as much as common ones",
             balanced_accuracy, monitor=True, interval=_balanced_accuracy_score,
         ),
         Metric(
-            "macro_f1", "macro F1", "the mean over the classes of precision and recall in one",
+            "macro_f1", "macro F1", "mean over the classes of precision and recall combined",
             macro_f1, monitor=True, recorded=True, interval=_macro_f1_score,
         ),
         Metric(
             "auc", "AUC",
-            "how well probabilities rank the nodes of a class before the others; 50 is chance",
+            "how well the probabilities rank the nodes of a class above the others; 50 is chance",
             auc, monitor=True, interval=_auc_score,
         ),
         Metric(
             "nll", "negative log-likelihood",
-            "how surprised the probabilities are by the truth; lower is better",
+            "how improbable the model finds the true labels; lower is better",
             negative_log_likelihood, percent=False, higher_is_better=False, recorded=True,
             interval=_nll_score,
         ),
         # On few nodes it is too large by an unknown amount, so it has no interval.
         Metric(
-            "ece", "calibration error", "how far confidence is from accuracy; lower is better",
+            "ece", "calibration error", "gap between confidence and accuracy; lower is better",
             calibration_error, higher_is_better=False, recorded=True,
         ),
     )

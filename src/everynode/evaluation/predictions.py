@@ -56,7 +56,7 @@ class Predictions:
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
-        """The given labels as indices of ``classes``; -1 without a label or for an unknown class."""
+        """The given labels as indices of ``classes``; -1 for none or an unknown class."""
         index: dict[Hashable | None, int] = {name: code for code, name in enumerate(self.classes)}
         return np.array([index.get(name, UNLABELLED) for name in self.given], dtype=np.int64)
 

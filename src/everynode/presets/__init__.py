@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from everynode.datasets.entries import is_generated
 from everynode.errors import DataError, UsageError, unknown
@@ -21,8 +21,15 @@ from everynode.objective_names import objective_name
 from everynode.settings import Settings
 
 PRESETS = ("default", "paper", "tuned", "authors")
-#: The key of a tuned preset: split, graph, backbone, objective.
-Place = tuple[str, str, str, str]
+
+
+class Place(NamedTuple):
+    """The key of a tuned preset."""
+
+    split: str
+    graph: str
+    backbone: str
+    objective: str
 
 
 class NoSettings(UsageError):
@@ -113,9 +120,9 @@ def _paper_row(
 def _tuned_row(name: str, graph: str, split: str, backbone: str, objective: str) -> dict[str, Any]:
     """Return the settings of a tuned preset, without the record of its study."""
     rows = tuned_rows(name)
-    row = rows.get((split, graph, backbone, objective))
+    row = rows.get(Place(split, graph, backbone, objective))
     if row is None and split == "random":  # there are too many random splits to tune for each
-        row = rows.get(("public", graph, backbone, objective))
+        row = rows.get(Place("public", graph, backbone, objective))
     if row is None:
         here = [f"{b} {o}" for s, g, b, o in rows if (s, g) == (split, graph)]
         choices = f"for that graph and split it has {', '.join(here)}"
@@ -132,7 +139,7 @@ def tuned_rows(name: str) -> dict[Place, dict[str, Any]]:
     table = read_preset(name) if name in PRESETS else read_file(name)
     try:
         return {
-            (split, graph, backbone, objective): dict(row)
+            Place(split, graph, backbone, objective): dict(row)
             for split, graphs in table.items()
             for graph, backbones in graphs.items()
             for backbone, objectives in backbones.items()

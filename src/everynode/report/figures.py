@@ -12,7 +12,7 @@ from everynode.report.cell_text import mean_text
 from everynode.report.html import Child, Html, h, small
 from everynode.report.scatter import scatter
 from everynode.report.source import Source
-from everynode.report.text import ENTRANTS, count, interval, percent
+from everynode.report.text import CANDIDATES, count, interval, percent
 
 #: The ratio of the largest to the smallest x from which an axis is logarithmic.
 LOG_FROM = 16
@@ -35,7 +35,7 @@ def line_plots(
     plotted = _by_network(panels) if several else panels
     everything = [cell for cells in panels.values() for cell in cells]
     names = {
-        cell: ENTRANTS.get(cell.cell.objective, cell.cell.objective) if several else cell.cell.row
+        cell: CANDIDATES.get(cell.cell.objective, cell.cell.objective) if several else cell.cell.row
         for cell in everything
     }
     rows = list(dict.fromkeys(names.values()))

@@ -1,4 +1,4 @@
-"""The training on the page of a fit: the race between settings, the curves and the terms."""
+"""The training on the page of a fit: the candidates, the curves and the terms."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from everynode.evaluation.fit_summary import FitSummary
 from everynode.report.curves import curve_plots, term_name, terms_of
 from everynode.report.html import Html, h, join, prose, table
 from everynode.report.text import (
+    CANDIDATES,
     DASH,
-    ENTRANTS,
     count,
     decided_by,
     number,
@@ -23,7 +23,7 @@ TERMS_NOTE = (
 
 
 def training(fit: FitSummary) -> Html:
-    """Build the race, the training curves, and the values of the terms."""
+    """Build the candidates, the training curves, and the values of the terms."""
     fitted = fit.model.fitted_
     history, best, weights = fitted.history, fitted.best_epoch, fitted.settings.active_terms()
     rows = []
@@ -37,15 +37,15 @@ def training(fit: FitSummary) -> Html:
     seconds = f"{count(fitted.epochs, 'epoch')} in {number(fitted.seconds, 1)} s{several}."
     heads = ["term", "weight", "first epoch", f"epoch {best}", "times its weight"]
     return join(
-        _race(fit),
+        _candidates(fit),
         h("p", f"{seconds} {TERMS_NOTE}"),
         curve_plots(history, best, fit.graph.name),
         table(heads, rows, "The terms before weighting"),
     )
 
 
-def _race(fit: FitSummary) -> Html | None:
-    """Build the results of the settings that raced."""
+def _candidates(fit: FitSummary) -> Html | None:
+    """Build the results of the candidates."""
     fitted, standings = fit.model.fitted_, fit.model.standings_
     monitor, winner = fitted.settings.monitor, fit.model.objective_
     if len(standings) < 2:
@@ -54,7 +54,7 @@ def _race(fit: FitSummary) -> Html | None:
     rows = []
     for name, standing in standings.items():
         score = standing.val_accuracy if monitor == "loss" else standing.val_score
-        meaning = h("span", ENTRANTS[name], class_="between") if name in ENTRANTS else None
+        meaning = h("span", CANDIDATES[name], class_="between") if name in CANDIDATES else None
         rows.append(
             [
                 h("th", name, meaning, scope="row"),
@@ -65,10 +65,10 @@ def _race(fit: FitSummary) -> Html | None:
             ]
         )
     note = (
-        "Several settings started side by side; those behind on the validation nodes stopped."
+        "Several candidates trained side by side; the worse ones on the validation nodes stopped."
         f" `{winner}` won: it was chosen {decided_by(monitor)}."
     )
     if fitted.interrupted:
-        note = f"The race between settings was interrupted. `{winner}` is the best so far."
-    heads = ["settings", f"validation {metric}", "loss", "epochs", "outcome"]
-    return join(h("p", prose(note)), table(heads, rows, "The race"))
+        note = f"Training was interrupted during successive halving. `{winner}` is the best so far."
+    heads = ["candidate", f"validation {metric}", "loss", "epochs", "outcome"]
+    return join(h("p", prose(note)), table(heads, rows, "The candidates"))

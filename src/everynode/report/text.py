@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 
 DASH = "–"
-#: The candidates of a race, in words.
-ENTRANTS = {
+#: The candidates of successive halving, in words.
+CANDIDATES = {
     "ce": "cross-entropy",
     "enc": "ENC",
     "light-ce": "cross-entropy with light regularisation",

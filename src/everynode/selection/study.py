@@ -17,7 +17,7 @@ from everynode import __version__, plugins
 from everynode.errors import DataError, UsageError
 from everynode.experiments.run_spec import versions
 from everynode.objective_names import named_terms, parse_objective
-from everynode.presets import NoSettings, candidates, read_file, tuned_rows
+from everynode.presets import NoSettings, Place, candidates, read_file, tuned_rows
 from everynode.settings import TERMS, Search, Settings, declarations
 
 #: The first seed of tuning. Final results start at seed 0, so no choice has seen their seeds.
@@ -75,7 +75,8 @@ class Study:
     def name(self) -> str:
         """The name of the study and of its journal."""
         what = (self.dataset, self.split, self.backbone, self.objective, f"{self.count}{self.over}")
-        return "-".join([*what, *(f"{key}={value}" for key, value in sorted(self.changes.items()))])
+        changes = [f"{key}={_spelled(value)}" for key, value in sorted(self.changes.items())]
+        return "-".join([*what, *changes]).replace("/", "_")
 
     @property
     def runs(self) -> list[tuple[int, int]]:
@@ -105,6 +106,88 @@ class Study:
         outside = {name: values.pop(name) for name in list(values) if name not in declarations()}
         weights = dict(self.base.weights) | outside
         return self.base.replace(weights=weights, **values).for_objective(self.objective)
+
+
+def _spelled(value: Any) -> str:
+    """Return a value as a flag spells it.
+
+    >>> _spelled({"yes": 5.0, "no": 1.0}), _spelled(0.5)
+    ('yes=5,no=1', '0.5')
+    """
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={weight:g}" for name, weight in value.items())
+    return str(value)
+
+
+def flag_words(name: str, value: Any) -> str:
+    """Return the flag that makes a change.
+
+    >>> flag_words("normalize_features", False), flag_words("weights", {"hub": 0.2})
+    ('--no-normalize-features', '--term-weight hub=0.2')
+    """
+    flags = declarations()[name].flags if name in declarations() else ()
+    flag = flags[0] if flags else f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return flag if value else f"--no-{flag.removeprefix('--')}"
+    return f"{flag} {_spelled(value)}"
+
+
+def plan_study(
+    place: Place,
+    *,
+    preset: str,
+    changes: Mapping[str, Any],
+    graph_changes: Mapping[str, Any],
+    digest: str,
+    over: Literal["seeds", "folds"],
+    count: int,
+    space: Path | None = None,
+    start_from: Sequence[Path] = (),
+) -> Study:
+    """Return the study for a place.
+
+    Parameters
+    ----------
+    place : Place
+        Split, graph, backbone and objective.
+    preset : str
+        The preset of the settings that are not searched.
+    changes : mapping
+        Settings that replace those of the preset. They are not searched.
+    graph_changes : mapping
+        How the graph differs from the public one of its name, such as the seed of a random split.
+    digest : str
+        The digest of the graph.
+    over, count
+        See :class:`Study`.
+    space : Path, optional
+        A user's search space; see :func:`search_space`.
+    start_from : sequence of Path
+        The presets to start from; see :func:`starting_points`.
+    """
+    split, dataset, backbone, objective = place
+    whole = search_space(backbone, objective, space)
+    searched = {name: choice for name, choice in whole.items() if name not in changes}
+    named = {**changes, **graph_changes}
+    if preset != "default":
+        named["preset"] = Path(preset).name
+    if space:
+        named["space"] = space.name
+    return Study(
+        dataset,
+        digest,
+        split,
+        backbone,
+        objective,
+        over,
+        count,
+        Settings.preset(
+            preset, graph=dataset, split=split, backbone=backbone, objective=objective, **changes
+        ),
+        searched,
+        starting_points(searched, dataset, split, backbone, objective, start_from),
+        named,
+    )
 
 
 def switch(name: str) -> str:

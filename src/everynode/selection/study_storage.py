@@ -330,19 +330,24 @@ class _Lock(JournalFileOpenLock):
     def __init__(self, path: Path):
         super().__init__(str(path))
         self._journal = path
-        self._lock = FileLock(path.with_name(f"{path.name}.lock"))
+        self._path = path.with_name(f"{path.name}.lock")
+        self._depth = 0
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        held = self._lock.is_locked
-        self._lock.acquire()
-        if not held and self._journal.exists():
+        if self._depth == 0:
+            self._lock = FileLock(self._path, thread_local=False)  # a forked process needs its own
+            self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1 and self._journal.exists():
             self._drop_torn_line()
         return True
 
     def release(self) -> None:
         """Release the lock once; it is free after as many releases as acquisitions."""
-        self._lock.release()
+        self._depth -= 1
+        if self._depth == 0:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         self.acquire()

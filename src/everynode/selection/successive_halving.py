@@ -59,7 +59,8 @@ class Standing:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Standing:
         """Build a standing from JSON."""
-        return cls(**{name: math.nan if v is None else v for name, v in values.items()})
+        plain: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
+        return cls(**plain)
 
 
 def successive_halving(

@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 
 from everynode.errors import DataError, UsageError
 from everynode.presets import Place, tuned_rows
-from everynode.selection.study import FIRST_SEED, Study
+from everynode.selection.study import FIRST_SEED, Study, flag_words
 from everynode.selection.study_storage import Database, Journal, Trials, hidden, is_url
 
 HEADER = """\
@@ -51,7 +51,7 @@ def rows_of(journals: Sequence[Trials]) -> dict[Place, dict[str, Any]]:
     origins: dict[Place, str] = {}
     for journal in journals:
         study = journal.study
-        place = (study.split, study.dataset, study.backbone, study.objective)
+        place = Place(study.split, study.dataset, study.backbone, study.objective)
         if place in rows:
             raise DataError(
                 f"{origins[place]} and {journal.where} are two studies for {' '.join(place)}, and "
@@ -74,6 +74,14 @@ def to_toml(rows: dict[Place, dict[str, Any]]) -> str:
         graphs = nested.setdefault(split, {})
         graphs.setdefault(graph, {}).setdefault(backbone, {})[objective] = row
     return HEADER + tomli_w.dumps(nested)
+
+
+def check_preset(file: Path) -> None:
+    """Refuse a file that cannot become a preset, before anything is tuned."""
+    if file.suffix != ".toml":
+        raise UsageError(f"{file} must end in .toml: --preset needs that ending for a file.")
+    if file.exists():
+        tuned_rows(str(file))
 
 
 def trials_csv(journals: Sequence[Trials]) -> str:
@@ -159,8 +167,6 @@ def command(study: Study, trials: int) -> str:
     starts = dict.fromkeys(
         name[: name.rindex(".toml ")] + ".toml" for name in study.starts if ".toml " in name
     )
-    words = [
-        f"--{name.replace('_', '-')} {value}" for name, value in (flags | study.changes).items()
-    ]
+    words = [flag_words(name, value) for name, value in (flags | study.changes).items()]
     words += [f"--start-from {file}" for file in starts]
-    return " ".join(["everynode tune", study.dataset, *words]).replace(" True", "")
+    return " ".join(["everynode tune", study.dataset, *words])

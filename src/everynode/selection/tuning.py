@@ -16,9 +16,9 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import Trial, TrialState
 
-from everynode.errors import Diverged
+from everynode.errors import Diverged, UsageError
 from everynode.graph import Graph
-from everynode.selection.study import switch
+from everynode.selection.study import Study, switch
 from everynode.selection.study_storage import Trials
 from everynode.selection.tuned_presets import record
 from everynode.settings import Settings
@@ -260,3 +260,51 @@ def result(journal: Trials) -> dict[str, Any]:
         "parameters": study.values(best.params),
         "importance": importance(journal),
     }
+
+
+def notes(
+    journal: Trials, study: Study, trials: int, *, new_space: bool, new_starts: bool
+) -> list[str]:
+    """Say how a stored study differs from the one that was asked for, and what will be left out.
+
+    Parameters
+    ----------
+    journal : Trials
+        The stored study.
+    study : Study
+        The study that the command describes.
+    trials : int
+        The number of trials to reach.
+    new_space, new_starts : bool
+        Whether the user gave a search space, or presets to start from.
+    """
+    stored, lines = journal.study, []
+    if new_space and stored.space != study.space:
+        raise UsageError(
+            f"{journal.where} has another search space: choose another --out or --storage."
+        )
+    ended = journal.ended()
+    if ended:
+        lines.append(f"{journal.where} has {len(ended)} trials already.")
+    if (stored.base, stored.space) != (study.base, study.space):
+        lines.append(
+            "The presets have changed: the study continues with its own settings and search space."
+        )
+    if new_starts and stored.starts != study.starts:
+        lines.append("--start-from is for a new study: this one keeps its own starting points.")
+    tried = {trial.user_attrs.get("from") for trial in ended}
+    waiting = [name for name in stored.starts if name not in tried]
+    if left_out := waiting[max(0, trials - len(ended)) :]:
+        lines.append(
+            f"{trials} trials are too few for the {len(stored.starts)} starting points: left out "
+            f"are {', '.join(left_out)}."
+        )
+    return lines
+
+
+def progress_note(journal: Trials) -> str:
+    """Return the best validation accuracy so far, for a progress bar."""
+    best = journal.best()
+    if best is None or best.value is None:
+        return ""
+    return f"best {100 * best.value:.1f} (trial {best.number})"

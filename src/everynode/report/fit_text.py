@@ -1,0 +1,79 @@
+"""The result of ``everynode fit`` as text for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from everynode.evaluation.metrics import METRICS
+from everynode.report.text import CANDIDATES, count, decided_by
+
+
+def fit_lines(summary: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Yield the lines that describe a fit.
+
+    Parameters
+    ----------
+    summary : dict
+        The content of fit.json (:meth:`everynode.evaluation.fit_summary.FitSummary.to_dict`).
+    folder : Path
+        The folder with the results.
+    """
+    monitor, objective = summary["monitor"], summary["objective"]
+    seconds = f"{summary['seconds']:.1f} s"
+    several = len(summary["candidates"]) > 1
+    yield f"{summary['graph']}, {summary['backbone']}, {objective}, seed {summary['seed']}"
+    if several:
+        meaning = f" ({CANDIDATES[objective]})" if objective in CANDIDATES else ""
+        yield f"  chosen       {objective}{meaning}, {decided_by(monitor)}"
+        results = ", ".join(_standings(summary))
+        yield f"  {'':12} validation {monitor} of the candidates: {results}"
+    if summary["networks"] == 1:
+        yield f"  epochs       {summary['epochs']} ({seconds}), best {summary['best_epoch']}"
+    else:
+        best = ", ".join(map(str, summary["best_epochs"]))
+        yield f"  networks     {summary['networks']} ({seconds}), best epochs {best}"
+    for part, scores in summary["quality"].items():
+        nodes = count(scores["nodes"], "node")
+        yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"
+        if monitor not in ("accuracy", "loss"):
+            yield f"  {'':12} {METRICS[monitor].title} {_score(scores[monitor])}"
+    yield f"  {summary['caution']}"
+    if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
+        advice = "" if several else " Leave out --objective to try other candidates."
+        yield (
+            "  No later epoch was better than the first: these settings do not suit this graph."
+            f"{advice}"
+        )
+    if summary["temperature"] != 1.0:
+        part, scores = next(iter(summary["quality"].items()))
+        change = f"{scores['ece_before']:.3f} before, {scores['ece'][0]:.3f} after"
+        yield (
+            f"  temperature  {summary['temperature']:.2f} (calibration error on {part}: {change})"
+        )
+    yield f"  predictions  {folder / 'predictions.csv'}"
+    yield f"  page         {folder / 'report.html'}"
+    yield f"  model        {folder / 'model'}"
+
+
+def _standings(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield the result of each candidate, the winner first, with the loss where scores tie."""
+    winner, by_loss = summary["objective"], summary["monitor"] == "loss"
+    standings = dict(sorted(summary["candidates"].items(), key=lambda item: item[0] != winner))
+    texts = {}
+    for name, standing in standings.items():
+        score = standing["val_score"]
+        if score is None:
+            texts[name] = ""
+        else:
+            texts[name] = f" {score:.3f}" if by_loss else f" {100 * score:.1f} %"
+    for name, text in texts.items():
+        tied = text and not by_loss and list(texts.values()).count(text) > 1
+        yield f"{name}{text}" + (f" (loss {standings[name]['val_loss']:.3f})" if tied else "")
+
+
+def _score(score: list[float | None], unit: str = "") -> str:
+    """Format a score and its interval in percent."""
+    value, low, high = ("none" if x is None else f"{100 * x:.1f}" for x in score)
+    return f"{value}{unit}" if low == "none" else f"{value}{unit}, 95% interval {low} to {high}"
