@@ -1,8 +1,9 @@
-"""What the temperature does to the calibration error on test nodes: as trained, with Platt's targets (everynode 0.7.0), and now.
+"""Does a temperature from few validation nodes make probabilities better?
 
     python benchmarks/calibration.py
 
-The bundled examples that have enough labels for a test part, four splits and trainings each. Written to results/calibration.json.
+Calibration error on test nodes: as trained, with Platt's targets (the method of everynode 0.7.0), and with the method of today. The
+bundled examples that have enough labels for a test part, four splits and trainings each. Writes results/calibration.json.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ EXAMPLES = {
 
 
 def platt(logits: Tensor, labels: Tensor) -> float:
-    """0.7.0's: the minimum of the loss against targets that stop short of certainty, found by halving; 1 for fewer than ten nodes."""
+    """Return the temperature with Platt's smoothed targets, by bisection; 1 for fewer than ten nodes."""
     x = logits.double()
     n, k = x.shape
     if n < 10:

@@ -1,22 +1,23 @@
-"""More candidates for the recipe: CVG over the closing layer, weights averaged over epochs, one pass or four of consistency, GCNII's depth.
+"""Do further changes to the recipe help: cheaper CVG, averaged weights, one or four passes, GCNII's depth?
 
     python benchmarks/candidates.py [GRAPHS [WORD]]
 
-Default settings, GCN (or GCNII), ten seeds (public splits) or ten folds, each against the same objective without it. Of averaged weights,
-the epoch is selected by what the averaged network gets on the validation nodes. With WORD, only the variants whose name begins with it.
-Written to results/candidates.json, which keeps what it has of other graphs and variants.
+Default settings, GCN (or GCNII), ten seeds (public splits) or ten folds, each variant against the same objective without the change.
+With averaged weights, validation selects the epoch of the averaged network. WORD restricts the variants to names that begin with it.
+Writes results/candidates.json, and keeps its rows of other graphs and variants.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from common import ROOT, write
 from everynode.datasets import load
@@ -24,6 +25,7 @@ from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_validating_gradients import CrossValidatingGradients
+from everynode.objectives.term import Step
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt, evaluate
 
@@ -32,26 +34,25 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell"
 
 
 class ClosingLayerCVG(CrossValidatingGradients):
-    """The term over the parameters of the closing layer alone, which needs the gradient of no other layer."""
+    """CVG over the parameters of the closing layer only, which needs no other gradient."""
 
-    def forward(
-        self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0
-    ) -> Tensor:
-        return super().forward(logits, list(model.closing.parameters()), factor)
+    def _value(self, step: Step, factor: float) -> Tensor:
+        closing = list(step.model.closing.parameters())
+        return super()._value(dataclasses.replace(step, model=closing), factor)
 
 
 class ClosingLayer(Training):
-    """A training with CVG over the closing layer."""
+    """Training with CVG over the closing layer."""
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.terms["cvg"] = ClosingLayerCVG(
-            graph, fold=self.fold, halves=settings.halves, seed=self.seed
-        )
+        self.runner.objective.terms["cvg"] = ClosingLayerCVG(
+            settings.cvg, halves=settings.halves
+        ).bind(graph, fold=self.fold, seed=self.seed)
 
 
 class Averaged(Training):
-    """A training whose network, wherever it is judged or kept, is the exponential average of the epochs so far."""
+    """Training whose network is evaluated and kept as the exponential average over the epochs."""
 
     decay = 0.9
 
@@ -72,7 +73,7 @@ class Averaged(Training):
 
 
 class AveragedLonger(Averaged):
-    """The same over about fifty epochs."""
+    """The same, averaged over about fifty epochs."""
 
     decay = 0.98
 
@@ -80,31 +81,32 @@ class AveragedLonger(Averaged):
 class OfItself(Consistency):
     """Consistency of one pass with itself, sharpened."""
 
-    def forward(self, views: Sequence[Tensor], share: Tensor | None = None) -> Tensor:
-        return super().forward([views[0], views[0].clone()], share)
+    def evaluate(self, step: Step) -> Tensor:
+        only = step.passes[0]
+        return super().evaluate(dataclasses.replace(step, passes=[only, only.clone()]))
 
 
 class OnePass(Training):
-    """A training in which a step has one pass."""
+    """Training with one pass per step."""
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.passes, self.work.objective.terms["consistency"] = (
+        self.runner.objective.passes, self.runner.objective.terms["consistency"] = (
             1,
-            OfItself(temperature=settings.consistency_temperature),
+            OfItself(settings.consistency, temperature=settings.consistency_temperature),
         )
 
 
 class FourPasses(Training):
-    """A training in which a step has four passes."""
+    """Training with four passes per step."""
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.passes = 4
+        self.runner.objective.passes = 4
 
 
 class Variant(NamedTuple):
-    """A way to train, and the name of the variant that it is compared with."""
+    """A way to train, and the name of the variant it is compared with."""
 
     objective: str
     training: type[Training] = Training
@@ -124,8 +126,12 @@ VARIANTS = {
     "enc, weights averaged, 0.9": Variant("enc", Averaged, "enc"),
     "enc, weights averaged, 0.98": Variant("enc", AveragedLonger, "enc"),
     "consistency 1": Variant("consistency", changes={"consistency": 1.0}),
-    "consistency 1, one pass": Variant("consistency", OnePass, "consistency 1", {"consistency": 1.0}),
-    "consistency 1, four passes": Variant("consistency", FourPasses, "consistency 1", {"consistency": 1.0}),
+    "consistency 1, one pass": Variant(
+        "consistency", OnePass, "consistency 1", {"consistency": 1.0}
+    ),
+    "consistency 1, four passes": Variant(
+        "consistency", FourPasses, "consistency 1", {"consistency": 1.0}
+    ),
 }
 
 

@@ -1,11 +1,11 @@
-"""What does the gain on Pubmed come from: consistency, the class prior, both, or would shares put right afterwards do as well?
+"""Where does the gain on Pubmed come from: consistency, the class prior, or both?
 
     python benchmarks/class_prior.py STORE [GRAPH [BACKBONES]]
 
-The settings that 0.11.0's tuning chose for cross-entropy on the public split, from which ENC's began, ten seeds, with the terms one at a
-time and together. "Shares afterwards": cross-entropy as it is; once it is trained, the probabilities are weighted by class until their
-mean is the shares that the term would have asked for, estimated from the same validation nodes. So it knows what the term knows. Runs that
-the store has are not done again. Written to results/class-prior.json.
+The settings that 0.11.0's tuning chose for cross-entropy on the public split, ten seeds, with the terms one at a time and together.
+"Shares afterwards" is plain cross-entropy whose trained probabilities are reweighted by class until their mean equals the class shares
+that the term would have estimated from the same validation nodes, so it knows what the term knows. Runs in the store are not repeated.
+Writes results/class-prior.json.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from everynode.training import train
 
 SEEDS = 10
 PRESET = str(Path(__file__).parents[1] / "results" / "tuned-class-prior.toml")
-#: By name: whose tuned settings, the objective, and what is changed. Tuned ENC is cross-entropy's settings with con 1 and prior 3.
+#: By name: the objective of the tuned settings, the objective, and the changes. Tuned ENC has
+#: cross-entropy's settings with consistency 1 and prior 3.
 TERMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "cross-entropy": ("ce", "ce", {}),
     "prior 3": ("ce", "prior", {"prior": 3.0}),
@@ -43,7 +44,7 @@ TERMS: dict[str, tuple[str, str, dict[str, float]]] = {
 
 
 def put_right(y: Tensor, graph: Graph) -> Tensor:
-    """Probabilities weighted by class so that their mean is the estimated shares."""
+    """Reweight probabilities by class so that their mean equals the estimated shares."""
     val, k = graph.nodes("val"), graph.num_classes
     truth = torch.nn.functional.one_hot(graph.labels[val], k).double()
     shares = estimated_shares(y[val].T @ truth / truth.sum(0), y.mean(0), truth.sum(0))

@@ -1,4 +1,4 @@
-"""What every study here needs: where results go, and what the machine was doing."""
+"""Shared by all studies: where results go, and what the machine was doing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[1]
 
 
 def write(name: str, content: dict[str, Any]) -> None:
-    """Keep a study's result under results/, with its command, the load of the machine and the number of cores."""
+    """Write a result to results/, with its command, the load of the machine and the number of cores."""
     path = ROOT / "results" / f"{name}.json"
     given = [
         Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]
-    ]  # where a file lay is nobody's business
+    ]  # the folder of a file is private
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *given])
     path.write_text(
         json.dumps(

@@ -1,8 +1,8 @@
-"""What a step costs per edge, node and channel: measured over a grid of generated graphs, and the small model that fits it.
+"""What does a step cost per edge, node and channel?
 
-Full batch, GCN with 2 layers, cross-entropy and ENC, one thread. Every point of the grid runs in a process of its own, so that its peak
-memory is its own. Times are processor seconds: on a machine that does other things too they say what the step takes by itself.
-``python benchmarks/cost_model.py`` measures (points that are in results/ already are kept) and fits; ``--fit`` only fits.
+Full batch, GCN with 2 layers, cross-entropy and ENC, one thread, on a grid of generated graphs. Every point runs in its own process, so
+that peak memory is its own. Times are processor seconds, so that other work on the machine matters little.
+``python benchmarks/cost_model.py`` measures (points in results/ are kept) and fits a small model; ``--fit`` only fits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import torch
 
 from common import ROOT, write
 
-#: Nodes, edges, channels. Edges per node and channels vary apart from each other, or no model could tell them apart.
+#: Nodes, edges, channels. Edges per node and channels vary independently, so that a model can
+#: tell them apart.
 GRID = [
     *(
         (nodes, per_node * nodes, hidden_channels)
@@ -32,11 +33,11 @@ GRID = [
 ]
 OBJECTIVES = ("ce", "enc")
 FEATURES, CLASSES, LAYERS = 128, 40, 2
-#: How long a point is measured, at least; the quickest step counts, others may have been disturbed.
+#: Minimum seconds per point. The quickest step counts; slower ones may have been disturbed.
 SECONDS = 4.0
-#: Times are fitted to graphs of at least so many nodes: smaller ones stay in the caches in part, and take less than their share.
+#: Minimum nodes of a graph whose times are fitted: smaller ones partly fit in the caches.
 LEAST = 200_000
-#: What the models are linear in. Arcs are both ways along an edge, and the loops.
+#: The features of the linear models. Arcs: both directions of an edge, and the self-loops.
 TIME = {
     "arc x channel x layer": lambda n, arcs, c: arcs * c * LAYERS,
     "node x channel x (feature + class + channel x layer)": lambda n, arcs, c: (
@@ -55,14 +56,14 @@ MEMORY = {
 
 
 def measure(nodes: int, edges: int, hidden_channels: int, objective: str) -> None:
-    """One point, in a process of its own."""
+    """Measure one point, in its own process."""
     from everynode.benchmarks.sides import Ours, settings_for
     from everynode.datasets import generate
     from everynode.training.memory import forget_peak, peak_mb, reused_memory
 
     torch.set_num_threads(1)
     graph = generate(nodes, edges, FEATURES, CLASSES)
-    forget_peak()  # of making the graph
+    forget_peak()  # of generating the graph
     side = Ours(graph, settings_for("gcn", objective, hidden_channels, LAYERS))
     taken = []
     with reused_memory(side.layer_bytes):  # as in everynode's own loop
@@ -76,7 +77,7 @@ def measure(nodes: int, edges: int, hidden_channels: int, objective: str) -> Non
 def fit(
     rows: list[dict[str, Any]], terms: dict[str, Any], key: str, least: int = 0
 ) -> dict[str, Any]:
-    """Coefficients that are not negative, by least squares of the relative errors, and what remains; of graphs with ``least`` nodes."""
+    """Fit non-negative coefficients by least squares of the relative errors, from ``least`` nodes on."""
     smaller = [row for row in rows if row["nodes"] < least]
     rows = [row for row in rows if row["nodes"] >= least]
     found = np.array([row[key] for row in rows])
@@ -112,7 +113,7 @@ def fit(
 def predict(
     model: dict[str, Any], terms: dict[str, Any], nodes: float, edges: float, hidden_channels: int
 ) -> float:
-    """A model's value at a size."""
+    """Return the value of a model at a size."""
     arcs = 2 * edges + nodes
     return float(
         sum(
@@ -123,10 +124,10 @@ def predict(
 
 
 def prediction(model: dict[str, Any], edges: int, hidden_channels: int) -> dict[str, float]:
-    """A graph of so many edges, ten a node: a step on all of it, and an epoch of batches through a hundredth of its nodes.
+    """Predict a full step, and an epoch of mini-batches over a hundredth of the nodes.
 
-    A seed with fan-out 10, 5 has 66 nodes and as many arcs (1 + 10, and 5 for each of these); it is taken for a graph of its own, and
-    drawing it for free. With every training node comes another one.
+    The graph has ten edges per node. A seed with fan-out 10, 5 has 66 nodes and as many arcs (1 + 10, and 5 for each of these); it
+    counts as a separate graph, and sampling as free. Every training node comes with another node.
     """
     nodes = edges // 10
     seeds = 2 * nodes // 100
@@ -173,7 +174,7 @@ def main() -> None:
                 )
             )
             print(rows[-1], flush=True)
-            write("cost-model", {"rows": rows})  # a measurement that is interrupted goes on
+            write("cost-model", {"rows": rows})  # an interrupted measurement continues
     models = {}
     for objective in OBJECTIVES:
         chosen = [row for row in rows if row["objective"] == objective]

@@ -1,8 +1,8 @@
-"""An epoch of ENC-GCN (2 x 64) on a generated graph of 10 M nodes and 50 M edges whose features are on disk: seconds, resident memory.
+"""How long does an epoch take on 10 M nodes and 50 M edges with features on disk?
 
-``python benchmarks/disk.py FOLDER``: the graph is made there first (about 6 GB, and as much again on the way) unless it is there. One
-node in a hundred is a training node, one in 500 a validation node. An epoch goes once through the training nodes, with as many other
-nodes (drawn anew in each epoch) beside them. Training and making the graph are processes of their own.
+``python benchmarks/disk.py FOLDER``: seconds and resident memory of ENC-GCN (2 x 64). The graph is generated into the folder first (about
+6 GB, and as much again on the way) unless it exists. One node in a hundred is a training node, one in 500 a validation node. An epoch
+covers the training nodes once, with as many other nodes, drawn anew in each epoch. Training and generating run in separate processes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def make(folder: Path) -> None:
     DiskGraph.write(
         folder,
         graph.features.numpy(),
-        graph.edge_index.numpy(),
+        graph.edges.numpy(),
         graph.labels.numpy(),
         split=split,
         classes=range(CLASSES),
@@ -105,7 +105,7 @@ def main() -> None:
         text=True,
         check=True,
     )
-    sys.argv[1] = "FOLDER"  # where it was is nobody's business
+    sys.argv[1] = "FOLDER"  # the folder is private
     write("disk", json.loads(done.stdout))
 
 

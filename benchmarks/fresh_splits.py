@@ -1,12 +1,12 @@
-"""Ten folds' tuned choices on splits that nobody has seen: does ENC, as chosen, hold there; and does the rule of one standard error?
+"""Do the tuned choices of the ten folds hold on fresh splits, and does the one-standard-error rule?
 
     python benchmarks/fresh_splits.py STORE
 
-The rule was made after the test results of the ten folds were known, so they cannot confirm it. Here everything is fixed beforehand: the
-cells are those in which ENC's highest mean on validation has a term (in all others ENC is cross-entropy, by either way of choosing); the
-settings are those of presets/tuned.toml and results/one-standard-error.json; the splits are drawn with shares of 48, 32 and 20% of every
-class, as the ten folds were, with seeds 1000 to 1009. What was tuned saw other nodes of the same graphs, for both objectives alike.
-Interrupted, it goes on. Written to results/fresh-splits.json.
+The rule was made after the test results of the ten folds were known, so they cannot confirm it. Here everything is fixed beforehand. The
+cells are those where ENC's highest validation mean has a term (elsewhere ENC is cross-entropy either way). The settings are those of
+presets/tuned.toml and results/one-standard-error.json. The splits have shares of 48, 32 and 20% of every class, as the ten folds had,
+with seeds 1000 to 1009. Tuning saw other nodes of the same graphs, for both objectives alike. An interrupted run continues.
+Writes results/fresh-splits.json.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Cora's GAT with cross-entropy by seed, for a second look at a difference between two versions (see docs/speed.md).
+"""How does Cora's GAT do with cross-entropy, seed by seed?
 
     python benchmarks/gat_seeds.py FIRST LAST > scores.json
 
-in an environment in which the version in question is installed.
+Run it in an environment with the version of everynode in question; docs/speed.md compares two versions.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""With few labels, which also choose: held out once, held out once and then trained on all, and each held out once in three folds.
+"""What are held-out labels worth when there are few?
 
     python benchmarks/held_out.py
 
-Without validation nodes some labels are held out to choose settings and epoch by. ``cv=1``: a fifth, once; the model never learns from it.
-``then all labels``: what won is trained again on all labels, for a quarter more epochs than its best one (at least 100), and its last
-weights are taken. ``cv=3``, the default with fewer than 100 labels: every label is held out in one of three folds, and the three networks
-are averaged. Graphs of three_lines.py, and Citeseer and Cora with few labels a class; six draws each, test accuracy, calibration error
-after the temperature, and seconds. Written to results/held-out.json.
+Without validation nodes, some labels are held out to select settings and epoch. ``cv=1`` holds out a fifth once; the model never trains on
+it. ``then all labels`` trains the winner again on all labels, for 1.25 times its best epoch (at least 100), and takes the last weights.
+``cv=3``, the default below 100 labels, holds out every label in one of three folds and averages the three networks. Graphs of
+three_lines.py, and Citeseer and Cora with few labels per class; six draws each: test accuracy, calibration error after the temperature,
+and seconds. Writes results/held-out.json.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def measure(case: Case, seed: int) -> dict[str, dict[str, float]]:
         if name == "cv=1":
             epochs = max(100, round(1.25 * (model.best_epoch_ + 1)))
             settings = dataclasses.replace(model.fitted_.settings, epochs=epochs, patience=epochs)
-            # A training must have validation nodes; nothing is chosen by these.
+            # Training needs validation nodes; these select nothing.
             again = Training(
                 case.graph.with_splits([Split(case.labelled, case.test, case.test[:0])]),
                 settings,

@@ -1,9 +1,9 @@
-"""What is tried beside the terms' weights: a warm-up of MI and CVG, and, after training, an ensemble of seeds and Correct-and-Smooth.
+"""What gives the last point: a warm-up of MI and CVG, an ensemble of seeds, or Correct-and-Smooth?
 
     python benchmarks/last_point.py
 
-Default settings, GCN, public splits of Cora and Citeseer, 20 seeds; an ensemble averages the probabilities of five seeds. What
-Correct-and-Smooth (Huang et al. 2021) may choose, it chooses on the validation nodes. Written to results/last-point.json.
+Default settings, GCN, public splits of Cora and Citeseer, 20 seeds. An ensemble averages the probabilities of five seeds. Correct-and-
+Smooth (Huang et al. 2021) chooses its parameters on the validation nodes. Writes results/last-point.json.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEEDS, TOGETHER, WARM_UP = 20, 5, 50
 
 
 class WarmedUp(Training):
-    """A training in which MI and CVG grow to their weights over the first epochs."""
+    """Training in which the weights of MI and CVG grow over the first epochs."""
 
     def __init__(self, graph: Graph, settings: Settings, *, seed: int):
         super().__init__(graph, settings, seed=seed)
@@ -32,7 +32,7 @@ class WarmedUp(Training):
 
     def _warm_up(self) -> None:
         share = min(1.0, self.epoch / WARM_UP)
-        self.work.objective.weights |= {
+        self.runner.objective.weights |= {
             "mi": share * self.settings.mi,
             "cvg": share * self.settings.cvg,
         }

@@ -1,9 +1,9 @@
-"""ENC on a generated graph of ogbn-arxiv's size, on the whole graph and in batches: validation accuracy against seconds, and memory.
+"""Do mini-batches reach the accuracy of the full graph, when, and with how much memory?
 
-Each side runs in a process of its own, so that its peak is its own. Both have the same settings; CVG is taken at every fourth step in
-both. The whole graph is validated after every step, batches after every ``EVERY``; validating is not in the seconds. These are seconds of
-the one core that each side has (CPU time), so that a busy machine changes them little.
-``python benchmarks/minibatch.py [whole|batches]``: both, or one again, the other staying as it is in results/.
+ENC on a generated graph of ogbn-arxiv's size. Each side runs in its own process, so that peak memory is its own. Both have the same
+settings, with CVG at every fourth step. The full graph is validated after every step, mini-batches after every ``EVERY``; validation is
+not in the seconds. Seconds are CPU time, so that a busy machine changes them little.
+``python benchmarks/minibatch.py [whole|batches]``: both sides, or one; the other keeps its result.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What the rule of one standard error changed on ten folds: ENC's choice by the highest mean validation accuracy, and by the rule.
+"""What did the one-standard-error rule change on the ten folds?
 
     python benchmarks/one_standard_error.py STUDIES STORE
 
-STUDIES: the folder of the last studies (the ``--out`` of `everynode tune`); STORE: the runs of `reproduce --preset tuned`, those of the
-choices that were dropped among them. Nothing is trained. Written to results/one-standard-error.json.
+Compares ENC's choice by the highest mean validation accuracy with the choice by the rule. STUDIES is the folder of the last studies (the
+``--out`` of `everynode tune`). STORE has the runs of `reproduce --preset tuned`, including those of the dropped choices. Nothing is
+trained. Writes results/one-standard-error.json.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from everynode.settings import TERMS, Settings
 
 
 def tests(records: list[dict[str, Any]], study: Any, settings: Settings) -> dict[int, float]:
-    """Test accuracy by fold of the runs with these settings; how often CVG would be taken does not matter where it has no weight."""
+    """Return the test accuracy by fold of the runs with these settings.
+
+    Without CVG, ``cvg_every`` does not matter.
+    """
     wanted = dataclasses.asdict(
         settings if settings.cvg else dataclasses.replace(settings, cvg_every=1)
     )

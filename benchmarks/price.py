@@ -1,7 +1,8 @@
-"""The price of the objective: a step and an evaluation of everynode with more terms, against its own cross-entropy; Cora, one thread.
+"""What do the terms cost, against plain cross-entropy?
 
-Two layers, as in the paper's table of run-times (whose ratios on a GPU were 1.84, 2.13 and 1.89), and GCNII with 8; on the public split
-(140 labels) and on the ten folds (48% labelled); CVG at every step and at every fourth.
+A step and an evaluation of everynode, Cora, one thread. Two layers, as in the paper's table of run-times (whose ratios on a GPU were 1.84,
+2.13 and 1.89), and GCNII with 8; on the public split (140 labels) and on the ten folds (48% labelled); CVG at every step and at every
+fourth.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main() -> None:
                         if turn >= 10:
                             times[name].append((time.perf_counter() - start) / 4)
             ms = {name: 1000 * statistics.median(values) for name, values in times.items()}
-            # Within a turn both saw the same machine, which over minutes becomes faster and slower.
+            # Paired within a turn, because the speed of the machine drifts over minutes.
             price = {
                 name: statistics.median(a / b for a, b in zip(values, times["ce"], strict=True))
                 for name, values in times.items()

@@ -1,13 +1,14 @@
-"""Does a class prior in MI help, in place of equal classes? GCN, default settings, public splits of Cora and Citeseer, 10 seeds.
+"""Does a class prior inside MI help, instead of equal classes?
 
     python benchmarks/prior.py
 
-(The term ``prior`` of everynode is another thing: it came later, with an estimate that moves along with the training.)
+GCN, default settings, public splits of Cora and Citeseer, 10 seeds. (The term ``prior`` is different: it came later, with an estimate
+that follows the training.)
 
-MI's second part, lambda * sum of m log m over the class marginal m, is least where all classes are of one size. With a prior p it
-becomes lambda * sum of m log (m / p), least where m = p. These label sets are balanced and the graphs are not, so p is estimated: from
-how a network trained by cross-entropy confuses the validation nodes, and from what it predicts for all nodes (Lipton et al. 2018).
-The true shares of the classes, which nobody has, show how much there is to gain. Written to results/prior.json.
+MI's second part, lambda * sum of m log m over the class marginal m, is lowest for equal classes. With a prior p it becomes
+lambda * sum of m log (m / p), which is lowest at m = p. The labels are balanced and the graphs are not, so p is estimated from how a
+network trained with cross-entropy confuses the validation nodes and from its predictions for all nodes (Lipton et al. 2018). The true
+class shares, which no user has, show the upper bound. Writes results/prior.json.
 """
 
 from __future__ import annotations
@@ -21,29 +22,36 @@ from common import write
 from everynode.datasets import load
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
+from everynode.graph.sample import Sample
+from everynode.objectives import Term
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt
 
 SEEDS = 10
 
 
+class PriorInMI(Term):
+    """The part of MI that a prior adds: minus the sum of m log p."""
+
+    name = "mi_prior"
+
+    def __init__(self, weight: float, prior: Tensor):
+        super().__init__(weight)
+        self.log_prior = prior.log()
+
+    def forward(self, logits: Tensor, sample: Sample) -> Tensor:
+        return -(torch.softmax(logits, 1).mean(0) * self.log_prior).sum()
+
+
 class WithPrior(Training):
-    """A training whose MI knows how large the classes are."""
+    """Training whose MI knows the class shares."""
 
     def __init__(self, graph: Graph, settings: Settings, *, seed: int, prior: Tensor | None):
         super().__init__(graph, settings, seed=seed)
-        objective, weight = self.work.objective, settings.mi * settings.mi_lambda
-        plain = objective.breakdown
-
-        def breakdown(logits: Tensor, model: object) -> dict[str, Tensor]:
-            terms = plain(logits, model)
-            if prior is not None:
-                terms["total"] = (
-                    terms["total"] - weight * (torch.softmax(logits, 1).mean(0) * prior.log()).sum()
-                )
-            return terms
-
-        objective.breakdown = breakdown
+        objective, weight = self.runner.objective, settings.mi * settings.mi_lambda
+        if prior is not None:
+            objective.terms["mi_prior"] = PriorInMI(weight, prior).bind(graph)
+            objective.weights["mi_prior"] = weight
 
 
 def train(graph: Graph, settings: Settings, seed: int, prior: Tensor | None = None) -> Tensor:
@@ -55,7 +63,7 @@ def train(graph: Graph, settings: Settings, seed: int, prior: Tensor | None = No
 
 
 def estimate(graph: Graph, y: Tensor) -> Tensor:
-    """The p for which the network's confusions explain what it predicts: least squares, no class below a hundredth."""
+    """Return the p that explains the predictions, by least squares; no class is below 0.01."""
     val, k = graph.nodes("val"), graph.num_classes
     truth = torch.nn.functional.one_hot(graph.labels[val], k).to(y.dtype)
     confusion = (y[val].T @ truth) / truth.sum(0).clamp_min(1.0)  # predicted x true

@@ -1,9 +1,9 @@
-"""Seeds a second of ENC-GCN (3 x 256) in batches on a generated graph of ogbn-arxiv's size: one process against two that share each step.
+"""What do two processes that share every step get done, against one?
 
-Every process has one thread and ``SIZE`` seeds a step. ``alone``: one process by itself. ``together``: two of them under torchrun, as
-``everynode train`` would be. ``apart``: two that know nothing of each other, which is all that the machine can give. One after the
-other, ``ROUNDS`` times (or as many as are given); the best of each counts, and the load of the machine is in the file. So is the CPU time
-of a process's step: what sharing the steps adds to it is the part of the price that a busy machine shows too.
+Seeds per second of ENC-GCN (3 x 256) in mini-batches on a generated graph of ogbn-arxiv's size. Every process has one thread and ``SIZE``
+seeds per step. ``alone``: one process. ``together``: two under torchrun, as with ``everynode train``. ``apart``: two independent ones, the
+most that the machine can give. One after another, ``ROUNDS`` times (or the given number); the best of each counts. The file also has the
+load of the machine and the CPU time of a step, which shows the price of sharing on a busy machine too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure() -> None:
         )
         for _ in range(WARM_UP):
             work.advance(0)
-        ranks.any(False)  # so that they start at the same moment
+        ranks.any(False)  # they start at the same moment
         start, cpu_start = time.perf_counter(), time.process_time()
         for _ in range(STEPS):
             work.advance(0)

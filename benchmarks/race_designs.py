@@ -1,12 +1,11 @@
-"""How a race should be run: which rounds, and how many go on after each.
+"""Which rounds should successive halving have?
 
     python benchmarks/race_designs.py [BEDS]
 
-Trains every entrant of the default race to its end on each test bed once, keeping what it has on the validation nodes after every epoch
-and the CPU time, and replays from that what each design would have chosen and cost. No test node is looked at. Generated graphs and the
-seeds of public splits are others than those of safe_defaults.py. Of the designs that take less than LIMIT times as long as one
-cross-entropy run on every bed (median), the one with the highest mean validation accuracy is the default. Written to
-results/race-designs.json, which keeps what it has of other beds.
+Trains every candidate of the default to its end on each test bed, with the validation metrics and the CPU time of every epoch. From these
+it replays what each design would have chosen, and its cost. Test nodes are not used. Generated graphs and seeds differ from those of
+safe_defaults.py. Of the designs that take less than LIMIT times one cross-entropy run on every bed (median), the one with the highest
+mean validation accuracy is the default. Writes results/race-designs.json, and keeps its rows of other beds.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ import torch
 
 from common import ROOT, write
 from everynode.graph import Graph
-from everynode.presets import entrants
+from everynode.presets import candidates
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt
 from safe_defaults import cases
 
 Rounds = tuple[tuple[int, int], ...]
-#: Others than in safe_defaults.py.
+#: Different from safe_defaults.py.
 FIRST_SEED = 100
-#: A race shall take less than three times as long as one run, on other seeds and machines too.
+#: Below three, so that other seeds and machines stay below three too.
 LIMIT = 2.6
 BEDS = "texas;wisconsin;cornell;cora;citeseer;generated, alike;generated, unlike;chameleon"
-#: After so many epochs so many go on, round by round; who is left after the last is trained to the end.
+#: Rounds of (epochs, survivors). The survivors of the last round are trained to the end.
 DESIGNS: list[Rounds] = [
     *(((epochs, 2),) for epochs in (60, 40, 30, 20)),
     *(((epochs, 1),) for epochs in (60, 40, 20)),
@@ -47,22 +46,22 @@ DESIGNS: list[Rounds] = [
 
 
 def called(design: Rounds) -> str:
-    """Such as ``40: 2, 80: 1``."""
+    """Format a design, such as ``40: 2, 80: 1``."""
     return ", ".join(f"{epochs}: {left}" for epochs, left in design)
 
 
 class Curve(NamedTuple):
-    """One entrant, trained to its end."""
+    """One candidate, trained to its end."""
 
     keys: list[tuple[float, float]]
     seconds: list[float]
 
     def best(self, epochs: int | None = None) -> tuple[float, float]:
-        """What it has after so many epochs."""
+        """Return the best validation key after some epochs."""
         return max(self.keys[:epochs])
 
     def cost(self, epochs: int | None = None) -> float:
-        """What that took."""
+        """Return the CPU seconds of these epochs."""
         return sum(self.seconds[:epochs])
 
 
@@ -83,12 +82,12 @@ def curve(graph: Graph, settings: Settings, fold: int, seed: int) -> Curve:
 
 
 def replay(curves: dict[str, Curve], design: Rounds) -> tuple[str, float, float]:
-    """Who wins, with which validation accuracy, and what it costs."""
+    """Return the winner, its validation accuracy, and the cost."""
     names, cost, until = list(curves), 0.0, 0
     for epochs, places in design:
         cost += sum(curves[name].cost(epochs) - curves[name].cost(until) for name in names)
         until = epochs
-        # Of two that are alike the one named first is ahead, as in a race.
+        # A tie goes to the candidate that is named first, as in successive halving.
         names = sorted(
             (name for name in curves if name in names),
             key=lambda name: curves[name].best(epochs),
@@ -100,7 +99,7 @@ def replay(curves: dict[str, Curve], design: Rounds) -> tuple[str, float, float]
 
 
 def chosen(rows: list[dict[str, Any]]) -> str:
-    """The design that the rule above chooses."""
+    """Return the design that the rule above chooses."""
     by_design: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_design.setdefault(row["design"], []).append(row)
@@ -123,7 +122,7 @@ def main() -> None:
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     for bed in (sys.argv[1] if len(sys.argv) > 1 else BEDS).split(";"):
         every = [
-            {name: curve(graph, settings, fold, seed) for name, settings in entrants().items()}
+            {name: curve(graph, settings, fold, seed) for name, settings in candidates().items()}
             for graph, fold, seed in cases(bed, FIRST_SEED)
         ]
         rows = [r for r in rows if r["bed"] != bed]

@@ -1,7 +1,8 @@
-"""A million nodes and ten million edges in CSV and in Parquet: seconds and memory of reading, of checking, of features by structure.
+"""How long does it take to read a million nodes and ten million edges, and how much memory?
 
-The files are generated (seeded) into a temporary folder, with the trouble that real ones have: text ids in random order, missing labels
-and cells, self-loops, repeated edges. Each reading runs in a process of its own, so that its peak is its own.
+Reading, checking and structural features, from CSV and Parquet. The files are generated (seeded) into a temporary folder, with the
+defects of real ones: text ids in random order, missing labels and cells, self-loops, repeated edges. Each format is read in its own
+process, so that peak memory is its own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FORMATS = ("csv", "parquet")
 
 
 def make(folder: Path, nodes: int = NODES, edges: int = EDGES) -> None:
-    """nodes and edges, each as CSV and as Parquet."""
+    """Write nodes and edges, each as CSV and as Parquet."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -52,7 +53,7 @@ def make(folder: Path, nodes: int = NODES, edges: int = EDGES) -> None:
 
 
 def measure(folder: Path, kind: str) -> None:
-    """Read, check and print, in a process of its own."""
+    """Read, check and print, in a separate process."""
     import torch
 
     import everynode as en
@@ -81,7 +82,7 @@ def measure(folder: Path, kind: str) -> None:
     check(graph)
     clock = done("check", clock)
     if kind == FORMATS[0]:  # from here on the format does not matter
-        structural_features(graph.edge_index.numpy(), graph.num_nodes)
+        structural_features(graph.edges.numpy(), graph.num_nodes)
         done("structure", clock)
     print(
         json.dumps(

@@ -1,10 +1,10 @@
-"""What each term and option needs in order to help: the default settings with one thing changed at a time, over several graphs.
+"""What does each term and option need in order to help?
 
     python benchmarks/recipe.py STORE [GRAPHS [BACKBONES [COUNT [TERM]]]]
 
-does what the store does not have yet, and writes results/recipe.json: for every graph, backbone and variant the validation and test
-accuracy of each seed (public split) or fold, selected on validation. Interrupted, it goes on. With TERM, only the variants in which this
-term has a weight are done, and the file's other rows stay.
+The default settings with one change at a time, over several graphs. Computes the runs that the store lacks, and writes
+results/recipe.json: the validation and test accuracy of each seed (public split) or fold, selected on validation, by graph, backbone and
+variant. An interrupted run continues. With TERM, only variants in which this term has a weight run; the other rows stay.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.settings import Settings
 
-#: In place of a sigma: the median over the graph's edges of the squared difference that the gate divides by it.
+#: A sigma from the data: the median of the squared feature differences over the graph's edges.
 MEDIAN = "median"
-#: By name: the objective, and what is changed in the default settings.
+#: By name: the objective, and the changes to the default settings.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ce": ("ce", {}),
     "ce, row-normalised input": ("ce", {"normalize_features": True}),
@@ -51,7 +51,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, row-normalised input": ("enc", {"normalize_features": True}),
     "consistency 0.5": ("consistency", {"consistency": 0.5}),
     "consistency 1": ("consistency", {"consistency": 1.0}),
-    "consistency 1, temperature 0.3": ("consistency", {"consistency": 1.0, "consistency_temperature": 0.3}),
+    "consistency 1, temperature 0.3": (
+        "consistency",
+        {"consistency": 1.0, "consistency_temperature": 0.3},
+    ),
     "consistency 1 + tv 1": ("tv+consistency", {"consistency": 1.0, "tv": 1.0}),
     "enc and consistency 1": ("enc", {"consistency": 1.0}),
     "prior 3": ("prior", {"prior": 3.0}),
@@ -62,9 +65,9 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
 
 def median_difference(graph: str) -> float:
-    """Of the features of neighbours, squared and summed, to four digits."""
+    """Return the median squared feature difference of neighbours, to four digits."""
     data = load(graph, CATALOGUE[graph].splits[0])
-    x, (one, other) = data.dense_features, data.edge_index
+    x, (one, other) = data.dense_features, data.edges
     return float(f"{(x[one] - x[other]).square().sum(1).median().item():.4g}")
 
 

@@ -1,9 +1,9 @@
-"""Does this machine get what the committed runs got? Some of the paper's runs that took seconds, done again.
+"""Does this machine get the results of the committed runs of the paper's tables?
 
     EVERYNODE_DATA=... python benchmarks/redo.py
 
-Another CPU rounds otherwise, and in a few hundred epochs that can come to another best epoch and a few test nodes. What counts is
-whether the cells of the tables stay what they are: so every run of a few whole cells is done again, and their means are compared, paired.
+Another CPU rounds differently. After a few hundred epochs this can change the best epoch and a few test nodes. The cells of the tables
+should stay the same: so every run of a few whole cells is repeated, and their means are compared, paired.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from everynode.experiments.statistics import compare_paired
 from everynode.experiments.store import Store
 from everynode.machine import cpu
 
-#: Experiment, graph, layers at most: cells whose runs take seconds.
+#: Experiment, graph, maximum layers: cells whose runs take seconds.
 CELLS = (
     ("semi-supervised", "cora", 2),
     ("homophilic", "cora", 2),

@@ -1,10 +1,11 @@
-"""Whether the default is safe: `NodeClassifier()`, which races, against plain cross-entropy and against ENC, on graphs nobody tuned for.
+"""Is the default ever worse than the better of cross-entropy and ENC?
 
     python benchmarks/safe_defaults.py [GRAPHS]
 
-Test accuracy over the first folds (or seeds of a generated graph), and the CPU time of the race against both others'. Written to
-results/safe-defaults.json, which keeps what it has of other graphs. Nothing was chosen on those of FRESH. The default's settings were
-chosen on Cora, the race's light ones on Chameleon, and its rounds on all that are not fresh (race_designs.py), by validation nodes.
+`NodeClassifier()` against plain cross-entropy and ENC: test accuracy over the first folds (or seeds of a generated graph), and the ratio
+of CPU times. Writes results/safe-defaults.json, and keeps its rows of other graphs. Nothing was chosen on the graphs of FRESH. The
+default's settings were chosen on Cora, its light ones on Chameleon, and its rounds on all graphs that are not fresh (race_designs.py),
+always on validation nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 
 COUNT = 10
-#: By name: homophily and the noise of the features; few labels for the first, half of all for the second.
+#: By name: homophily, and the noise of the features.
 GENERATED = {
     "generated, alike": (0.8, 3.0),
     "generated, unlike": (0.1, 1.5),
@@ -35,7 +36,7 @@ GRAPHS = "texas;wisconsin;cornell;chameleon;actor;generated, alike;generated, un
 
 
 def cases(name: str, first_seed: int = 0) -> Iterator[tuple[Graph, int, int]]:
-    """Graph, fold and seed."""
+    """Yield graph, fold and seed."""
     graph = None if name in GENERATED else load(name)
     for i in range(COUNT):
         if graph is None:

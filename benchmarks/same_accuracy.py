@@ -1,8 +1,8 @@
-"""Whether two versions of everynode reach the same accuracy: 20 seeds each, paired.
+"""Do two versions of everynode reach the same accuracy over 20 seeds?
 
     python benchmarks/same_accuracy.py OLD_EVERYNODE NEW_EVERYNODE
 
-where each argument is the `everynode` command of an environment in which that version is installed.
+Each argument is the `everynode` command of an environment with that version. The seeds are paired.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Whether the engine computes what it computed before: the same training, step for step, by the version before it and by this one.
+"""Does the engine train as another version of it does, step by step?
 
-    python benchmarks/same_training.py OLD_SOURCE
+    python benchmarks/same_training.py OTHER_SOURCE
 
-where OLD_SOURCE is the `src` folder of a checkout of commit 687ed1c, the last one before the engine. Both start from the same weights and
-draw the same dropout and the same halves, in float64, so that whatever differs is not rounding: Cora, public split, 150 steps.
-Written down: the largest relative difference of the training and the validation loss, over the first step, over 50 and over all.
-Only the two versions' first draw of weights is another one (the opening layer's matrix is stored the other way round); its distribution,
-Glorot's, is the same. So if the trainings are equal, the distributions of the results over seeds are.
+OTHER_SOURCE is the `src` folder of a checkout of another version with the same module names. Both versions start from the same weights
+and draw the same dropout and the same halves, in float64, so that differences are not rounding: Cora, public split, 150 steps. The
+result is the largest relative difference of the training and the validation loss over the first step, over 50 and over all.
+(results/same-training.json compares the engine with commit 687ed1c, the last one before it.)
 """
 
 from __future__ import annotations
@@ -23,11 +22,7 @@ from safetensors.torch import load_file, save_file
 from common import write
 from everynode.datasets import load
 from everynode.settings import Settings
-
-try:
-    from everynode.training.full_batch import build
-except ModuleNotFoundError:  # the old version
-    from everynode.training.loop import build  # type: ignore[attr-defined,no-redef]
+from everynode.training.full_batch import build
 
 STEPS = 150
 CASES = [
@@ -38,7 +33,7 @@ CASES = [
 def train(
     backbone: str, objective: str, start: dict[str, torch.Tensor] | None
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """The weights at the start, as the old version stores them, and per step the training loss and the validation loss."""
+    """Return the initial weights, and the training and validation loss of each step."""
     graph = load("cora", "public").to(torch.float64)
     settings = Settings.preset(
         "default", graph="cora", split="public", backbone=backbone
@@ -47,11 +42,7 @@ def train(
     if start is None:
         start = {name: value.clone() for name, value in network.state_dict().items()}
     else:
-        turned = {
-            name: value.T if name in ("opening.weight", "closing.weight") else value
-            for name, value in start.items()
-        }
-        network.load_state_dict(turned)
+        network.load_state_dict(start)
     val = graph.nodes("val")
     torch.manual_seed(0)
     rows = []
@@ -68,8 +59,8 @@ def train(
     return start, torch.tensor(rows, dtype=torch.float64)
 
 
-def old(folder: Path) -> None:
-    """What the old version does, kept in the folder."""
+def other(folder: Path) -> None:
+    """Train with the other version, and keep its curves in the folder."""
     for case in CASES:
         start, curve = train(*case, None)
         save_file({"curve": curve, **start}, folder / f"{'-'.join(case)}.safetensors")
@@ -77,8 +68,8 @@ def old(folder: Path) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    if len(sys.argv) == 3:  # in the process of the old version
-        old(Path(sys.argv[2]))
+    if len(sys.argv) == 3:  # in the process of the other version
+        other(Path(sys.argv[2]))
         return
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +80,7 @@ def main() -> None:
             before = start.pop("curve")
             _, after = train(*case, start)
             difference = (after / before - 1).abs()
-            # Rounding grows: wherever a ReLU or TV's sign turns a last digit into another gradient, the ways part.
+            # Rounding grows wherever a ReLU or the sign in TV turns a last digit into another gradient.
             largest = {
                 str(steps): difference[:steps].max(0).values.tolist() for steps in (1, 50, STEPS)
             }

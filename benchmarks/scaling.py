@@ -1,7 +1,8 @@
-"""Seconds of a full ENC step (GCN-2, 64 channels) on generated graphs from 10^4 to 10^7 edges, one thread, with a plot.
+"""Does the cost grow linearly with the edges, from 10^4 to 10^7?
 
-Beside it, seconds of one propagation alone, in arrays that are there already, and how much it reads a second: what the machine's memory
-has to do with the growth. Where arrays are large enough to be recycled, the same step without that, and the peak memory of both.
+Seconds of a full ENC step (GCN-2, 64 channels) on generated graphs, one thread, with a plot. Beside it: seconds of one propagation alone
+in allocated arrays, and its reading rate, which shows the part of the memory in the growth. Where arrays are large enough to be
+recycled: the same step without recycling, and the peak memory of both.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CHANNELS = 64
 
 
 def median(work: Callable[[], object], times: int) -> float:
-    """The median seconds after one turn to warm up."""
+    """Return the median seconds after one warm-up turn."""
     taken = []
     for _ in range(times + 1):
         start = time.perf_counter()
@@ -36,7 +37,7 @@ def median(work: Callable[[], object], times: int) -> float:
 
 
 def without_recycling(side: Ours) -> dict[str, float]:
-    """The seconds of a step whose large arrays are taken from the system anew, those of them in the kernel, and the peak memory."""
+    """Return seconds, kernel seconds and peak memory of a step without recycled arrays."""
     forget_peak()
     kernel = []
 
@@ -55,7 +56,7 @@ def without_recycling(side: Ours) -> dict[str, float]:
 
 
 def propagation(graph: Graph) -> Callable[[], object]:
-    """One, of arrays that stay where they are."""
+    """Return one propagation in allocated arrays."""
     csr, x, y = (
         graph.gcn_operator.csr,
         torch.rand(graph.num_nodes, CHANNELS),
@@ -65,7 +66,7 @@ def propagation(graph: Graph) -> Callable[[], object]:
 
 
 def slope(rows: list[dict[str, Any]], key: str) -> float:
-    """In the double logarithmic plot, from 10^5 edges on: 1 is linear."""
+    """Return the slope in the log-log plot from 10^5 edges on; 1 is linear."""
     x, y = (np.log10([row[name] for row in rows[2:]]) for name in ("edges", key))
     return float(np.polyfit(x, y, 1)[0])
 
@@ -79,7 +80,7 @@ def main() -> None:
         anew = without_recycling(side) if side.layer_bytes > KEPT else None
         forget_peak()
         with reused_memory(side.layer_bytes):  # as in everynode's own loop
-            side.step()  # the first large ones only show what to keep
+            side.step()  # the first step shows which arrays to keep
             seconds = median(side.step, 7 if edges < 2_000_000 else 4)
         peak = peak_mb() / 1024
         alone = median(propagation(graph), 7)

@@ -1,4 +1,7 @@
-"""Runs per second of one and of two worker processes (one thread each), on two free cores."""
+"""How many runs per second do two worker processes complete, against one?
+
+One thread each, on two free cores.
+"""
 
 from __future__ import annotations
 

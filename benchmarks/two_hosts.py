@@ -1,6 +1,7 @@
-"""``everynode train`` on two hosts made of network namespaces: does it end, with one model, and does it go on when a host is lost?
+"""Does training on two hosts finish, and continue after one was lost?
 
-Needs root and the ``ip`` command. The two hosts have an address each, see nothing else, and share the file system.
+``everynode train`` on two network namespaces. Needs root and the ``ip`` command. The two hosts have an address each, see nothing else, and
+share the file system.
 """
 
 from __future__ import annotations
