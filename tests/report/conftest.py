@@ -8,21 +8,31 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import everynode as en
 from everynode.datasets.files import Root
+from everynode.estimator import NodeClassifier
+from everynode.evaluation.fit_summary import FitSummary
 from everynode.experiments.experiment import Cell, Experiment, experiments
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
+from everynode.graph import Graph
+from everynode.io.assign_splits import assign_splits
+from everynode.report.page import page
 
 Plans = dict[Experiment, dict[Cell, list[Run]]]
 EPOCHS, CLASSES, NODES = 300, 7, 300
-#: A name that must be shown as it is.
+#: The settings of a quick fit.
+QUICK: dict[str, Any] = {"objective": "mi+tv", "epochs": 30, "hidden_channels": 8, "verbose": False}
+#: A name that must be escaped.
 ODD = "<b>x</b>&\"'</script><!--"
 
 
@@ -185,6 +195,75 @@ def two_each(plans: Plans, make_up: Callable[..., MadeUp]) -> MadeUp:
     """Two runs of every cell, of which a few diverged: all cells are there, most are incomplete."""
     runs = [run for plan in plans.values() for runs in plan.values() for run in runs[:2]]
     return make_up(runs, lambda run: run.task == "train" and run.key[0] == "0")
+
+
+@pytest.fixture(scope="session")
+def text(plans: Plans, two_each: MadeUp) -> str:
+    """The page of two runs of every cell."""
+    return page(plans, "paper", two_each.records, two_each.curve)[0]
+
+
+@pytest.fixture(scope="session")
+def sections() -> Callable[[str], dict[str, str]]:
+    """Splits a page into its sections by id."""
+
+    def split(text: str) -> dict[str, str]:
+        parts = re.split(r"<section", text)[1:]
+        return {m.group(1): part for part in parts if (m := re.search(r'^[^>]*id="([^"]+)"', part))}
+
+    return split
+
+
+# ---------------------------------------------------------------------- a fit
+
+
+def graph_of(n: int = 200, seed: int = 0) -> Graph:
+    """Three teams, one with an odd name, half of the labels missing; one node has an odd name too."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    names = np.array(["red", "blue", ODD])[labels]
+    known = rng.random(n) < 0.5
+    people = {
+        "id": [ODD if i == 7 else f"p{i}" for i in range(n)],
+        "x": (labels + rng.normal(size=n)).tolist(),
+        ODD: [str(rng.choice(["a", "b"])) for _ in range(n)],
+        "team": [str(name) if k else None for name, k in zip(names, known, strict=True)],
+    }
+    ends = [
+        (a, int(rng.choice(np.flatnonzero(labels == labels[a]))))
+        for a in range(n)
+        for _ in range(2)
+    ]
+    links = {
+        "source": [people["id"][a] for a, _ in ends],
+        "target": [people["id"][b] for _, b in ends],
+    }
+    return en.read(people, links, label="team", name=ODD)
+
+
+def fit_of(graph: Graph, **options: object) -> FitSummary:
+    shared, said = assign_splits(graph)
+    model = NodeClassifier(**QUICK | {"calibrate": True, **options}).fit(shared)
+    return FitSummary.of(model, shared, said)
+
+
+@pytest.fixture(scope="session")
+def fit() -> FitSummary:
+    """A fit of the graph with odd names."""
+    return fit_of(graph_of())
+
+
+@pytest.fixture(scope="session")
+def raced() -> FitSummary:
+    """A fit in which several candidates competed by macro-F1."""
+    return fit_of(graph_of(90), objective="auto", monitor="macro_f1", epochs=5)
+
+
+@pytest.fixture(scope="session")
+def uncalibrated() -> FitSummary:
+    """A fit without a test part and without a temperature."""
+    shared, notes = assign_splits(graph_of(90), test_share=0)
+    return FitSummary.of(NodeClassifier(**QUICK, calibrate=False).fit(shared), shared, notes)
 
 
 # ---------------------------------------------------------------------- a browser

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
-import math
 import re
-import shlex
 import shutil
 import sqlite3
 from collections import Counter
@@ -16,31 +13,16 @@ from html.parser import HTMLParser
 
 import pytest
 
-from everynode.experiments.analysis import analyze
-from everynode.experiments.experiment import Cell, experiments
+from everynode.experiments.experiment import experiments
 from everynode.experiments.store import Store
-from everynode.report import figures
-from everynode.report.cell import digits_of
 from everynode.report.page import PAPER, page, page_of_store
-from everynode.report.source import cell_flags
 
 KEY = re.compile(r'<code class="key">([0-9a-f]{12})</code>')
 ESCAPED = "&lt;b&gt;x&lt;/b&gt;&amp;"
 
 
-@pytest.fixture(scope="module")
-def text(plans, two_each):
-    return page(plans, "paper", two_each.records, two_each.curve)[0]
-
-
-def sections(text):
-    """The page's sections by id."""
-    parts = re.split(r"<section", text)[1:]
-    return {m.group(1): part for part in parts if (m := re.search(r'^[^>]*id="([^"]+)"', part))}
-
-
 def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_were_stored(
-    two_each, make_up, nowhere, tmp_path
+    two_each, make_up, nowhere, tmp_path, sections
 ):
     few = [
         run
@@ -60,7 +42,7 @@ def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_were_stored(
     assert "everynode reproduce arxiv --preset paper" in sections(made)["not-run"]
 
 
-def test_a_page_may_have_more_seeds_than_ten(make_up, nowhere, tmp_path):
+def test_a_page_may_have_more_seeds_than_ten(make_up, nowhere, tmp_path, sections):
     runs = [
         run
         for cell in experiments()["halves"].cells()
@@ -84,7 +66,7 @@ def test_a_page_may_have_more_seeds_than_ten(make_up, nowhere, tmp_path):
     assert "everynode reproduce homophilic --preset paper --folds 5" in sections(five)["not-run"]
 
 
-def test_every_table_and_figure_is_there(text, plans):
+def test_every_table_and_figure_is_there(text, plans, sections):
     found = sections(text)
     for experiment, plan in plans.items():
         section, panels = found[experiment.id], len({cell.panel for cell in plan})
@@ -106,263 +88,6 @@ def test_every_table_and_figure_is_there(text, plans):
         assert f'href="#{experiment.id}"' in text
 
 
-def test_the_axis_of_a_figure_ends_where_accuracies_do(plans, make_up):
-    """Two runs that differ by much have an interval from -500 to 600%, which is no reason to draw it."""
-    depth = experiments()["depth"]
-    (cell, runs), *_ = plans[depth].items()
-    two = make_up(runs[:2])
-    records = two.records
-    for record, accuracy in zip(records.values(), (0.1, 0.9), strict=True):
-        record["test_accuracy"] = accuracy
-    text = page(
-        {depth: {dataclasses.replace(cell, against=None): runs[:2]}}, "paper", records, two.curve
-    )[0]
-    plot = text.split('<svg viewBox="0 0 4', 1)[1].split("</svg>", 1)[0]
-    numbers = [float(found.replace("−", "-")) for found in re.findall(r">([−-]?\d+)</text>", plot)]
-    assert {0.0, 100.0} <= set(numbers)
-    assert min(numbers) >= 0
-    assert max(numbers) <= 100
-
-
-@pytest.mark.parametrize(
-    ("name", "plots"), [("depth", 9), ("labels-per-class", 3), ("mi-vs-tv", 3)]
-)
-def test_plots_that_are_read_beside_each_other_have_one_axis(text, name, plots):
-    """GCNII's 76 to 86 beside GCN's 30 to 90 made a loss of four points look like one of twenty-four."""
-    drawn = sections(text)[name].split("<div popover", 1)[0].split('<svg viewBox="0 0 420')[1:]
-    axes = {tuple(re.findall(r'class="yt">([^<]+)<', plot.split("</svg>", 1)[0])) for plot in drawn}
-    assert (len(drawn), len(axes)) == (plots, 1)
-
-
-def test_counts_have_no_decimals_where_only_the_paper_has_them(text):
-    """The row of a graph that is not here read "paper 169,343.00"."""
-    graphs = sections(text)["datasets"]
-    assert "paper 169,343" in graphs
-    assert "169,343." not in graphs
-
-
-def test_the_papers_numbers_have_the_decimals_that_it_prints(text):
-    """78.20 among 77.08 and 88.13 was 78.2, and 81.1 among milliseconds 81.10."""
-    found = sections(text)
-    assert "paper 78.20" in found["homophilic"]
-    assert "paper 86.0" in found["semi-supervised"]
-    assert "paper 81.1<" in found["run-times"]
-    assert "paper 12.58" in found["run-times"]
-    assert not re.search(r"paper \d\d\.\d\b[^.\d]", found["heterophilic"])
-
-
-def test_one_run_has_no_interval_in_a_figure(plans, make_up):
-    depth = experiments()["depth"]
-    (cell, runs), *_ = plans[depth].items()
-    outcome = analyze(
-        depth,
-        "paper",
-        {dataclasses.replace(cell, against=None): runs[:1]},
-        make_up(runs[:1]).records,
-    )
-    (point,) = figures._points(depth, outcome.cells, dict.fromkeys(outcome.cells, "id"))
-    assert math.isnan(point.low)
-    assert math.isnan(point.high)
-
-
-def test_the_interval_that_is_shown_is_the_one_that_decides(plans, make_up):
-    experiment = experiments()["homophilic"]
-    everything = make_up(run for runs in plans[experiment].values() for run in runs)
-    made = page({experiment: plans[experiment]}, "paper", everything.records, everything.curve)[0]
-    cells = re.findall(r'class="cell">(.*?)</button>', made)
-    assert len(cells) == 18
-    verdicts = set()
-    for cell in cells:
-        low, high = map(float, re.search(r'class="ci">([\d.]+) to ([\d.]+)<', cell).groups())
-        paper, verdict = (
-            float(re.search(r"paper ([\d.]+)", cell)[1]),
-            re.search(r'class="verdict (\w+)"', cell)[1],
-        )
-        assert verdict == ("better" if low > paper else "short" if high < paper else "reproduced")
-        verdicts.add(verdict)
-    assert len(verdicts) > 1  # or this test would say little
-    panel = made.split('id="homophilic-0"')[1].split("<div popover")[0]
-    assert "95% interval on these folds" in panel
-    assert "95% interval for other folds" in panel
-
-
-def test_no_interval_of_accuracies_is_wider_than_there_are(plans, make_up):
-    semi = experiments()["semi-supervised"]
-    (cell, runs), *_ = plans[semi].items()
-    two = make_up(runs[:2])
-    records = two.records
-    for record, accuracy in zip(records.values(), (0.1, 0.9), strict=True):
-        record["test_accuracy"] = accuracy
-    assert "0.0 to 100.0" in page({semi: {cell: runs[:2]}}, "paper", records, two.curve)[0]
-
-
-def test_what_it_all_says_stands_on_top(plans, make_up):
-    semi = experiments()["semi-supervised"]
-    everything = make_up(run for runs in plans[semi].values() for run in runs)
-    records = everything.records
-    for record in records.values():  # cross-entropy as the paper's GCN on Cora; ENC ahead of it on all graphs, on Pubmed with all networks
-        ahead = (
-            0.0
-            if record["objective"] == "ce"
-            else 0.01 + (0.001 * (record["seed"] % 3) if record["dataset"] == "pubmed" else 0)
-        )
-        record["test_accuracy"] = 0.8065 + 0.001 * record["seed"] + ahead
-        record["test_oracle_accuracy"] = record["test_accuracy"] + 0.03
-    made, (outcome,) = page({semi: plans[semi]}, "paper", records, everything.curve)
-    tally = Counter(
-        cell.verdict.partition(" ")[0] for cell in outcome.cells if cell.cell.objective == "ce"
-    )
-    assert tally["reproduced"] >= 1
-    assert (
-        f"Accuracies of the paper that we reach: {tally['reproduced'] + tally['better']} of 9 with cross-entropy, "
-        in made
-    )
-    short = [cell for cell in outcome.cells if cell.verdict.startswith("short")]
-    below = sum(cell.summary.high + 3 < cell.cell.published for cell in short)
-    assert 0 < below < len(short)
-    assert (
-        f"Of the {len(short)} accuracies of the paper that are not reached here, {below} stay out of reach even then."
-        in made
-    )
-    # On the others all differences are the same, which is no test.
-    assert "its terms are significantly better in 3 of 3 and significantly worse in 0." in made
-    assert 'data-label="significant gains">3 up, 0 down, of 3<' in made
-    enc = next(
-        cell for cell in outcome.cells if (cell.cell.row, cell.cell.column) == ("ENC-GCN", "cora")
-    )
-    assert enc.published_gain == pytest.approx(85.3 - 81.1)
-    button = re.search(
-        r'<button popovertarget="semi-supervised-3" class="cell">(.*?)</button>', made
-    )[1]
-    assert "gain +1.0</b> (+4.2)" in button
-
-
-def test_what_stands_in_several_tables_counts_once(plans, make_up):
-    chosen = {
-        experiments()[name]: plans[experiments()[name]]
-        for name in ("semi-supervised", "depth", "halves", "labels-per-class")
-    }
-    everything = make_up(run for plan in chosen.values() for runs in plan.values() for run in runs)
-    made, outcomes = page(chosen, "paper", everything.records, everything.curve)
-    cells = [cell for outcome in outcomes for cell in outcome.cells]
-    judged = {
-        (cell.keys, cell.cell.published)
-        for cell in cells
-        if cell.verdict and cell.cell.objective == "enc"
-    }
-    assert len(judged) < sum(bool(cell.verdict) and cell.cell.objective == "enc" for cell in cells)
-    assert f" of {len(judged)} with ENC." in made
-    # Not ENC with fixed halves, which is no cross-entropy, nor random splits.
-    places = {
-        (cell.cell.panel, cell.cell.row, cell.cell.column, cell.cell.split): cell for cell in cells
-    }
-    compared = {
-        (
-            cell.keys,
-            places[cell.cell.panel, cell.cell.against, cell.cell.column, cell.cell.split].keys,
-        )
-        for cell in cells
-        if cell.p_holm is not None and cell.cell.published is not None
-    }
-    assert f" of {len(compared)} and significantly worse in " in made
-
-
-def test_what_the_paper_does_not_have_is_judged_and_not_counted(plans, make_up):
-    readings = experiments()["readings"]
-    everything = make_up(run for runs in plans[readings].values() for run in runs)
-    made, (outcome,) = page(
-        {readings: plans[readings]}, "paper", everything.records, everything.curve
-    )
-    assert sum(bool(cell.verdict) for cell in outcome.cells) == len(outcome.cells) > 20
-    assert "not in the paper · test accuracy in %" in made
-    assert "that we reach" not in made
-    assert "significantly worse" not in made
-    assert made.count("does not apply") == 4, "cross-entropy has neither gate nor halves"
-    assert "reading</span>" in made
-    assert {cell.published_gain for cell in outcome.cells} == {None}, (
-        "both have the same number of the paper beside them"
-    )
-
-
-def test_the_overview_says_why_runs_are_missing(plans, make_up):
-    names = ("datasets", "semi-supervised", "run-times")
-    chosen = {experiments()[name]: plans[experiments()[name]] for name in names}
-    runs = [run for plan in chosen.values() for made in plan.values() for run in made]
-    some = make_up(
-        run
-        for run in runs
-        if run.task != "time"
-        and run.dataset != "ogbn-arxiv"
-        and (run.dataset, run.seed) != ("pubmed", 9)
-    )
-    overview = sections(page(chosen, "paper", some.records, some.curve)[0])["overview"]
-    assert re.findall(r'class="why">([^<]+)<', overview) == [
-        "without ogbn-arxiv",
-        "6 to do",
-        "not timed here",
-    ]
-
-
-def test_print_has_the_numbers_of_figures(text):
-    """There no mark can be asked, and no list opened."""
-    found = sections(text)
-    tables = {
-        name: found[name].count('<div class="on-paper">')
-        for name in ("labels-per-class", "mi-vs-tv", "halves", "weights", "depth")
-    }
-    assert tables == {"labels-per-class": 3, "mi-vs-tv": 3, "halves": 1, "weights": 1, "depth": 0}
-
-
-def test_cells_without_a_number_are_empty_to_the_sorting(plans, make_up):
-    semi = experiments()["semi-supervised"]
-    (cell, runs), *others = plans[semi].items()
-    bad = make_up(runs, lambda run: True)
-    made = (
-        page({semi: {cell: runs, **dict(others)}}, "paper", bad.records, bad.curve)[0]
-        .split('<table class="matrix')[1]
-        .split("</table>")[0]
-    )
-    assert made.count('<td class="none" data-v="">') == 17
-    assert made.count('data-v=""') == 18  # and the one that diverged
-
-
-def test_only_signs_that_occur_are_explained(text, plans, make_up):
-    assert "<dt>7 of 10 runs" in text
-    assert "<dt>with consistency" not in text
-    semi = experiments()["semi-supervised"]
-    whole = make_up(run for runs in plans[semi].values() for run in runs)
-    made = page({semi: plans[semi]}, "paper", whole.records, whole.curve)[0]
-    assert "<dt>7 of 10 runs" not in made
-    assert "<dt>diverged" not in made
-
-
-def test_figures_have_the_papers_lines_and_hollow_marks_where_runs_are_missing(
-    text, plans, make_up
-):
-    depth = sections(text)["depth"].split("<div popover", 1)[0]
-    assert depth.count('class="beside"') == 18  # six methods on three graphs
-    assert 'class="pt hollow"' in depth
-    assert 'class="beside"' not in sections(text)["weights"]  # the paper prints no numbers of it
-    whole = make_up(run for runs in plans[experiments()["depth"]].values() for run in runs)
-    chosen = {experiments()["depth"]: plans[experiments()["depth"]]}
-    assert 'class="pt hollow"' not in page(chosen, "paper", whole.records, whole.curve)[0]
-
-
-def test_runs_from_an_export_say_that_they_have_no_curves(plans, make_up):
-    semi = experiments()["semi-supervised"]
-    (cell, runs), *_ = plans[semi].items()
-    made = page({semi: {cell: runs}}, "paper", make_up(runs).records, lambda key: {})[0]
-    assert "No training curves: these runs come from an export" in made
-
-
-def test_versions_are_named_once_and_in_their_order(plans, two_each):
-    records = {key: {**record} for key, record in two_each.records.items()}
-    for record, version in zip(records.values(), ("0.10.0", "0.9.0", "0.10.0.dev1"), strict=False):
-        record["version"] = version
-    said = page(plans, "paper", records, two_each.curve)[0]
-    assert "Made with everynode 0.2.0, 0.9.0, 0.10.0, 0.10.0.dev1 (protocol 1), torch " in said
-
-
 def test_every_planned_run_of_the_store_is_shown_by_its_key_and_no_other(text, two_each):
     assert set(KEY.findall(text)) == {key[:12] for key in two_each.runs}
 
@@ -382,69 +107,6 @@ def test_runs_that_belong_to_no_table_are_counted_and_not_shown(plans, make_up, 
     assert "1 run. 3 further runs of the store" in made
 
 
-def test_the_numbers_are_those_of_the_outcome(text, plans, two_each):
-    found, records = sections(text), two_each.records
-    for experiment, plan in plans.items():
-        if experiment.view != "table":
-            continue
-        for index, cell in enumerate(analyze(experiment, "paper", plan, records).cells):
-            if not cell.keys:
-                continue
-            button = re.search(
-                rf'<button popovertarget="{experiment.id}-{index}" class="cell">(.*?)</button>',
-                found[experiment.id],
-            )
-            assert button
-            if cell.summary is not None:
-                assert (
-                    f'<span class="mean">{cell.summary.mean:,.{digits_of(experiment, cell)}f}'
-                    in button[1]
-                )
-            assert ('class="verdict' in button[1]) is bool(cell.verdict)
-            assert cell.verdict.replace("-", "−") in button[1]
-            assert (f"{len(cell.keys)} of {cell.planned} runs" in button[1]) is (not cell.complete)
-            assert (f"{cell.diverged} diverged" in button[1]) is (cell.diverged > 0)
-            panel = (
-                found[experiment.id]
-                .split(f'id="{experiment.id}-{index}"')[1]
-                .split("<div popover")[0]
-            )
-            assert KEY.findall(panel) == [key[:12] for key in cell.keys]
-            assert f"everynode results show {cell.keys[0][:12]}" in panel
-
-
-def test_the_best_test_epoch_is_called_a_diagnostic(text):
-    assert text.count("Diagnostic, not a result:") > 100
-    assert text.count("best test epoch (diagnostic)") >= 8
-    assert "oracle" not in text.lower()
-
-
-def test_curves_confusion_terms_settings_and_versions_stand_behind_a_number(text):
-    panel = text.split('id="depth-6"')[1].split("<div popover")[0]
-    for title in (
-        "Training curves",
-        "At the selected epoch",
-        "Confusion matrix",
-        "Runs",
-        "Settings",
-        "Versions",
-        "Run it again",
-    ):
-        assert f"<h4>{title}</h4>" in panel
-    assert re.findall(r'data-name="([^"]+)"', panel) == [
-        "CE",
-        "MI",
-        "TV",
-        "CVG",
-        "total",
-        "validation loss",
-        "validation accuracy",
-    ]
-    assert all(d.count(" ") <= 300 for d in re.findall(r' d="([^"]+)"', panel))
-    assert "tv_gate = raw" in panel
-    assert "torch 2." in panel
-
-
 def test_it_loads_nothing(text):
     assert "default-src 'none'" in text.replace("&#x27;", "'")
     assert text.count(PAPER) == 1  # which a reader may follow
@@ -456,7 +118,7 @@ def test_it_loads_nothing(text):
     }
 
 
-def test_names_with_markup_are_text(text):
+def test_names_with_markup_are_text(text, sections):
     assert "<b>x</b>" not in text
     assert "</script><!--" not in text
     section = sections(text)["odd"]
@@ -506,55 +168,7 @@ def test_an_empty_store_says_what_to_run(nowhere, tmp_path):
         assert f"everynode reproduce {name} --preset paper" in made
 
 
-def test_a_cell_whose_runs_all_diverged_has_no_number(plans, make_up):
-    experiment = experiments()["semi-supervised"]
-    first = next(iter(plans[experiment].values()))
-    everything = make_up(first, lambda run: True)
-    made = page({experiment: plans[experiment]}, "paper", everything.records, everything.curve)[0]
-    button = re.search(
-        r'<button popovertarget="semi-supervised-0" class="cell">(.*?)</button>', made
-    )
-    assert button
-    assert '<span class="mean">diverged</span>' in button[1]
-    assert "10 diverged" in button[1]
-
-
 # ------------------------------------------------------------------ the command
-
-
-@pytest.mark.usefixtures("elsewhere")
-@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
-def test_the_command_behind_a_number_makes_its_runs_and_no_others(text, plans, call):
-    """It was that of a whole graph: 360 runs for a number of ten."""
-    for experiment, plan in plans.items():
-        if experiment.id == "odd":
-            continue
-        cells = list(plan)
-        by_place = {(cell.panel, cell.row, cell.column): runs for cell, runs in plan.items()}
-        for index in sorted({0, len(cells) // 3, len(cells) // 2, len(cells) - 1}):
-            if not plan[cell := cells[index]] or cell.dataset in (
-                "cornell-legacy",
-                "ogbn-arxiv",
-            ):  # which are not here
-                continue
-            panel = text.split(f'id="{experiment.id}-{index}"')[1].split("<div popover")[0]
-            command = html.unescape(re.search(r">(everynode reproduce [^<]*)<", panel)[1])
-            told = call(*shlex.split(command)[1:], "--dry-run", "--json")
-            assert told.returncode == 0, (command, told.stderr)
-            expected = {run.key for run in plan[cell]}
-            if cell.against is not None:
-                expected |= {run.key for run in by_place[cell.panel, cell.against, cell.column]}
-            assert {run["key"] for run in json.loads(told.stdout)} == expected, command
-
-
-def test_a_name_with_a_comma_is_left_to_the_other_flags():
-    cells = [
-        Cell(row, column, "cora", "public", against=None)
-        for row in ("a, b", "c")
-        for column in ("1", "2")
-    ]
-    assert cell_flags(cells[0], cells) == ["--columns", "1"]
-    assert cell_flags(cells[3], cells) == ["--rows", "c", "--columns", "2"]
 
 
 @pytest.fixture
@@ -630,9 +244,7 @@ def test_the_page_is_of_the_only_preset_that_there_is_unless_one_is_named(
     with_preset("default", make_up, nowhere).put_into(tmp_path / "mine" / "runs.db")
     said = call("report", "mine")
     assert said.returncode == 0
-    assert (
-        "All runs in mine had the preset default, which the page shows.\n" in said.stderr
-    )
+    assert "All runs in mine had the preset default, which the page shows.\n" in said.stderr
     assert "everynode reproduce halves --preset default" in (tmp_path / "report.html").read_text()
     said = call("report", "mine", "--preset", "paper")
     assert (said.returncode, "(it has runs of default): nothing was written." in said.stderr) == (
@@ -686,7 +298,7 @@ def test_the_page_replaces_no_file_but_a_page(call, tmp_path):
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_exports_have_a_page_with_their_times_and_maps(call, make_up, nowhere, tmp_path):
+def test_exports_have_a_page_with_their_times_and_maps(call, make_up, nowhere, tmp_path, sections):
     names = ("run-times", "tsne")
     few = [
         run
@@ -706,7 +318,10 @@ def test_exports_have_a_page_with_their_times_and_maps(call, make_up, nowhere, t
     for name in names:
         assert set(KEY.findall(sections(made)[name])) == set(KEY.findall(sections(whole)[name]))
     said = call("report", "runs.csv", "all.db")
-    assert (said.returncode, "A page shows one store, or several exports" in said.stderr) == (2, True)
+    assert (said.returncode, "A page shows one store, or several exports" in said.stderr) == (
+        2,
+        True,
+    )
 
 
 def foreign(path):

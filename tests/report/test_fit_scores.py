@@ -1,0 +1,44 @@
+"""The scores on the page of a fit: no false certainty, a dash for no interval."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import torch
+
+from everynode.evaluation.fit_summary import ScoredPart
+from everynode.evaluation.quality import quality
+from everynode.report.fit_page import page
+from everynode.report.fit_scores import probabilities, scores
+
+
+def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_interval_has_a_dash(
+    fit,
+):
+    nodes = np.arange(14)
+    sure = ScoredPart(
+        "test",
+        nodes,
+        nodes % 3,
+        torch.log(torch.eye(3, dtype=torch.float64)[nodes % 3] * 0.9 + 0.1 / 3),
+        1.0,
+    )
+    made = dataclasses.replace(
+        fit, parts={"test": sure}, quality={"test": quality(sure.probabilities, sure.labels)}
+    )
+    scores = page(made).split('id="quality"')[1].split("</table>")[0]
+    shown = re.findall(r"<b>([^<]*)</b><span class=\"between\">([^<]*)</span>", scores)
+    assert [value for value, _ in shown] == ["100.0", "100.0", "100.0", "100.0", "0.069", "6.7"]
+    assert [between for _, between in shown[-2:]] == ["–", "–"]
+    assert all(re.fullmatch(r"[5-8]\d\.\d to 100\.0", between) for _, between in shown[:4])
+
+
+def test_without_a_temperature_it_says_so(uncalibrated, fit):
+    assert "--no-calibrate" in probabilities(uncalibrated)
+    assert "with temperature" in probabilities(fit)
+
+
+def test_out_of_fold_predictions_are_explained(uncalibrated):
+    assert "networks that did not train on it" in scores(uncalibrated)
