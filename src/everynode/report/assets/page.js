@@ -1,4 +1,4 @@
-// What the page can do without: choosing the theme, sorting tables, hover boxes, picking out a series. All it shows is in the markup.
+// Optional features: theme, sorting of tables, hover boxes, selection of a series. All content is in the markup.
 "use strict";
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -8,7 +8,7 @@
   const themes = ["system", "light", "dark"];
   const memory = {
     get() { try { return localStorage.getItem("everynode-theme"); } catch { return null; } },
-    set(value) { try { localStorage.setItem("everynode-theme", value); } catch { /* a page opened from a file may not keep anything */ } },
+    set(value) { try { localStorage.setItem("everynode-theme", value); } catch { /* a page opened from a file may have no storage */ } },
   };
   const button = document.getElementById("theme");
   const show = (theme) => {
@@ -27,7 +27,7 @@
     });
   }
 
-  // ---- tables: a click on a head sorts by its column, a second the other way, a third puts the rows back; empty cells stay last
+  // ---- tables: a click on a head sorts by its column, a second one in reverse, a third one restores the order; empty cells stay last
   const plain = (text) => text.replace(/(?<=\d),(?=\d{3})/g, "").replace(/^−/, "-"); // numbers are written for people
   const key = (cell) => (cell ? cell.dataset.v ?? plain(cell.textContent.trim()) : "");
   const order = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b) ? a - b : a < b ? -1 : a > b ? 1 : 0);
@@ -56,7 +56,7 @@
     });
   }
 
-  // ---- legends: a click picks one series out of the plots beside it
+  // ---- legends: a click selects one series in the plots beside it
   for (const legend of all(".figure > .legend")) {
     const figure = legend.parentElement;
     for (const entry of all("li", legend)) {
@@ -74,7 +74,7 @@
     }
   }
 
-  // ---- plots: a box with the values at the nearest place, by mouse, finger, or the arrow keys
+  // ---- plots: a box with the values at the nearest x, by mouse, touch, or the arrow keys
   const tip = make("div");
   tip.id = "tip";
   tip.setAttribute("role", "status");
@@ -85,7 +85,7 @@
     all(".cross").forEach((line) => line.remove());
   };
 
-  // Places along x, each with its head and lines of text; read from the marks, or from the path of a curve.
+  // Places along x, each with its head and lines of text, read from the marks or from the path of a curve.
   const places = (plot) => {
     if (plot.places) return plot.places;
     const found = new Map();
@@ -97,7 +97,7 @@
     for (const { dataset: mark } of all("[data-tip]", plot)) add(Number(mark.x), mark.head, `${mark.name}: ${mark.tip}`, mark.opens);
     if (plot.dataset.scale) {
       const [x0, x1, left, right, y0, y1, bottom, top, fine] = plot.dataset.scale.split(" ").map(Number);
-      // A path has whole coordinates: no more decimals than they tell.
+      // A path has whole coordinates: show no more decimals than these justify.
       const decimals = Math.max(0, -Math.ceil(Math.log10((y1 - y0) / (bottom - top) / fine)));
       for (const curve of all(".curve", plot)) {
         const steps = (curve.getAttribute("d").match(/-?\d+/g) || []).map(Number);
@@ -150,7 +150,7 @@
         return;
       }
       const other = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (other && opens) { // which of the values at this place Enter opens
+      if (other && opens) { // selects the value that Enter opens
         event.preventDefault();
         const count = plot.place.opens.length;
         plot.chosen = plot.chosen === undefined ? (other > 0 ? 0 : count - 1) : (plot.chosen + other + count) % count;
