@@ -14,7 +14,7 @@ from everynode.report.svg import Point
     ("low", "high"), [(34.0, 84.0), (31.5, 88.5), (0.3, 9.2), (78.2, 85.1), (12.0, 71.0)]
 )
 def test_every_number_of_the_axis_is_beside_the_plot(low, high):
-    """The scale goes from round number to round number, of which there may be other ones for so wide a scale."""
+    """The ends of the scale are round numbers, also for a wide scale."""
     plot = svg.lines({"a": [Point(1, low), Point(2, high)]}, label="", x_label="", y_label="")
     places = [
         float(y)

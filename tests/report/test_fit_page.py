@@ -15,7 +15,7 @@ from everynode.graph import Graph
 from everynode.io.assign_splits import assign_splits
 from everynode.report.fit_page import page
 
-#: A name that must be shown as it is.
+#: A name that must be escaped.
 ODD = "<b>x</b>&\"'</script><!--"
 SECTIONS = (
     "quality",

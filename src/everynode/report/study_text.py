@@ -26,7 +26,7 @@ def study_lines(journal: Trials, result: dict[str, Any]) -> Iterator[str]:
     yield f"{place}: {trials}, {result['seconds']:.0f} s"
     best = f"{100 * result['val_accuracy']:.1f} % (trial {result['best_trial']})"
     yield f"  best mean validation accuracy  {best}"
-    # The switch of a term has an importance of its own.
+    # The switch of a term has its own importance.
     for parameter in dict.fromkeys([*study.space, *importance]):
         value = result["parameters"].get(parameter, "")
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
