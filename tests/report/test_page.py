@@ -16,7 +16,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from everynode.experiments.analysis import conclude
+from everynode.experiments.analysis import analyze
 from everynode.experiments.experiment import Cell, experiments
 from everynode.experiments.store import Store
 from everynode.report import figures
@@ -153,7 +153,7 @@ def test_the_papers_numbers_have_the_decimals_that_it_prints(text):
 def test_one_run_has_no_interval_in_a_figure(plans, make_up):
     depth = experiments()["depth"]
     (cell, runs), *_ = plans[depth].items()
-    outcome = conclude(
+    outcome = analyze(
         depth,
         "paper",
         {dataclasses.replace(cell, against=None): runs[:1]},
@@ -389,7 +389,7 @@ def test_the_numbers_are_those_of_the_outcome(text, plans, two_each):
     for experiment, plan in plans.items():
         if experiment.view != "table":
             continue
-        for index, cell in enumerate(conclude(experiment, "paper", plan, records).cells):
+        for index, cell in enumerate(analyze(experiment, "paper", plan, records).cells):
             if not cell.keys:
                 continue
             button = re.search(
