@@ -43,7 +43,7 @@ def test_a_plan_has_all_cells_and_the_runs_that_were_chosen(root):
     ("only", "why"),
     [
         (CellFilter(graphs="karate"), "Unknown graph of depth 'karate'"),
-        (CellFilter(rows="GIN"), "Unknown row of depth 'gin'"),
+        (CellFilter(rows="GIN"), "Unknown row of depth 'GIN'"),
         (CellFilter(columns="3"), "Unknown column of depth '3'"),
         (CellFilter(graphs="cora", panels="pubmed"), "leave out one of --graphs and --panels"),
     ],

@@ -234,7 +234,8 @@ def _merged_text(path: Path, into: Path, merged: Merged, left_out: int) -> str:
             "result."
         )
     if merged.kept:
-        text += f" {merged.kept} known ones differ, as on another machine: {into} keeps its own."
+        differ = f"{count(merged.kept, 'known run')} differ{'s' if merged.kept == 1 else ''}"
+        text += f" {differ}, perhaps from another machine: {into} keeps its own."
     return text
 
 
