@@ -521,10 +521,7 @@ def test_ctrl_c_keeps_what_has_ended_shows_it_and_the_same_command_goes_on():
         pytest.fail("Ctrl-C did not end the command")
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert (
-        "Interrupted: finished runs are in runs/runs.db. The same command continues."
-        in err
-    )
+    assert "Interrupted: finished runs are in runs/runs.db. The same command continues." in err
     done = len(rows())
     assert sum(len(cell["runs"]) for cell in json.loads(out)[0]["cells"]) == done >= 1
     assert not any(json.loads(record)["interrupted"] for (record,) in rows(columns="record"))

@@ -290,9 +290,7 @@ def test_show_counts_what_has_not_ended(call):
     for key in "abc":
         state_path(Path("runs/runs.db"), key * 64).write_bytes(b"x" * 2_000_000)
     shown = call("results", "show").stdout
-    assert (
-        "Unfinished trainings: 3 (runs/runs.db.*.state, 6 MB)." in shown
-    )
+    assert "Unfinished trainings: 3 (runs/runs.db.*.state, 6 MB)." in shown
 
 
 def test_show_tells_everything_about_one_run(call):

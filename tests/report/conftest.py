@@ -32,6 +32,8 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
     made: dict[str, Any] = {
         **run.describe(),
         "key": run.key,
+        "graph_digest": run.graph_digest,
+        "directed": run.directed,
         "version": "0.2.0",
         "versions": run.versions,
     }

@@ -630,9 +630,7 @@ def test_the_page_is_of_the_only_preset_that_there_is_unless_one_is_named(
     with_preset("default", make_up, nowhere).put_into(tmp_path / "mine" / "runs.db")
     said = call("report", "mine")
     assert said.returncode == 0
-    assert (
-        "All runs in mine had the preset default: the page is of --preset default.\n" in said.stderr
-    )
+    assert "All runs in mine had the preset default, which the page shows.\n" in said.stderr
     assert "everynode reproduce halves --preset default" in (tmp_path / "report.html").read_text()
     said = call("report", "mine", "--preset", "paper")
     assert (said.returncode, "(it has runs of default): nothing was written." in said.stderr) == (
@@ -654,7 +652,7 @@ def test_runs_whose_settings_flags_changed_are_said_to_be_such(call, make_up, no
         said = call(*words)
         assert said.returncode == 2
         assert (
-            "The runs in runs/runs.db with --preset default belong to no table or figure: flags changed their settings"
+            "The runs in runs/runs.db with --preset default belong to no table or figure: their settings"
             in said.stderr
         )
         assert "(it has runs of default)" not in said.stderr
@@ -665,9 +663,9 @@ def test_who_has_a_store_elsewhere_is_told_how_to_name_it(call):
     said = call("report")
     assert (
         said.returncode,
-        said.stderr.endswith(" named first, such as `everynode report runs/demo`.\n"),
+        said.stderr.endswith("Or name another store: `everynode report runs/demo`.\n"),
     ) == (3, True)
-    assert "named first" not in call("report", "elsewhere.db").stderr
+    assert "another store" not in call("report", "elsewhere.db").stderr
 
 
 @pytest.mark.usefixtures("elsewhere", "store")
@@ -678,7 +676,7 @@ def test_the_page_replaces_no_file_but_a_page(call, tmp_path):
     assert (said.returncode, out.read_text()) == (2, "<!doctype html><title>My own table</title>")
     assert (
         said.stderr
-        == f"everynode: {out} is no page of everynode, and is not replaced: name another file with --out, or move it away.\n"
+        == f"everynode: {out} is not a page of everynode and is not replaced: name another file with --out, or move it away.\n"
     )
     out.write_text("")
     for _ in range(2):
@@ -706,7 +704,10 @@ def test_exports_have_a_page_with_their_times_and_maps(call, make_up, nowhere, t
     for name in names:
         assert set(KEY.findall(sections(made)[name])) == set(KEY.findall(sections(whole)[name]))
     said = call("report", "runs.csv", "all.db")
-    assert (said.returncode, "A page is of one store, or of exports" in said.stderr) == (2, True)
+    assert (said.returncode, "A page shows one store, or several exports" in said.stderr) == (
+        2,
+        True,
+    )
 
 
 def foreign(path):
