@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from everynode import __version__
-from everynode.experiments.compare import conclude
+from everynode.experiments.compare import compare_records
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: 
         ("authors", "--preset authors --store results/runs-tuned.csv"),
         (
             "paper-terms",
-            "--preset results/tuned-paper-terms.toml --named tuned --store results/runs-tuned.csv",
+            "--preset results/tuned-paper-terms.toml --store results/runs-tuned.csv",
         ),
     ],
 )
@@ -142,7 +142,7 @@ def test_the_tables_are_what_the_committed_runs_say(
 )
 def test_a_committed_comparison_says_what_its_runs_say(file: Path) -> None:
     found = json.loads(file.read_text())
-    summary = conclude(found["runs"], "enc").to_dict()["summary"]
+    summary = compare_records(found["runs"], "enc").to_dict()["summary"]
     for metric in ("test_accuracy", "val_accuracy"):
         for objective in ("ce", "enc"):
             assert found["summary"][metric][objective] == pytest.approx(

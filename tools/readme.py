@@ -18,7 +18,6 @@ from everynode.experiments.experiment import BACKBONES, NAMES
 from everynode.experiments.statistics import compare_paired
 from everynode.objective_names import NOT_OF_THE_PAPER
 from everynode.report.text import DASH, as_printed, decimals, number
-from everynode.settings import LATER
 
 ROOT = Path(__file__).parents[1]
 GRAPHS = ("cora", "citeseer", "pubmed")
@@ -260,7 +259,8 @@ def cost_table() -> str:
         name: [row[name] for row in found["rows"]] for name in ("nodes", "edges", "hidden_channels")
     }
     spans = ", ".join(
-        f"{min(values):,} to {max(values):,} {name}" for name, values in ranges.items()
+        f"{min(values):,} to {max(values):,} {name.replace('_', ' ')}"
+        for name, values in ranges.items()
     )
     lines += [
         "",
@@ -272,7 +272,7 @@ def cost_table() -> str:
 def plan_table() -> str:
     heads = (
         "edges",
-        "hidden_channels",
+        "hidden channels",
         "objective",
         "all at once: memory",
         "300 steps",
@@ -547,19 +547,7 @@ def choices_table() -> str:
     with (ROOT / "results/runs-tuned.csv").open() as file:
         for r in csv.DictReader(file):
             if r["split"] == "public" and r["preset"] == "tuned":
-                said = {
-                    n.removeprefix("settings."): v
-                    for n, v in r.items()
-                    if n.startswith("settings.")
-                }
-                # What older runs do not name is what does nothing.
-                settings = json.dumps(
-                    {
-                        n: v
-                        for n, v in said.items()
-                        if n not in LATER or v not in ("", str(LATER[n]))
-                    }
-                )
+                settings = json.dumps({n: v for n, v in r.items() if n.startswith("settings.")})
                 by_choice = found.setdefault((r["dataset"], r["backbone"]), {}).setdefault(
                     r["objective"], {}
                 )
@@ -793,9 +781,7 @@ def class_prior_table() -> str:
 
 def stock_loop_table(*, with_validation: bool = False) -> str:
     """What ENC's terms gain in somebody's own loop: test accuracy, and the paired gain over cross-entropy."""
-    rows = {
-        (r["graph"], r["normalize_features"], r["way"]): r for r in result("stock-loop")["rows"]
-    }
+    rows = {(r["graph"], r["features"], r["way"]): r for r in result("stock-loop")["rows"]}
     plain, *ways = [
         way
         for way in dict.fromkeys(way for *_, way in rows)
@@ -974,7 +960,7 @@ def disk_table() -> str:
         lines.append(
             f"| {name} | {r[f'{what}_seconds']:.0f} | {r[f'{what}_cpu_seconds']:.0f} | {r[peak]:.1f} |"
         )
-    shape = f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features, GCN {r['layers']} x {r['channels']}"
+    shape = f"{r['nodes']:,} nodes, {r['edges']:,} edges, {r['features']} features, GCN {r['num_layers']} x {r['hidden_channels']}"
     lines += [
         "",
         f"{shape}, fan-out {listed(r['fan_out'])}; load of the machine {r['load'][0]:.1f} on {r['cores']} cores.",

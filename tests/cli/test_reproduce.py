@@ -12,13 +12,13 @@ import sys
 import time
 import types
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
 
 from everynode.datasets.files import Root
+from everynode.experiments import runner
 from everynode.experiments.experiment import Cell, Experiment, experiments
 from everynode.experiments.runtime_model import Speed
 from everynode.experiments.store import Store, state_path
@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
 ]
 STORE = Path("runs/runs.db")
-reproduce = import_module("everynode.cli.reproduce")  # not the function of that name
 
 
 def tiny(epochs: int = 3) -> Experiment:
@@ -267,7 +266,7 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         (
             ["heterophilic", "--graphs", "texas", "--columns", "actor"],
             2,
-            "No cell of heterophilic is in all of these: leave out one of --graphs and --columns.",
+            "No cell of heterophilic matches all filters: leave out one of --graphs and --columns.",
         ),
         (
             ["mi-vs-tv", "--panels", "GIN"],
@@ -277,14 +276,14 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         (
             ["halves", "--panels", "GCN"],
             2,
-            "halves has one table or plot alone: leave out --panels.",
+            "halves has only one table or plot: leave out --panels.",
         ),
         (
             ["readings", "--preset", "tuned", "--dry-run"],
             2,
-            "readings is for the preset paper alone: leave out --preset tuned.",
+            "readings needs the preset paper: leave out --preset tuned.",
         ),
-        (["list", "--rows", "GCN"], 2, "`everynode reproduce list` tells of everything"),
+        (["list", "--rows", "GCN"], 2, "`everynode reproduce list` takes no choice of runs"),
         (
             ["tsne", "--graphs", "cora", "--data-dir", "nowhere"],
             3,
@@ -303,9 +302,9 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         (
             ["list", "--seeds", "3"],
             2,
-            "`everynode reproduce list` tells of everything: of some runs, an experiment with --dry-run does.",
+            "`everynode reproduce list` takes no choice of runs: use --dry-run.",
         ),
-        (["list", "--graphs", "cora"], 2, "`everynode reproduce list` tells of everything"),
+        (["list", "--graphs", "cora"], 2, "`everynode reproduce list` takes no choice of runs"),
         (["tsne", "--workers", "0"], 2, "--workers must be at least 1."),
         (
             ["tsne", "--data-dir", "nowhere"],
@@ -425,13 +424,13 @@ def test_who_measures_time_waits_until_nobody_else_does(call, monkeypatch):
     monkeypatch.setitem(experiments(), "tiny", dataclasses.replace(made, cells=lambda: [timed]))
     STORE.parent.mkdir()
     other, waits = Store(STORE), []
-    assert other.claim(reproduce.TIMING)
+    assert other.claim(runner.TIMING)
 
     def wait(seconds):
         waits.append(len(other.keys()))
         other.close()
 
-    monkeypatch.setattr(reproduce, "time", types.SimpleNamespace(sleep=wait))
+    monkeypatch.setattr(runner, "time", types.SimpleNamespace(sleep=wait))
     assert call("reproduce", "tiny", "--seeds", 1).returncode == 0
     assert (waits, len(other.keys())) == ([0], 1), (
         "what was measured was measured after the other had ended"
@@ -464,7 +463,7 @@ def test_what_is_begun_is_not_left_out(call, small):
 @pytest.mark.usefixtures("small")
 def test_a_table_in_a_pipe_is_not_cut_and_a_preset_may_be_called_anything(call):
     Path("[").mkdir()
-    Path("[/b]t.toml").write_text("[public.citeseer.gcn.ce]\nlayers = 2\n")
+    Path("[/b]t.toml").write_text("[public.citeseer.gcn.ce]\nnum_layers = 2\n")
     done = call("reproduce", "tiny", "--preset", "[/b]t.toml", "--max-run-minutes", 0)
     assert done.returncode == 0, done.stderr
     assert "Tiny (tab:tiny, preset [/b]t.toml, over seeds)" in " ".join(done.stdout.split())
@@ -522,10 +521,7 @@ def test_ctrl_c_keeps_what_has_ended_shows_it_and_the_same_command_goes_on():
         pytest.fail("Ctrl-C did not end the command")
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert (
-        "Interrupted: what has ended is in runs/runs.db, and the same command goes on from there."
-        in err
-    )
+    assert "Interrupted: finished runs are in runs/runs.db. The same command continues." in err
     done = len(rows())
     assert sum(len(cell["runs"]) for cell in json.loads(out)[0]["cells"]) == done >= 1
     assert not any(json.loads(record)["interrupted"] for (record,) in rows(columns="record"))
@@ -604,7 +600,7 @@ def test_without_its_files_arxiv_names_the_stand_in(call, tmp_path, monkeypatch)
     done = call("reproduce", "arxiv")
     assert done.returncode == 3
     assert "the files of ogbn-arxiv are not in" in done.stderr
-    assert "--stand-in generated does its runs on a generated graph." in done.stderr
+    assert "Or use --stand-in generated for a generated graph." in done.stderr
 
 
 def test_a_stand_in_says_so_and_shows_nothing_of_the_paper(call, monkeypatch):
@@ -670,7 +666,7 @@ def test_an_engine_that_cannot_be_is_refused(call, flags, words):
         ("depth --max-run-minutes nan", "--max-run-minutes must be at least 0."),
         (
             "depth --out notes.txt",
-            "--out is the folder of the store, and notes.txt is a file: give .",
+            "--out names a folder, and notes.txt is a file: give --out .",
         ),
     ],
 )
@@ -684,7 +680,7 @@ def test_what_cannot_be_is_not_made_something_else(call, words, why):
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize(
     "settings",
-    ["[gcn.ce]\nlayrs = 2\n", '[gcn.ce]\nlayers = "two"\n', "[gcn.ce\n"],
+    ["[gcn.ce]\nlayrs = 2\n", '[gcn.ce]\nnum_layers = "two"\n', "[gcn.ce\n"],
     ids=["name", "type", "syntax"],
 )
 def test_a_preset_that_is_wrong_is_not_taken_for_an_empty_one(call, settings):

@@ -14,7 +14,7 @@ import pytest
 
 from everynode.cli.results import results_export
 from everynode.datasets.files import Root
-from everynode.experiments import exported
+from everynode.experiments import exports
 from everynode.experiments.experiment import find
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store, state_path
@@ -41,6 +41,8 @@ def record(run: Run) -> dict[str, object]:
 def whole(run: Run) -> dict[str, object]:
     """A record with all that an export has to say of a run to be read back."""
     got = {
+        "graph_digest": run.graph_digest,
+        "directed": run.directed,
         "val_accuracy": 0.5,
         "epochs": 3,
         "best_epoch": 1,
@@ -97,7 +99,7 @@ def test_an_export_may_add_to_a_file_which_has_to_be_one(call):
     assert (done.returncode, Path("runs.csv").read_text()) == (3, "key,name\n1,2\n")
     assert (
         done.stderr
-        == "everynode: runs.csv is no export of `everynode results export`: it has no column 'dataset'.\n"
+        == "everynode: runs.csv is not an export of `everynode results export`: column 'dataset' is missing.\n"
     )
     Path("runs.csv").unlink()
     assert call(*export).returncode == 0
@@ -108,7 +110,7 @@ def test_an_export_may_add_to_a_file_which_has_to_be_one(call):
 
 def test_two_that_add_to_a_file_at_once_lose_nothing(monkeypatch):
     """Both read it, and the second to write left out what the first had added."""
-    runs, read = planned(2), exported.added
+    runs, read = planned(2), exports.add_records
     for name, some in (("a.db", runs[:3]), ("b.db", runs[3:6]), ("c.db", runs[6:])):
         make(name, some, whole)
     results_export(Path("runs.csv"), store=Path("a.db"))
@@ -118,7 +120,7 @@ def test_two_that_add_to_a_file_at_once_lose_nothing(monkeypatch):
         time.sleep(0.5)
         return found
 
-    monkeypatch.setattr(exported, "added", slowly)
+    monkeypatch.setattr(exports, "add_records", slowly)
     with ThreadPoolExecutor() as both:
         codes = both.map(
             lambda name: results_export(Path("runs.csv"), add=True, store=Path(name)),
@@ -141,7 +143,7 @@ def test_nothing_is_added_to_a_file_of_which_a_record_is_of_another_run_than_its
     before = Path("runs.json").read_bytes()
     done = call("results", "export", "runs.json", "--add", "--store", "b.db")
     assert (done.returncode, Path("runs.json").read_bytes()) == (3, before)
-    assert "runs.json, record 1: it describes another run than its key names" in done.stderr
+    assert "runs.json, record 1: the record does not match its key" in done.stderr
 
 
 def test_tables_never_replace_runs(call):
@@ -152,7 +154,7 @@ def test_tables_never_replace_runs(call):
     assert (done.returncode, Path("runs.json").read_bytes()) == (2, before)
     assert (
         done.stderr
-        == "everynode: runs.json has runs, which the tables would replace: name another file that ends in .json.\n"
+        == "everynode: runs.json is an export of runs and is not replaced: name another file.\n"
     )
     assert call("results", "tables", "tables.json").returncode == 0
     assert call("results", "tables", "tables.json").returncode == 0, "tables may be made anew"
@@ -167,7 +169,7 @@ def test_tables_never_replace_the_export_that_they_are_made_of(call):
         assert (done.returncode, Path(name).read_bytes()) == (2, before)
         assert (
             done.stderr
-            == f"everynode: {name} has runs, which the tables would replace: name another file that ends in .json.\n"
+            == f"everynode: {name} is an export of runs and is not replaced: name another file.\n"
         )
     done = call("results", "tables", "new.csv")
     assert (done.returncode, done.stderr) == (
@@ -182,7 +184,7 @@ def test_an_export_is_no_store_and_who_takes_it_for_one_is_told_the_way(call):
     done = call("results", "show", "--store", "runs.csv")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith(
-        "if it is an export, `everynode results merge runs.csv` takes its runs into one.\n"
+        "if it is an export, `everynode results merge runs.csv` adds its runs to a store.\n"
     )
 
 
@@ -250,7 +252,7 @@ def test_runs_of_another_torch_are_still_shown_and_exported(call):
     assert call("results", "export", "halves.csv", "--experiment", "halves").returncode == 0
     listed = call("reproduce", "halves", "--dry-run")
     assert (
-        "Most runs in runs/runs.db are of protocol 1, torch 1.0.0, which `everynode report` shows; here is protocol 1, torch 2"
+        "Most runs in runs/runs.db were made with protocol 1, torch 1.0.0; `everynode report` shows them. They are repeated with protocol 1, torch 2"
         in listed.stderr
     )
     assert "60 runs, 0 done" in listed.stdout
@@ -265,12 +267,12 @@ def test_merging_says_where_two_stores_disagree(call):
     store = Store("b/runs.db")
     store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {"total": [1.0]})
     done = call("results", "merge", "b/runs.db", "--into", "a")
-    assert "0 new runs, 1 known one. Of 1 b/runs.db says something else" in done.stderr
+    assert "0 new runs, 1 known one. 1 known run differs" in done.stderr
     assert Store("a/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
     store = Store("c/runs.db")
     store.put(run.specification, {**record(run), "test_accuracy": 0.999}, {}, {})
     done = call("results", "merge", "a", "--into", "c/runs.db")
-    assert "1 without a curve gave way to those of a, 1 of which say something else." in done.stderr
+    assert "Replaced 1 without a curve, 1 of them with another result." in done.stderr
     assert Store("c/runs.db").get(run.key)["test_accuracy"] == record(run)["test_accuracy"]
 
 
@@ -288,9 +290,7 @@ def test_show_counts_what_has_not_ended(call):
     for key in "abc":
         state_path(Path("runs/runs.db"), key * 64).write_bytes(b"x" * 2_000_000)
     shown = call("results", "show").stdout
-    assert (
-        "Trainings that have not ended: 3, whose states are runs/runs.db.*.state (6 MB)." in shown
-    )
+    assert "Unfinished trainings: 3 (runs/runs.db.*.state, 6 MB)." in shown
 
 
 def test_show_tells_everything_about_one_run(call):
@@ -341,7 +341,7 @@ def test_an_export_of_some_runs(call):
     older = [
         dataclasses.replace(run, versions={**run.versions, "torch": "1.0.0"}) for run in halves[:5]
     ]
-    other = dataclasses.replace(halves[0], preset="tuned")
+    other = dataclasses.replace(halves[0], seed=77, preset="tuned")
     make("runs/runs.db", [*halves, *maps, *drawn, *folds, *older, other])
 
     def exported_with(*flags: str) -> set[str]:
@@ -356,13 +356,13 @@ def test_an_export_of_some_runs(call):
     assert exported_with("--experiment", "labels-per-class") == {run.key for run in drawn}
     assert exported_with("--experiment", "homophilic") == {run.key for run in folds}
     assert exported_with("--experiment", "halves", "--preset", "paper") == {
-        run.key for run in [*halves, *older]
-    }, "whatever their torch"
+        run.key for run in [*halves, *older, other]
+    }, "whatever their torch, and the preset is a label"
     Path("some.json").write_text("precious")
     for flags in (
         ("--preset", "papr"),
         ("--experiment", "mi-vs-tv"),
-        ("--experiment", "tsne", "--preset", "tuned"),
+        ("--experiment", "depth", "--preset", "tuned"),
     ):
         done = call("results", "export", "some.json", *flags)
         assert (done.returncode, Path("some.json").read_text()) == (2, "precious")
@@ -435,7 +435,7 @@ def test_merge_takes_exports_and_looks_at_them_before_it_writes(call):
     Path("b.csv").write_text("something,else\n")
     done = call("results", "merge", "a.csv", "b.csv", "--into", "c.db")
     assert (done.returncode, Path("c.db").exists()) == (3, False)
-    assert "b.csv is no export" in done.stderr
+    assert "b.csv is not an export" in done.stderr
     done = call("results", "merge", "a.csv", "--into", "c.db")
     assert "a.csv: 12 new runs, 0 known ones." in done.stderr
     assert call("results", "merge", "a.csv", "--into", "x.csv").returncode == 2

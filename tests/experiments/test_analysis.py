@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from everynode.datasets.files import Root
-from everynode.experiments.analysis import CellOutcome, conclude, value
+from everynode.experiments.analysis import CellResult, analyze, value
 from everynode.experiments.experiment import Cell, Experiment, find
 from everynode.experiments.statistics import compare_paired, holm, summarise
 from everynode.report.export import to_json
@@ -60,7 +60,7 @@ def outcome(made: Experiment, scores: dict, count: int | None = None):
         for run, accuracy in zip(runs, scores.get((cell.row, cell.column), []), strict=False):
             if accuracy != "":
                 records[run.key] = record(run, accuracy)
-    return {(c.cell.row, c.cell.column): c for c in conclude(made, "default", plan, records).cells}
+    return {(c.cell.row, c.cell.column): c for c in analyze(made, "default", plan, records).cells}
 
 
 def percent(values) -> list[float]:
@@ -129,7 +129,7 @@ def test_a_cell_for_which_the_preset_has_no_settings_has_no_gain(unknown):
         for runs in plan.values()
         for run, accuracy in zip(runs, CE, strict=False)
     }
-    cells = {cell.cell.row: cell for cell in conclude(made, "default", plan, records).cells}
+    cells = {cell.cell.row: cell for cell in analyze(made, "default", plan, records).cells}
     assert cells["ENC-GCN"].gain is None
     assert cells[unknown].summary is None
 
@@ -193,7 +193,7 @@ def test_terms_without_a_weight_are_named(zero, said):
     made = Experiment("e", "E", "tab:e", "", "seeds", "table", lambda: [cell])
     found = outcome(made, {("ENC-GCN", "c"): [0.5, 0.6]})["ENC-GCN", "c"]
     assert found.remark == said
-    table = to_json(conclude(made, "default", made.plan("default", 2, ROOT)[0], {}))
+    table = to_json(analyze(made, "default", made.plan("default", 2, ROOT)[0], {}))
     assert table["cells"][0]["remark"] == said
 
 
@@ -293,7 +293,7 @@ def verdict(
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
     keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
     planned = len(values) + missing
-    return CellOutcome(
+    return CellResult(
         cell, planned=planned, needed=needed, in_order=in_order, keys=keys, values=tuple(values), diverged=diverged, summary=summary,
         oracle=None, gain=None, p_holm=None, comparable=comparable,
     ).verdict  # fmt: skip
@@ -428,7 +428,7 @@ def test_pictures_have_runs_and_no_numbers():
     tsne = find("tsne")
     plan, _ = tsne.plan("paper", None, Root("/nowhere", downloads=True))
     (run, *_) = next(iter(plan.values()))
-    found = conclude(
+    found = analyze(
         tsne, "paper", plan, {run.key: {"key": run.key, "positions": [[0.0, 0.0]]}}
     ).cells
     assert [len(cell.keys) for cell in found] == [1, 0, 0]
@@ -441,7 +441,7 @@ def test_pictures_have_runs_and_no_numbers():
 def test_every_experiment_concludes_from_nothing_to_plain_json(name):
     made = find(name)
     plan, _ = made.plan("paper", 2, ROOT)
-    result = conclude(made, "paper", plan, {})
+    result = analyze(made, "paper", plan, {})
     assert result.done == 0
     told = json.loads(json.dumps(to_json(result), allow_nan=False))
     assert len(told["cells"]) == len(made.cells())
@@ -456,7 +456,7 @@ def test_a_run_that_two_cells_share_is_counted_once():
         for runs in plan.values()
         for run in runs
     }
-    result = conclude(made, "paper", plan, timed)
+    result = analyze(made, "paper", plan, timed)
     assert (len(result.cells), result.done) == (27, 18)
     assert {
         cell.oracle is None for cell in result.cells if cell.cell.metric != "test_accuracy"

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from everynode.errors import EverynodeError
-from everynode.experiments.compare import conclude
+from everynode.experiments.compare import compare_records
 from everynode.experiments.statistics import compare_paired
 
 
@@ -33,7 +33,7 @@ def test_pairs_are_made_by_seed_whatever_the_order():
     records = [record("ce", s, v) for s, v in enumerate(CE)] + [
         record("enc", s, v, val=v) for s, v in reversed(list(enumerate(ENC)))
     ]
-    result = conclude(records, "enc")
+    result = compare_records(records, "enc")
     expected = stats.ttest_rel(ENC, CE)
     assert result.gain.p_value == pytest.approx(expected.pvalue)
     assert result.gain.mean == pytest.approx(np.mean(ENC) - np.mean(CE))
@@ -48,7 +48,10 @@ def test_pairs_are_made_by_fold_and_corrected_for_their_overlap():
     records = [record("enc", 0, v, fold=f) for f, v in enumerate(ENC)] + [
         record("ce", 0, CE[f], fold=f) for f in (2, 0, 3, 1)
     ]
-    plain, corrected = conclude(records, "enc"), conclude(records, "enc", over="folds")
+    plain, corrected = (
+        compare_records(records, "enc"),
+        compare_records(records, "enc", over="folds"),
+    )
     assert plain.gain.p_value == pytest.approx(stats.ttest_rel(ENC, CE).pvalue)
     assert corrected.gain == compare_paired(ENC, CE, test_share=20 / 48)
     assert corrected.gain.p_value > plain.gain.p_value
@@ -59,7 +62,7 @@ def test_a_seed_of_which_a_training_diverged_is_left_out():
         record("enc", s, v) for s, v in enumerate(ENC)
     ]
     records[1] = {"objective": "ce", "seed": 1, "fold": 0, "error": "The loss became nan."}
-    result = conclude(records, "enc")
+    result = compare_records(records, "enc")
     assert (result.diverged, len(result.records)) == (1, 8)
     left = compare_paired([ENC[0], *ENC[2:]], [CE[0], *CE[2:]])
     assert (result.gain.count, result.gain.mean, result.gain.low) == (3, left.mean, left.low)
@@ -67,12 +70,12 @@ def test_a_seed_of_which_a_training_diverged_is_left_out():
     assert result.to_dict()["diverged"] == 1
     assert result.test["enc"].count == result.test["ce"].count == 3
     with pytest.raises(EverynodeError, match="The loss became nan"):
-        conclude([records[1], records[5]], "enc")
+        compare_records([records[1], records[5]], "enc")
 
 
 def test_a_conclusion_is_plain_json():
     records = [record(objective, 0, 0.7) for objective in ("ce", "tv")]
-    found = json.loads(json.dumps(conclude(records, "tv").to_dict(), allow_nan=False))
+    found = json.loads(json.dumps(compare_records(records, "tv").to_dict(), allow_nan=False))
     assert found["runs"] == records
     assert found["diverged"] == 0
     assert set(found["summary"]) == {"test_accuracy", "val_accuracy", "gain"}

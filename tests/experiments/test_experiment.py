@@ -406,8 +406,8 @@ def test_on_a_stand_in_nothing_of_the_paper_is_left(root):
     [
         ("arxiv", "cora", "A stand-in is a generated graph, .* Got 'cora'"),
         ("arxiv", "generated-5", "Unknown graph 'generated-5'"),
-        ("datasets", "generated", "is for experiments on ogbn-arxiv alone"),
-        ("depth", "generated", "depth is on other graphs"),
+        ("datasets", "generated", "is for experiments on ogbn-arxiv only"),
+        ("depth", "generated", "depth uses other graphs"),
     ],
 )
 def test_what_cannot_stand_in(experiment, graph, words):

@@ -13,7 +13,14 @@ import pytest
 from everynode.datasets.entries import find
 from everynode.datasets.files import Root
 from everynode.errors import DataError
-from everynode.experiments.exports import Export, added, read_runs
+from everynode.experiments.exports import (
+    Export,
+    ExportedRuns,
+    add_records,
+    load_records,
+    merge,
+    read_runs,
+)
 from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
@@ -66,7 +73,7 @@ def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(
 ):
     write, file = WRITERS[ending], tmp_path / f"runs.{ending}"
     file.write_text(write(store.records()))
-    export, other = Export.read(file, ROOT), Store(tmp_path / "other.db")
+    export, other = Export.read(file), Store(tmp_path / "other.db")
     assert export.left_out == left_out
     assert other.put_all(export.rows) == (len(RUNS) - left_out, 0, 0, 0, 0)
     there = other.keys()
@@ -88,27 +95,11 @@ def test_what_is_exported_and_merged_is_exported_again_to_the_same_bytes(
     assert runs_csv(other.records()) == runs_csv(store.records())
 
 
-def test_records_that_do_not_say_their_graphs_digest_are_checked_too(store, tmp_path):
-    """As everynode 0.8 and before wrote them."""
-    records = json.loads(runs_json(store.records()))
-    for record in records:
-        del record["graph_digest"], record["directed"]
-    file = tmp_path / "runs.json"
-    file.write_text(json.dumps(records))
-    assert {row[:2] for row in Export.read(file, ROOT).rows} == {
-        row[:2] for row in store.rows()
-    } - {(r.key, r.specification) for r in RUNS if r.task == "time"}
-    next(record for record in records if record["task"] == "train")["seed"] = 5
-    file.write_text(json.dumps(records))
-    with pytest.raises(DataError, match="describes another run than its key names"):
-        Export.read(file, ROOT)
-
-
 def test_runs_that_come_back_are_not_done_again(store, tmp_path):
     file = tmp_path / "runs.csv"
     file.write_text(runs_csv(store.records()), encoding="utf-8-sig")  # as a spreadsheet saves it
     other = Store(tmp_path / "other.db")
-    other.put_all(Export.read(file, ROOT).rows)
+    other.put_all(Export.read(file).rows)
     fresh = []
     do_runs(
         RUNS[:2], Graphs(), other, workers=1, on_record=lambda run, record, new: fresh.append(new)
@@ -130,7 +121,7 @@ def change(store, tmp_path):
                 del inner[last]
         file = tmp_path / "runs.json"
         file.write_text(json.dumps([record]))
-        return Export.read(file, ROOT)
+        return Export.read(file)
 
     return read
 
@@ -138,21 +129,26 @@ def change(store, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        *(({name: value}, "describes another run than its key names") for name, value in (
+        *(({name: value}, "does not match its key") for name, value in (
             ("seed", 7), ("settings.tv", 0.25), ("versions.torch", "1.0"), ("dataset", "cora"), ("graph_digest", "0" * 64),
             ("directed", True), ("objective", "mi"), ("task", "describe"), ("key", "0" * 64),
         )),
-        ({"settings.num_layers": "many"}, "settings.num_layers must be a number. Got 'many'."),
-        ({"settings.colour": 1}, "settings.colour is no setting of this everynode"),
-        ({"settings.backbone": "gnc"}, "settings.backbone must be one of gcn, gat, gcnii"),
+        ({"settings.num_layers": "many"}, "settings: num_layers = 'many' must be of type int."),
+        ({"settings.colour": 1}, "settings: unknown setting 'colour'"),
+        ({"settings.dropout": 2.0}, "settings: The 'dropout' of Settings must be in [0, 1). Got 2.0."),
+        ({"settings.tv": 10**400}, "int too large"),
+        ({"settings.backbone": "gnc"}, "does not match its key"),
         ({"settings": [1]}, "settings must be a table"),
-        ({"batches": {"fan_out": 3}}, "the batches are none of a run"),
+        ({"batches": {"fan_out": 3}}, "batches: "),
+        ({"batches": {"size": 8}}, "batches: 'fan_out'"),
         ({"fold": "abc"}, "fold must be a whole number >= 0. Got 'abc'."),
         ({"seed": -1}, "seed must be a whole number >= 0"),
         ({"task": "juggle"}, "task must be one of train, time"),
         ({"objective": "bogus"}, "Unknown objective 'bogus'"),
         ({"dataset": ["x"]}, "dataset must be text"),
-        ({"graph_digest": None, "dataset": "nowhere"}, "Unknown graph 'nowhere'"),
+        ({"graph_digest": None}, "graph_digest is missing"),
+        ({"directed": None}, "directed is missing"),
+        ({"directed": 1}, "directed must be true or false"),
         ({"versions": None}, "versions is missing"),
         ({"python": None}, "python is missing"),
         ({"test_accuracy": None}, "test_accuracy is missing"),
@@ -164,17 +160,17 @@ def change(store, tmp_path):
         ({"nodes": 5}, "nodes must be a table"),
         ({"terms.ce": "x"}, "terms.ce must be a number"),
         ({"epochs": None}, "epochs is missing"),
-        ({"confusion": "abc"}, "confusion must be as many whole numbers a row as it has rows"),
-        ({"confusion": [[1, 2], [3]]}, "confusion must be as many whole numbers a row as it has rows"),
-        ({"confusion": [[1, None], [3, 4]]}, "confusion must be as many whole numbers a row as it has rows"),
+        ({"confusion": "abc"}, "confusion must be a square matrix of whole numbers"),
+        ({"confusion": [[1, 2], [3]]}, "confusion must be a square matrix of whole numbers"),
+        ({"confusion": [[1, None], [3, 4]]}, "confusion must be a square matrix of whole numbers"),
         ({"nodes": {}}, "nodes.train must be a whole number >= 1. Got 'None'."),
         ({"nodes.train": 0}, "nodes.train must be a whole number >= 1. Got '0'."),
         ({"nodes.test": None}, "nodes.test must be a whole number >= 0"),
         ({"terms": {"ce": None}}, "terms must be numbers"),
         ({"seconds": 10**400}, "seconds must be a number >= 0"),
         ({"cpu": "\ud800"}, "surrogates not allowed"),
-        ({"positions": []}, "positions must be two numbers for every node"),
-        ({"positions": [[1.0, 2.0]], "labels": [0, 1]}, "labels must be a whole number for every node"),
+        ({"positions": []}, "positions must be two numbers for each node"),
+        ({"positions": [[1.0, 2.0]], "labels": [0, 1]}, "labels must be a whole number for each node"),
     ],
 )  # fmt: skip
 def test_what_no_run_can_be_or_get_is_refused_with_its_place(change, changes, why):
@@ -194,27 +190,27 @@ HEAD = "key,dataset,task,settings.num_layers"
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("a.csv", "node,label\n1,2\n", "no column 'key'"),
-        ("a.csv", f"{HEAD}\nx\n", "row 2 has more or fewer cells"),
-        ("a.csv", f"{HEAD},seed,seed\n", "two columns 'seed'"),
-        ("a.csv", f"{HEAD},settings\n", "'settings.num_layers' is none of a run"),
-        ("a.csv", f"{HEAD},{'a.' * 1200}\n", "is none of a run"),
-        ("a.csv", f"{HEAD}\n", "There is no run in"),
-        ("a.csv", f"{HEAD}\nx,cora,train,2\n", "row 2: split is missing"),
-        ("a.csv", f"{HEAD},nodes.x\nx,cora,train,2,{'[' * 100000}\n", "is no export of"),
-        ("a.csv", "", "no column 'key'"),
-        ("a.csv", "\0\0\0", "no column 'key'"),
+        ("a.csv", "node,label\n1,2\n", "column 'key' is missing"),
+        ("a.csv", f"{HEAD}\nx\n", "row 2 and the header differ in length"),
+        ("a.csv", f"{HEAD},seed,seed\n", "column 'seed' appears twice"),
+        ("a.csv", f"{HEAD},settings\n", "unknown column 'settings.num_layers'"),
+        ("a.csv", f"{HEAD},{'a.' * 1200}\n", "unknown column"),
+        ("a.csv", f"{HEAD}\n", "has no run that a store can take"),
+        ("a.csv", f"{HEAD}\nx,cora,train,2\n", "row 2: graph_digest is missing"),
+        ("a.csv", f"{HEAD},nodes.x\nx,cora,train,2,{'[' * 100000}\n", "is not an export of"),
+        ("a.csv", "", "column 'key' is missing"),
+        ("a.csv", "\0\0\0", "column 'key' is missing"),
         ("a.json", "{}", "not a list of records"),
         ("a.json", "[1]", "not a list of records"),
-        ("a.json", "[]", "There is no run in"),
-        ("a.json", "[{}]", "There is no run in"),
+        ("a.json", "[]", "has no run that a store can take"),
+        ("a.json", "[{}]", "record 1: key is missing"),
         ("a.json", "nonsense", "Expecting value"),
-        ("a.json", "[" * 100000, "is no export of"),
-        ("a.json", "[" + "7" * 5000 + "]", "is no export of"),
+        ("a.json", "[" * 100000, "is not an export of"),
+        ("a.json", "[" + "7" * 5000 + "]", "is not an export of"),
         (
             "a.json",
             '[{"key": "x", "settings": {}, "dataset": "cora"}]',
-            "record 1: split is missing",
+            "record 1: graph_digest is missing",
         ),
     ],
 )
@@ -222,7 +218,7 @@ def test_other_files_are_refused(tmp_path, name, text, why):
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DataError) as refused:
-        Export.read(file, ROOT)
+        Export.read(file)
     assert why in str(refused.value)
 
 
@@ -230,8 +226,8 @@ def test_a_run_that_stands_there_twice_is_refused(store, tmp_path):
     file = tmp_path / "runs.csv"
     lines = runs_csv({RUNS[0].key: store.records()[RUNS[0].key]}).splitlines()
     file.write_text("\n".join([*lines, lines[1]]))
-    with pytest.raises(DataError, match=r"row 3: run [0-9a-f]{12} stands in the file twice"):
-        Export.read(file, ROOT)
+    with pytest.raises(DataError, match=r"row 3: run [0-9a-f]{12} appears twice in the file"):
+        Export.read(file)
 
 
 def test_lists_in_a_table_are_json(store):
@@ -245,7 +241,7 @@ def test_what_a_file_has_and_the_store_has_not_is_kept_as_it_stands(store, tmp_p
     everything = store.records()
     file.write_text(WRITERS[ending](everything))
     own = {key: record for key, record in everything.items() if record["task"] == "train"}
-    records, left_out = added(file, own, ROOT)
+    records, left_out = add_records(file, own)
     assert (WRITERS[ending](records), left_out) == (file.read_text(), 0)
 
 
@@ -264,34 +260,37 @@ def test_times_of_two_machines_are_not_mixed(store, tmp_path):
     some = dict(list(of_store.items())[:1])
     assert [
         (found[key]["training_ms"], left_out)
-        for found, left_out in [added(file, some, ROOT)]
+        for found, left_out in [add_records(file, some)]
         for key in of_file
     ] == [(1.0, 1)] * 3
-    assert added(file, of_store, ROOT) == (of_store, 0)
+    assert add_records(file, of_store) == (of_store, 0)
     another = {run(3, task="time").key: record}
-    assert added(file, another, ROOT)[0].keys() == of_file.keys()
+    assert add_records(file, another)[0].keys() == of_file.keys()
     file.write_text(runs_csv(some))
-    assert added(file, of_store, ROOT) == (of_store, 0)
-
-
-@pytest.mark.parametrize(
-    "text", ['[{"a": 1}]', '[{"key": "1", "task": "train"}, {"key": "1", "task": "train"}]']
-)
-def test_what_is_added_to_has_a_key_for_every_record(tmp_path, text):
-    file = tmp_path / "runs.json"
-    file.write_text(text)
-    with pytest.raises(
-        DataError,
-        match=r"runs.json, record \d: it has no key, or one that stands in the file twice",
-    ):
-        added(file, {}, ROOT)
+    assert add_records(file, of_store) == (of_store, 0)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_a_file_has_its_times_and_what_is_left_of_maps(store, tmp_path, ending):
     file = tmp_path / f"runs.{ending}"
     file.write_text(WRITERS[ending](store.records()))
-    runs, nameless = read_runs(file, ROOT)
-    assert (runs.keys(), nameless) == (store.keys(), 0)
+    runs = read_runs(file)
+    assert runs.keys() == store.keys() == load_records(file).keys()
+    assert len(ExportedRuns([file]).records()) == len(runs) - (ending == "csv")
     timed = next(key for key, (made, _) in runs.items() if made.task == "time")
     assert runs[timed][1]["training_ms"] == store.get(timed)["training_ms"]
+
+
+def test_stores_and_exports_are_merged(store, tmp_path):
+    file = tmp_path / "runs.json"
+    file.write_text(runs_json(store.records()))
+    (of_export, times), (of_store, same_times) = merge([file, store.path], tmp_path / "other.db")
+    assert (of_export.added, of_export.known, times) == (len(RUNS) - 1, 0, 1)
+    assert (of_store.added, of_store.known, same_times) == (0, len(RUNS) - 1, 1)
+    assert load_records(tmp_path / "other.db").keys() < load_records(store.path).keys()
+
+
+def test_nothing_is_merged_if_a_source_cannot_be_read(store, tmp_path):
+    with pytest.raises(DataError, match="There is no file"):
+        merge([store.path, tmp_path / "absent.csv"], tmp_path / "other.db")
+    assert not (tmp_path / "other.db").exists()

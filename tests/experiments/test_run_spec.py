@@ -15,8 +15,8 @@ import pytest
 
 from everynode.datasets.files import Root
 from everynode.experiments.experiment import experiments
-from everynode.experiments.run_spec import LATER, LATER_FIELDS, Run, short, versions
-from everynode.settings import Settings
+from everynode.experiments.run_spec import Run, short, versions
+from everynode.settings import Batches, Settings, declarations
 
 
 def other(value):
@@ -32,22 +32,61 @@ def other(value):
     return not value if isinstance(value, bool) else value + 1
 
 
-@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(Run) if f.name != "settings"])
+@pytest.mark.parametrize(
+    "name", [f.name for f in dataclasses.fields(Run) if f.name not in ("settings", "preset")]
+)
 def test_the_key_changes_with_every_part_of_a_run(make_run, name):
     run = make_run()
-    assert dataclasses.replace(run, **{name: other(getattr(run, name))}).key != run.key
+    changed = Batches(16) if name == "batches" else other(getattr(run, name))
+    assert dataclasses.replace(run, **{name: changed}).key != run.key
+
+
+def test_the_preset_is_a_label(make_run):
+    """The same settings from another file are the same run."""
+    run = make_run()
+    assert dataclasses.replace(run, preset="tuned.toml").key == run.key
+
+
+#: Settings with which every setting has an effect.
+EVERY = {"consistency": 0.5, "prior": 0.5, "preg": 0.5, "backbone": "gcnii"}
+OTHERS = {
+    "backbone": "gcn", "monitor": "loss", "class_weight": "balanced", "weights": {"mine": 0.5},
+    "tv_gate": "none", "halves": "fixed",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(Settings)])
-def test_the_key_changes_with_every_setting(make_run, name):
+def test_the_key_changes_with_every_active_setting(make_run, name):
+    run = dataclasses.replace(make_run(), settings=Settings(**EVERY))
+    changed = OTHERS.get(name) or other(getattr(run.settings, name))
+    assert dataclasses.replace(run, settings=run.settings.replace(**{name: changed})).key != run.key
+
+
+@pytest.mark.parametrize("name", [n for n, d in declarations().items() if d.of_term])
+def test_a_setting_of_an_absent_term_does_not_change_the_key(make_run, name):
+    run = make_run(objective="ce")
+    changed = OTHERS.get(name) or other(getattr(run.settings, name))
+    assert dataclasses.replace(run, settings=run.settings.replace(**{name: changed})).key == run.key
+
+
+@pytest.mark.parametrize("name", [n for n, d in declarations().items() if d.of_backbone])
+def test_a_setting_of_another_backbone_does_not_change_the_key(make_run, name):
     run = make_run()
-    changed = {"monitor": "loss", "class_weight": "balanced"}.get(name) or other(
-        getattr(run.settings, name)
-    )
-    assert (
-        dataclasses.replace(run, settings=dataclasses.replace(run.settings, **{name: changed})).key
-        != run.key
-    )
+    changed = other(getattr(run.settings, name))
+    assert dataclasses.replace(run, settings=run.settings.replace(**{name: changed})).key == run.key
+
+
+def test_a_whole_number_is_the_same_setting(make_run):
+    run = make_run(tv=1.0)
+    assert make_run(tv=1).key == run.key
+    assert make_run(class_weight={"a": 2}).key == make_run(class_weight={"a": 2.0}).key
+
+
+@pytest.mark.parametrize(("task", "same"), [("train", False), ("time", False), ("tsne", False), ("describe", True), ("tsne-input", True)])  # fmt: skip
+def test_settings_are_part_of_runs_that_build_a_model(make_run, task, same):
+    run = make_run(task=task)
+    wider = dataclasses.replace(run, settings=run.settings.replace(hidden_channels=16))
+    assert (wider.key == run.key) is same
 
 
 @pytest.mark.parametrize("name", ["protocol", "torch"])
@@ -58,22 +97,37 @@ def test_the_key_changes_with_protocol_and_torch(make_run, name):
 
 def test_the_specification_is_canonical_json_and_the_key_its_sha256(make_run):
     run = make_run(seed=3, objective="tv")
-    said, whole = json.loads(run.specification), json.loads(json.dumps(dataclasses.asdict(run)))
-    for name in LATER:
-        assert whole["settings"].pop(name) == LATER[name]
-    for name in LATER_FIELDS:
-        assert whole.pop(name) == LATER_FIELDS[name]
-    assert said == whole
-    assert run.specification == json.dumps(said, sort_keys=True, separators=(",", ":"))
+    content = json.loads(run.specification)
+    assert content == {
+        "dataset": "toy",
+        "graph_digest": run.graph_digest,
+        "split": "public",
+        "fold": 0,
+        "seed": 3,
+        "objective": "tv",
+        "versions": versions(),
+        "settings": json.loads(json.dumps(run.settings.identity())),
+    }
+    assert run.specification == json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert run.key == hashlib.sha256(run.specification.encode()).hexdigest()
 
 
-def test_a_younger_setting_is_no_part_of_the_key_while_it_does_nothing(make_run):
-    assert "class_weight" not in make_run().specification
+def test_what_does_nothing_is_no_part_of_the_specification(make_run):
+    settings = json.loads(make_run(objective="ce").specification)["settings"]
+    assert not settings.keys() & {"class_weight", "weights", "mi", "tv_sigma", "gcnii_alpha"}
     weighted = make_run(class_weight="balanced")
     assert json.loads(weighted.specification)["settings"]["class_weight"] == "balanced"
-    assert set(LATER) <= {f.name for f in dataclasses.fields(Settings)}
-    assert {name: getattr(Settings(), name) for name in LATER} == LATER
+
+
+def test_the_key_changes_with_the_source_of_a_plugin(make_run, monkeypatch):
+    run = make_run()
+    mine = dataclasses.replace(run, settings=run.settings.replace(weights={"mine": 1.0}))
+    keys = set()
+    for digest in ("first", "second"):
+        monkeypatch.setattr("everynode.plugins.digest", lambda names, digest=digest: digest)
+        keys.add(dataclasses.replace(mine).key)
+        assert "plugin" not in dataclasses.replace(run).specification
+    assert len(keys) == 2
 
 
 def test_recorded_runs_keep_their_keys(tmp_path):
@@ -125,7 +179,9 @@ def test_keys_are_the_same_in_every_process_whatever_its_hash_seed():
     assert found[0].stdout == found[1].stdout
 
 
-@pytest.mark.parametrize("module", ["run", "declare", "estimate", "store"])
+@pytest.mark.parametrize(
+    "module", ["run_spec", "experiment", "runtime_model", "store", "planning", "exports"]
+)
 def test_describing_runs_needs_nothing_that_computes(module):
     code = f"import sys, everynode.experiments.{module}; print(*sys.modules)"
     modules = subprocess.run(

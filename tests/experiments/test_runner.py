@@ -414,7 +414,7 @@ def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, capfd, wor
     said = [
         line
         for line in capfd.readouterr().err.splitlines()
-        if line.endswith("the training begins anew.")
+        if line.endswith("training starts over.")
     ]
     assert sorted(line.partition(" is ")[0] for line in said) == sorted(
         str(state_path(path, run.key)) for run in runs[:2]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from everynode.datasets.files import Root
-from everynode.experiments import estimate
+from everynode.experiments import runtime_model
 from everynode.experiments.exports import read_runs
 from everynode.experiments.run_spec import Run
 from everynode.experiments.runtime_model import Speed
@@ -20,7 +19,7 @@ from everynode.settings import Settings
 
 @pytest.fixture(autouse=True)
 def this_machine(monkeypatch):
-    monkeypatch.setattr(estimate, "machine_factor", lambda: 1.0)
+    monkeypatch.setattr(runtime_model, "machine_factor", lambda: 1.0)
 
 
 def make(
@@ -33,7 +32,7 @@ def make(
 
 
 def seconds_per_epoch(run: Run) -> float:
-    return estimate.seconds_per_epoch(run.dataset, run.split, run.settings)
+    return runtime_model.seconds_per_epoch(run.dataset, run.split, run.settings)
 
 
 def record(run: Run, seconds_per_epoch: float, epochs: int) -> dict:
@@ -79,7 +78,7 @@ def test_larger_graphs_and_cvg_take_longer():
 
 def test_a_slower_machine_takes_longer(monkeypatch):
     fast = Speed().seconds(make())
-    monkeypatch.setattr(estimate, "machine_factor", lambda: 3.0)
+    monkeypatch.setattr(runtime_model, "machine_factor", lambda: 3.0)
     assert Speed().seconds(make()) == pytest.approx(3 * fast)
 
 
@@ -114,19 +113,19 @@ def test_records_with_as_many_labels_win_over_records_with_others():
 def test_other_records_tell_how_many_epochs_there_will_be():
     run = make(epochs=1500)
     plain = Speed().seconds(run)
-    assert plain == pytest.approx(estimate.EPOCHS * seconds_per_epoch(run))
+    assert plain == pytest.approx(runtime_model.EPOCHS * seconds_per_epoch(run))
 
     def as_the_model_says(other: Run, epochs: int) -> dict:
         return record(other, seconds_per_epoch(other), epochs)
 
-    texas = as_the_model_says(make("texas", epochs=1500), 2 * estimate.EPOCHS)
+    texas = as_the_model_says(make("texas", epochs=1500), 2 * runtime_model.EPOCHS)
     assert Speed([texas]).seconds(run) == pytest.approx(2 * plain)
     assert Speed([as_the_model_says(make("texas", epochs=100), 100)]).seconds(run) == pytest.approx(
         plain
     )
     # The same graph, network and objective, only deeper, tells more than another graph.
     assert Speed(
-        [texas, as_the_model_says(make(epochs=1500, num_layers=8), estimate.EPOCHS // 2)]
+        [texas, as_the_model_says(make(epochs=1500, num_layers=8), runtime_model.EPOCHS // 2)]
     ).seconds(run) == pytest.approx(plain / 2)
 
 
@@ -135,7 +134,7 @@ def test_other_records_tell_by_how_much_the_model_is_wrong():
     plain = Speed().seconds(run)
 
     def times(factor: float, other: Run) -> dict:
-        return record(other, factor * seconds_per_epoch(other), estimate.EPOCHS)
+        return record(other, factor * seconds_per_epoch(other), runtime_model.EPOCHS)
 
     far = times(3.0, make("texas", backbone="gat"))
     assert Speed([far]).seconds(run) == pytest.approx(3 * plain)
@@ -162,7 +161,7 @@ def test_records_without_times_are_no_obstacle():
 
 def test_the_model_alone_is_mostly_within_a_factor_of_two():
     """Of the runs that were done; Pubmed's and Citeseer's with 256 channels were foretold ten times too long, and left out as long."""
-    runs, _ = read_runs(Path(__file__).parents[2] / "results/runs-paper.csv", Root.find())
+    runs = read_runs(Path(__file__).parents[2] / "results/runs-paper.csv")
     speed, ratios = Speed(), defaultdict[str, list[float]](list)
     for run, got in runs.values():
         if run.task == "train" and "seconds_per_epoch" in got:
@@ -185,4 +184,4 @@ def test_what_does_not_train_is_short(task):
 
 def test_the_factor_of_a_machine_is_measured(monkeypatch):
     monkeypatch.undo()
-    assert 0.05 < estimate.machine_factor() < 50
+    assert 0.05 < runtime_model.machine_factor() < 50

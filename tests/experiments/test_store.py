@@ -271,9 +271,7 @@ def test_what_is_no_record_is_never_passed_on(tmp_path, record):
     store = Store(tmp_path / "runs.db")
     store.put("a", RECORD, COST, CURVE)
     with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute(
-            "UPDATE runs SET record = ?, cost = ?", (record, json.dumps(COST))
-        )  # as 0.15 kept it: without a digest
+        connection.execute("UPDATE runs SET record = ?", (record,))
     for look in (store.rows, store.records):
         with pytest.raises(DataError, match="damaged"):
             look()
@@ -353,7 +351,7 @@ def test_damage_is_seen_before_a_log_is_folded_in(tmp_path, damage):
         for end in ("", "-wal"):
             shutil.copy(f"{path}{end}", f"{other}{end}")
     before = {file.name: file.read_bytes() for file in other.parent.iterdir()}
-    with pytest.raises(DataError, match="is not what was kept"):
+    with pytest.raises(DataError, match="does not match its digest"):
         Store(other)
     assert {file.name: file.read_bytes() for file in other.parent.iterdir()} == before
 
@@ -371,15 +369,13 @@ def test_nothing_is_merged_into_a_damaged_store(tmp_path, known):
     assert ours.keys() == {key_of("b")}
 
 
-def test_a_record_of_everynode_0_15_has_no_digest_and_is_read(tmp_path):
+def test_a_row_without_a_digest_is_damaged(tmp_path):
     store = Store(tmp_path / "runs.db")
     store.put("a", RECORD, COST, CURVE)
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute("UPDATE runs SET cost = ?", (json.dumps(COST),))
-    assert store.get(key_of("a")) == RECORD | COST
-    other = Store(tmp_path / "other.db")
-    other.put_all(store.rows())
-    assert other.records() == {key_of("a"): RECORD | COST}
+    with pytest.raises(DataError, match="does not match its digest"):
+        store.get(key_of("a"))
 
 
 def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
@@ -418,9 +414,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_kept_is_kept(tmp_path):
     )
     said = filled.stderr.splitlines()[-1]
     assert "DataError" in said
-    assert said.endswith(
-        "see whether the disk is full, then start the same command again; what was kept is kept."
-    )
+    assert said.endswith("free some disk space, then repeat the command; stored runs are not lost.")
     assert len(Store(path).records()) == len(filled.stdout.splitlines()) > 0
 
 
@@ -431,7 +425,7 @@ def test_a_store_that_another_process_keeps_locked_is_not_moved_away(tmp_path, m
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DataError) as caught:
             store.put("a", RECORD, COST, CURVE)
-    wanted = "another process has been writing for 0.05 seconds, so wait for it or end it; the same command goes on."
+    wanted = "another process has been writing for 0.05 seconds; wait for it or end it, then repeat the command."
     assert (
         str(caught.value)
         == f"{store.path} cannot serve as a store of runs (database is locked): {wanted}"

@@ -42,10 +42,10 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
     made: dict[str, Any] = {
         **run.describe(),
         "key": run.key,
-        "version": "0.2.0",
-        "versions": run.versions,
         "graph_digest": run.graph_digest,
         "directed": run.directed,
+        "version": "0.2.0",
+        "versions": run.versions,
     }
     made |= {"python": "3.11.7", "system": "linux", "settings": dataclasses.asdict(run.settings)}
     if diverged:

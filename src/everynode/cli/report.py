@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.options import JsonFlag, QuietFlag
-from everynode.cli.results import STORE, nothing_of
+from everynode.cli.results import STORE, has_runs_of, nothing_of
 from everynode.console import say
 from everynode.errors import UsageError
 
@@ -73,7 +73,7 @@ def report(
     text, results = page_of_store(store, preset, root, seeds=seeds, folds=folds, named=named)
     runs = len({key for result in results for cell in result.cells for key in cell.keys})
     # The page of an empty store says what to run, and replaces no file.
-    if not runs and (records or out.is_file()):
+    if not has_runs_of(preset, results, records) and (records or out.is_file()):
         raise nothing_of(preset, shown, records.values())
     if out.is_file() and not is_page(out):
         raise UsageError(

@@ -78,7 +78,6 @@ def reproduce(
         Where the public graphs are; default: $EVERYNODE_DATA, or a cache for downloads.
     """
     from everynode.datasets.files import Root
-    from everynode.experiments.analysis import analyze
     from everynode.experiments.experiment import check_counts
     from everynode.experiments.planning import CellFilter, overview, plan_runs, schedule
     from everynode.experiments.store import Store, records_at, store_path
@@ -87,7 +86,7 @@ def reproduce(
     if max_run_minutes is not None and not max_run_minutes >= 0:  # NaN is refused too
         raise UsageError(f"--max-run-minutes must be at least 0. Got {max_run_minutes}.")
     if out.is_file():
-        raise UsageError(f"--out is a folder, and {out} is a file: give {out.parent}.")
+        raise UsageError(f"--out names a folder, and {out} is a file: give --out {out.parent}")
     root, only, path = (
         Root.find(data_dir),
         CellFilter(graphs, rows, columns, panels),
@@ -107,6 +106,8 @@ def reproduce(
     if dry_run:
         _print_runs(work, json_output)
         return 0
+    from everynode.experiments.analysis import analyze  # needs SciPy
+
     code = _do(name, work, path, data_dir, engine, quiet)
     records = Store(path).records()
     results = [analyze(one, preset, cells, records) for one, cells in plan.cells.items()]

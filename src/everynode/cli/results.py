@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from everynode.console import say
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
+    from everynode.experiments.analysis import ExperimentResult
     from everynode.experiments.store import Merged, Store
 
 #: Where `compare` and `reproduce` keep runs by default.
@@ -187,7 +188,7 @@ def results_tables(
         raise UsageError(f"The tables are JSON: name a file that ends in .json, not {file}.")
     records = load_records(store)
     results = analyze_all(preset, records, Root.find(data_dir), seeds=seeds, folds=folds)
-    if not any(result.done for result in results):
+    if not has_runs_of(preset, results, records):
         raise nothing_of(preset, store, records.values())
     write_atomically(file, tables_json(results).encode())
     done = sum(result.done > 0 for result in results)
@@ -234,8 +235,21 @@ def _merged_text(path: Path, into: Path, merged: Merged, left_out: int) -> str:
             "result."
         )
     if merged.kept:
-        text += f" {merged.kept} known ones differ, as on another machine: {into} keeps its own."
+        differ = f"{count(merged.kept, 'known run')} differ{'s' if merged.kept == 1 else ''}"
+        text += f" {differ}, perhaps from another machine: {into} keeps its own."
     return text
+
+
+def has_runs_of(
+    preset: str, results: Iterable[ExperimentResult], records: Mapping[str, dict[str, Any]]
+) -> bool:
+    """Whether a result is of the preset: statistics of a graph are the same with any preset."""
+    from everynode.experiments.run_spec import WITH_MODEL
+
+    cells = [cell for result in results for cell in result.cells]
+    return any(cell.keys and cell.cell.task in WITH_MODEL for cell in cells) or any(
+        records[key]["preset"] == Path(preset).name for cell in cells for key in cell.keys
+    )
 
 
 def nothing_of(preset: str, store: Path | str, records: Iterable[dict[str, Any]]) -> UsageError:

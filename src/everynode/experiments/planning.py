@@ -59,11 +59,12 @@ class CellFilter:
             choices = {getattr(cell, attribute).lower(): getattr(cell, attribute) for cell in cells}
             if not any(choices):
                 raise UsageError(f"{name} has only one table or plot: leave out --panels.")
-            names = [word.strip().lower() for word in words.split(",") if word.strip()] or [words]
+            names = [word.strip() for word in words.split(",") if word.strip()] or [words]
             for word in names:
-                if word not in choices:
+                if word.lower() not in choices:
                     unknown(f"{noun} of {name}", word, choices.values())
-            selected = {cell for cell in selected if getattr(cell, attribute).lower() in names}
+            places = {word.lower() for word in names}
+            selected = {cell for cell in selected if getattr(cell, attribute).lower() in places}
         if not selected:
             flags = " and ".join(f"--{entry}" for entry in used)
             raise UsageError(f"No cell of {name} matches all filters: leave out one of {flags}.")
