@@ -93,12 +93,12 @@ def _data(fit: FitSummary, drawn: bool) -> Html:
 
 
 def _columns(fit: FitSummary) -> Html | None:
-    understood = fit.graph.understood
-    if understood is None:
+    summary = fit.graph.summary
+    if summary is None:
         return None
     rows = [
         [h("th", name, scope="row"), h("td", text, class_="words")]
-        for name, text in understood.rows()
+        for name, text in summary.rows()
     ]
     return table(["", "read as"], rows, "How the files were read")
 
