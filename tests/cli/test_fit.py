@@ -691,7 +691,7 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
         for one, two in zip(before, after, strict=True):
             assert one | {"part": ""} == two | {"part": ""}
         assert "labelled nodes are right" in done.stdout
-        assert "fitted on some of these labels" in done.stdout  # all of them, here
+        assert "trained on some of these labels" in done.stdout  # all of them, here
 
 
 def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):

@@ -75,6 +75,7 @@ def compare(
     from everynode.progress import Bar
     from everynode.report.text import DASH, count
 
+    model.load_plugins()
     torch.set_num_threads(1)
     objective = objective_name(model.objective)
     if objective == BASELINE:

@@ -125,7 +125,7 @@ def train_run(
         "terms": {
             name: values[fitted.best_epoch]
             for name, values in fitted.history.items()
-            if name in (*terms_of(run), "total")
+            if name in ("ce", *run.settings.active_terms(), "total")
         },
         "confusion": confusion(logits["test"], graph.labels[test]) if len(test) else None,
         "interrupted": fitted.interrupted,
@@ -150,7 +150,7 @@ def train_run(
 
 def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
     """The logits of some nodes: a block at a time if the graph is on disk, or was left on the CPU because it is large."""
-    if isinstance(graph, DiskGraph) or network.closing.weight.device != graph.labels.device:
+    if isinstance(graph, DiskGraph) or next(network.parameters()).device != graph.labels.device:
         return infer(network, graph, nodes)
     with torch.no_grad():
         return network(graph)[nodes]
