@@ -287,7 +287,7 @@ def test_somebodys_file_with_the_name_of_a_state_is_not_removed(call):
         assert_one_sentence(
             done,
             USAGE,
-            "model/training.safetensors is no state of a training of everynode: give another --out",
+            "model/training.safetensors is not a training state of everynode: choose another --out",
         )
         assert content() == before
 

@@ -330,7 +330,7 @@ def test_another_command_into_the_same_folder_is_refused(call):
     for change in (["--seed", 1], ["--patience", 4], ["--objective", "ce"]):
         done = call("train", "citeseer", "--epochs", 3, "--out", "model", *change)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "model holds another run" in done.stderr
+        assert "model has another run" in done.stderr
         assert {p.name: p.read_bytes() for p in Path("model").iterdir()} == files
 
 

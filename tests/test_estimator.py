@@ -25,6 +25,8 @@ from everynode import Graph, NodeClassifier, Split
 from everynode.datasets import generate
 from everynode.errors import DataError, UsageError
 from everynode.evaluation.calibration import temperature
+from everynode.presets import candidates
+from everynode.selection.cross_validation import with_validation
 from everynode.training import train
 
 QUICK = {"epochs": 15, "hidden_channels": 8, "verbose": False}
@@ -81,7 +83,7 @@ def model(graph) -> NodeClassifier:
 def test_fit_on_a_graph_is_the_same_training(graph, model):
     settings = candidates(epochs=15, hidden_channels=8)[model.objective_]
     assert settings.cvg > 0
-    fitted = en.fit(graph, settings, seed=0)
+    fitted = train(graph, settings, seed=0)
     for name, value in fitted.network.state_dict().items():
         assert torch.equal(value, model.network_.state_dict()[name])
     assert model.history_ == fitted.history
@@ -133,7 +135,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("everynode.selection.ensemble.fit", interrupted)
+    monkeypatch.setattr("everynode.selection.ensemble.train", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         model = NodeClassifier(**QUICK | {"n_estimators": 3}).fit(graph)
     assert len(model.networks_) == 1
@@ -175,7 +177,7 @@ def test_score_is_the_share_that_is_right(graph, model):
 def test_it_learns_from_arrays_with_edges():
     X, y, edges = arrays()
     model = NodeClassifier(
-        objective="ce", epochs=60, dropout=0.0, layer_dropout=0.0, verbose=False
+        objective="ce", epochs=60, dropout=0.0, settings={"layer_dropout": 0.0}, verbose=False
     ).fit(X, y, edge_index=edges)
     assert model.score(X, y, edge_index=edges) > 0.85
     without = model.predict_proba(X)
@@ -296,7 +298,7 @@ def test_held_out_nodes_are_a_stratified_part_of_the_training_nodes(graph):
     none = torch.zeros(0, dtype=torch.int64)
     own = graph.splits[0]
     bare = graph.with_splits([Split(torch.cat([own.train, own.val]).sort().values, none, own.test)])
-    made, folds = NodeClassifier(validation_fraction=0.25, cv=1, **QUICK)._with_validation(bare, 0)
+    made, folds = with_validation(bare, cv=1, fraction=0.25)
     (split,) = made.splits
     assert list(folds) == [0]
     assert sorted([*split.train.tolist(), *split.val.tolist()]) == bare.splits[0].train.tolist()
@@ -330,7 +332,7 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
     count = 3 if cv == "auto" else cv
     assert len(model.networks_) == count
     assert sorted(model.held_out_.nodes.tolist()) == list(range(90)), "every label judges once"
-    folded, folds = model._with_validation(bare, 0)
+    folded, folds = with_validation(bare, cv=None if cv == "auto" else cv, seed=4)
     alone, told = [], {}
     for number, fold in enumerate(folds):
         split = folded.splits[fold]
@@ -440,7 +442,7 @@ def test_who_predicts_without_the_edges_is_warned():
     X, y, edges = arrays()
     quick = {"epochs": 1, "hidden_channels": 4, "objective": "ce"}
     model = NodeClassifier(**quick).fit(X, y, edge_index=edges)
-    with pytest.warns(UserWarning, match="these nodes have none: give edge_index"):
+    with pytest.warns(UserWarning, match="edge_index is missing"):
         model.predict(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -470,7 +472,7 @@ def test_auc_needs_two_classes_in_every_fold(graph):
     labels = torch.full((90,), -1)
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
     few = Graph.from_arrays(graph.features, graph.edge_index, labels, classes=graph.classes)
-    with pytest.raises(DataError, match=r"of a single class, of which there is no AUC: give cv=1"):
+    with pytest.raises(DataError, match=r"of a single class, which have no AUC: use one fold"):
         NodeClassifier(**QUICK, monitor="auc").fit(few)
 
 
@@ -555,7 +557,10 @@ def test_classes_survive_saving(tmp_path):
 def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
     """As a grid over np.arange and np.linspace gives them."""
     model = NodeClassifier(
-        epochs=np.int64(3), tv=np.float64(0.5), random_state=np.int64(1), verbose=np.bool_(False)
+        epochs=np.int64(3),
+        settings={"tv": np.float64(0.5)},
+        random_state=np.int64(1),
+        verbose=np.bool_(False),
     ).fit(graph)
     model.save(tmp_path / "model")
     assert (
@@ -566,7 +571,7 @@ def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
 def test_a_model_saved_by_the_function_can_be_loaded(graph, tmp_path):
     from everynode.training import save_model
 
-    fitted = en.fit(graph, en.Settings(hidden_channels=8, epochs=3))
+    fitted = train(graph, en.Settings(hidden_channels=8, epochs=3))
     save_model(tmp_path / "model", fitted)
     with torch.no_grad():
         expected = torch.softmax(fitted.network(graph).double(), 1).numpy()
@@ -602,12 +607,12 @@ def test_loading_what_is_not_a_model_is_one_sentence(tmp_path):
 
 
 def test_clone_and_parameters():
-    model = NodeClassifier("gat", "tv", tv=3.0, epochs=7, random_state=5)
+    model = NodeClassifier("gat", "tv", dropout=0.3, settings={"tv": 3.0}, epochs=7, random_state=5)
     copy = clone(model)
     assert copy is not model
     assert copy.get_params() == model.get_params()
-    assert copy.set_params(tv=4.0, backbone="gcn").get_params()["tv"] == 4.0
-    assert model.tv == 3.0
+    assert copy.set_params(dropout=0.4, backbone="gcn").get_params()["dropout"] == 0.4
+    assert model.dropout == 0.3
 
 
 def test_every_parameter_reaches_the_settings(graph):
@@ -616,8 +621,43 @@ def test_every_parameter_reaches_the_settings(graph):
         "tv_sigma": 3.0, "tv_gate": "row", "cvg": 0.5, "halves": "fixed", "lr_gnn": 0.002, "lr": 0.004, "weight_decay_gnn": 0.001,
         "weight_decay": 0.02, "epochs": 2, "patience": 9, "monitor": "auc", "class_weight": "balanced",
     }  # fmt: skip
-    settings = NodeClassifier(objective="enc", **given).fit(graph).fitted_.settings
-    assert {name: getattr(settings, name) for name in given} == given
+    own = {name: given[name] for name in given if name in NodeClassifier().get_params()}
+    rest = {name: value for name, value in given.items() if name not in own}
+    other = {"num_layers": 7, "backbone": "gat"}  # a parameter wins, a default does not
+    for settings in (rest | other, en.Settings(**rest | other)):
+        fitted = NodeClassifier(objective="enc", **own, settings=settings).fit(graph).fitted_
+        assert {name: getattr(fitted.settings, name) for name in given} == given
+        assert fitted.settings.backbone == "gat"
+
+
+def test_a_setting_that_does_not_exist_is_refused(graph):
+    with pytest.raises(UsageError, match=r"Unknown setting 'tw'\. Choose from"):
+        NodeClassifier(settings={"tw": 1.0}).fit(graph)
+    with pytest.raises(
+        UsageError, match="'settings' of NodeClassifier must be None, a Settings or"
+    ):
+        NodeClassifier(settings=3).fit(graph)
+
+
+def test_the_device_is_checked_and_used(graph, model, tmp_path):
+    same = NodeClassifier(**QUICK, device="cpu").fit(graph)
+    assert (same.predict_proba(graph) == model.predict_proba(graph)).all()
+    with pytest.raises(UsageError, match="device 'nowhere' cannot be used here"):
+        NodeClassifier(**QUICK, device="nowhere").fit(graph)
+    model.save(tmp_path / "model")
+    assert (
+        NodeClassifier.load(tmp_path / "model", device="cpu").predict(graph) == model.predict(graph)
+    ).all()
+    with pytest.raises(UsageError, match="device 'nowhere' cannot be used here"):
+        NodeClassifier.load(tmp_path / "model", device="nowhere")
+
+
+def test_weights_of_classes_have_an_effect(graph):
+    plain, one = (
+        NodeClassifier(**QUICK | {"objective": "ce"}, class_weight=w).fit(graph)
+        for w in (None, {0: 50.0, 1: 0.1, 2: 0.1})
+    )
+    assert (one.predict(graph) == 0).sum() > (plain.predict(graph) == 0).sum()
 
 
 def test_random_state_decides(graph):
@@ -640,10 +680,10 @@ def test_grid_search_and_pipeline():
     X, y, _ = arrays(60)
     search = GridSearchCV(
         NodeClassifier(objective="ce", **QUICK),
-        {"lr": [1e-6, 0.1], "hidden_channels": [4, 8]},
+        {"settings": [{"lr": 1e-6}, {"lr": 0.1}], "hidden_channels": [4, 8]},
         cv=3,
     ).fit(X, y)
-    assert search.best_params_["lr"] == 0.1
+    assert search.best_params_["settings"] == {"lr": 0.1}
     assert search.best_score_ > 0.5
     assert make_pipeline(StandardScaler(), NodeClassifier(objective="ce", **QUICK)).fit(
         X, y

@@ -251,7 +251,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint : path, optional
             A folder for the state of the training. The same call continues from there.
         """
-        given = self._training_graph(X, y, edge_index, edge_weight)
+        arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
+        labels = encode(y) if arrays else None  # here, so that its warnings name the caller
+        given = self._training_graph(X, y, edge_index, edge_weight, labels)
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
         self._check_parameters()
@@ -314,7 +316,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             network.clear_cache()  # it refers to the graph, which may be large
         return self
 
-    def _training_graph(self, X: Any, y: Any, edge_index: Any, edge_weight: Any) -> Graph:
+    def _training_graph(
+        self,
+        X: Any,
+        y: Any,
+        edge_index: Any,
+        edge_weight: Any,
+        labels: tuple[Any, list[Any]] | None,
+    ) -> Graph:
         """Return the graph to train on, on the chosen device."""
         if isinstance(X, Graph):
             if y is not None or edge_index is not None or edge_weight is not None:
@@ -330,14 +339,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"NodeClassifier takes an everynode Graph, not a {type(X).__name__}: call "
                 "fit(Graph.from_pyg(data))."
             )
-        elif y is None:
+        elif labels is None:
             raise UsageError(
                 "NodeClassifier requires y to be passed, but the target y is None: give labels, "
                 "with -1 for unlabelled nodes."
             )
         else:
             X = validate_data(self, X, accept_sparse="csr", reset=True, dtype=np.float32)
-            codes, classes = encode(y)
+            codes, classes = labels
             if len(codes) != X.shape[0]:
                 raise DataError(
                     "Found input variables with inconsistent numbers of samples: "

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from everynode.cli.fit import _tell
 from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
 from everynode.io import read
-from everynode.presets import entrants
-from everynode.report.text import ENTRANTS
+from everynode.presets import candidates
+from everynode.report.fit_text import fit_lines
+from everynode.report.text import CANDIDATES
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -158,12 +158,12 @@ def test_the_same_command_again_does_nothing_and_another_is_refused(call, own_fi
     same = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *SETTINGS)
     before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")}
     done = call(*same)
-    assert "done before" in done.stderr
+    assert "already has this result" in done.stderr
     assert "% right" in done.stdout
     assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
     done = call(*same, "--seed", "1")
     assert (done.returncode, done.stdout.count("epochs")) == (2, 0)
-    assert "out holds another run (everynode fit" in done.stderr
+    assert "out has another run (everynode fit" in done.stderr
     assert "--no-resume" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
     assert call(*same, "--seed", "1", "--no-resume", "--quiet").returncode == 0
@@ -179,7 +179,7 @@ def test_other_ids_are_another_run(call, own_files):
     done = call(*same)
     assert done.returncode == 2
     assert (
-        "out holds an older run of this command; the files, or everynode, have changed since: give another --out"
+        "out has an older run of this command, and the files or everynode have changed since: choose another --out"
         in done.stderr
     )
 
@@ -223,24 +223,23 @@ def test_the_metric_that_was_asked_for_is_shown(call, own_files):
         ("loss", "by the lowest validation loss", "light-enc 0.123, ce 0.210, enc 0.300, light-ce"),
     ],
 )
-def test_by_what_the_best_won_is_said_also_on_a_tie(capsys, monitor, words, raced):
-    race = {
+def test_by_what_the_best_won_is_said_also_on_a_tie(monitor, words, raced):
+    standings = {
         "ce": {"val_accuracy": 0.95, "val_loss": 0.21, "val_score": 0.7},
         "enc": {"val_accuracy": 0.9, "val_loss": 0.3, "val_score": 0.65},
         "light-ce": {"val_accuracy": None, "val_loss": None, "val_score": None},
         "light-enc": {"val_accuracy": 0.8, "val_loss": 0.123, "val_score": 0.7},
     }
-    for standing in race.values() if monitor in ("accuracy", "loss") else ():
+    for standing in standings.values() if monitor in ("accuracy", "loss") else ():
         standing["val_score"] = standing[f"val_{monitor}"]
     summary = {
-        "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "race": race, "networks": 1, "epochs": 9, "seconds": 1.0,
+        "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "candidates": standings, "networks": 1, "epochs": 9, "seconds": 1.0,
         "best_epoch": 3, "best_epochs": [3], "monitor": monitor, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
     }  # fmt: skip
-    _tell(summary, Path("out"))
-    chosen, standings = capsys.readouterr().out.splitlines()[1:3]
+    chosen, results = list(fit_lines(summary, Path("out")))[1:3]
     assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
-    assert standings.strip() == f"validation {monitor} when they stopped: {raced}"
-    assert set(entrants()) <= set(ENTRANTS)
+    assert results.strip() == f"validation {monitor} of the candidates: {raced}"
+    assert set(candidates()) <= set(CANDIDATES)
 
 
 def test_a_training_that_gains_nothing_is_said(call, own_files):
@@ -249,12 +248,12 @@ def test_a_training_that_gains_nothing_is_said(call, own_files):
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *still)
     assert "best epochs 0, 0, 0\n" in done.stdout
     assert "No later epoch was better than the first" in done.stdout
-    assert "Without --objective, others race with it." in done.stdout
+    assert "Leave out --objective to try other candidates." in done.stdout
     done = call(
         "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:]
     )
     assert (
-        "No later epoch was better than the first: the settings do not suit this graph.\n"
+        "No later epoch was better than the first: these settings do not suit this graph.\n"
         in done.stdout
     )
 
@@ -263,7 +262,7 @@ def test_without_a_label_the_columns_are_named(call, own_files):
     nodes, edges = own_files()
     done = call("fit", "--nodes", nodes, "--edges", edges)
     assert done.returncode == 2
-    assert "Which column holds the labels? Give --label, one of height, city, team." in done.stderr
+    assert "Which column has the labels? Give --label, one of: height, city, team." in done.stderr
 
 
 def test_an_edge_list_alone_is_told_where_labels_come_from(call, own_files):
@@ -271,8 +270,8 @@ def test_an_edge_list_alone_is_told_where_labels_come_from(call, own_files):
     done = call("fit", "--edges", edges)
     assert done.returncode == 2
     assert done.stderr == (
-        "everynode: No column could hold labels: give a table of nodes with an id and a label (--nodes, --label), and --unknown add "
-        "if only the edges have some of the nodes.\n"
+        "everynode: No column can hold labels: give a table of nodes with an id and a label (--nodes, --label). Add --unknown add "
+        "if some nodes appear in the edges only.\n"
     )
 
 
@@ -281,7 +280,7 @@ def test_what_was_passed_over_is_said_before_a_refusal(call):
     done = call("fit", "--nodes", "g.npz", "--quiet")
     assert (done.returncode, done.stderr.splitlines()[-1][:38]) == (
         2,
-        "everynode: No column could hold labels",
+        "everynode: No column can hold labels: ",
     )
     assert "The array 'y' of g.npz holds Python objects" in done.stderr
 
@@ -332,7 +331,7 @@ def test_somebody_elses_files_are_not_overwritten(call, own_files, there):
         "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK
     )
     assert done.returncode == 2
-    assert f"files that are not this run's ({mine.relative_to('out')})" in done.stderr
+    assert f"files of something else ({mine.relative_to('out')})" in done.stderr
     assert mine.read_text() == "mine"
 
 
@@ -346,7 +345,7 @@ def test_somebody_elses_training_folder_is_never_removed(call, own_files, again,
     before = mine.read_bytes()
     words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", ".", *QUICK)
     done = call(*words, *again)
-    says = f"everynode: training/{theirs.split('/')[0]} is no state of a training of everynode: give another --out.\n"
+    says = f"everynode: training/{theirs.split('/')[0]} is not a training state of everynode: choose another --out.\n"
     assert (done.returncode, done.stderr) == (2, says)
     assert not Path("fit.json").exists()
     mine.rename("kept")
@@ -393,7 +392,7 @@ def test_what_only_looks_like_a_run_is_never_replaced(call, own_files, mine):
             *QUICK,
             *flags,
         )
-        assert (done.returncode, done.stderr.endswith("give another --out.\n")) == (2, True), (
+        assert (done.returncode, done.stderr.endswith("choose another --out.\n")) == (2, True), (
             done.stderr
         )
     assert (Path("out") / mine).read_text() == '{"mine": 1}'
@@ -691,8 +690,8 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
         before, after = rows(Path("out/predictions.csv")), rows(Path("again.csv"))
         for one, two in zip(before, after, strict=True):
             assert one | {"part": ""} == two | {"part": ""}
-        assert "that have a label" in done.stdout
-        assert "fitted on some of these labels" in done.stdout  # all of them, here
+        assert "labelled nodes are right" in done.stdout
+        assert "trained on some of these labels" in done.stdout  # all of them, here
 
 
 def test_python_takes_the_folder_of_a_fit_too(fitted, own_files):
@@ -749,7 +748,7 @@ def test_predict_refuses_what_it_was_not_made_for(call, fitted, own_files, tmp_p
     assert call("train", "citeseer", "--epochs", "2", "--out", "named", "--quiet").returncode == 0
     done = call("predict", "named", "--nodes", nodes, "--edges", edges)
     assert done.returncode == 2
-    assert "not made by 'everynode fit'" in done.stderr
+    assert "has no encoder of columns" in done.stderr
 
 
 def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
@@ -758,7 +757,7 @@ def test_predict_does_not_replace_what_fit_predicted(call, fitted, own_files):
     done = call(
         "predict", "out", "--nodes", nodes, "--edges", edges, "--out", "out/predictions.csv"
     )
-    assert (done.returncode, "name another file" in done.stderr) == (2, True)
+    assert (done.returncode, "choose another --out" in done.stderr) == (2, True)
     assert Path("out/predictions.csv").read_bytes() == before
 
 
@@ -776,7 +775,7 @@ def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
         done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
         assert (
             done.returncode,
-            f"{victim}, which is read here: name another --out" in done.stderr,
+            f"{victim}, which is an input: choose another --out" in done.stderr,
         ) == (2, True)
         assert Path(victim).read_bytes() == before
 
@@ -795,7 +794,7 @@ def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
         assert (done.returncode, done.stdout) == (2, "")
         assert (
             done.stderr
-            == "everynode: mine.csv is there, and is no table of predictions: name another --out, or move it away.\n"
+            == "everynode: mine.csv exists and is not a table of predictions: choose another --out, or move it away.\n"
         )
         assert Path("mine.csv").read_bytes() == mine
     Path("mine.csv").write_bytes(b"")  # as mktemp makes them
@@ -811,7 +810,7 @@ def test_predict_writes_no_csv_under_a_name_that_promises_something_else(call, f
         assert (done.returncode, Path(name).exists()) == (2, False)
         assert (
             done.stderr
-            == f"everynode: --out {name}: predictions are written as CSV. Name a file that ends in .csv.\n"
+            == f"everynode: --out {name}: predictions are CSV. Choose a name that ends in .csv.\n"
         )
     for name in ("out.txt", "predicted.2026-11", "predicted"):
         assert (
@@ -840,7 +839,7 @@ def test_fit_does_not_replace_what_it_reads(call, own_files, again):
     )
     assert (
         done.returncode,
-        "predictions.csv, which is read here: name another --out" in done.stderr,
+        "predictions.csv, which is an input: choose another --out" in done.stderr,
     ) == (2, True)
     assert Path("predictions.csv").read_bytes() == before
 
@@ -860,7 +859,7 @@ def test_networks_that_diverge_are_left_out_of_an_ensemble_and_told(call, own_fi
     def diverge(*args, **options):
         raise Diverged("The loss became nan.")
 
-    monkeypatch.setattr("everynode.selection.ensemble.fit", diverge)
+    monkeypatch.setattr("everynode.selection.ensemble.train", diverge)
     nodes, edges = own_files()
     done = call(
         "fit",
@@ -880,7 +879,7 @@ def test_networks_that_diverge_are_left_out_of_an_ensemble_and_told(call, own_fi
     assert done.returncode == 0, done.stderr
     assert (
         done.stderr
-        == "Left out 2 of 3 networks, which diverged: lower the learning rates or the terms' weights.\n"
+        == "Left out 2 of 3 networks, which diverged: lower the learning rates or the weights of the terms.\n"
     )
     assert json.loads(done.stdout)["networks"] == 1
 
@@ -958,8 +957,8 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     ctrl_c_after(5, monkeypatch)
     assert call(*words, "--cv", "3").returncode == 130
     page = Path("raced/report.html").read_text()
-    assert "The race between settings was interrupted." in page
-    assert "those behind on the validation nodes stopped" not in page
+    assert "Training was interrupted during successive halving." in page
+    assert "the worse ones on the validation nodes stopped" not in page
     assert "–%" not in page
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
@@ -968,10 +967,10 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
         rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n",
         done.stdout,
     )
-    assert re.search(r"\n +validation accuracy when they stopped: \S+ \d+\.\d %", done.stdout)
+    assert re.search(r"\n +validation accuracy of the candidates: \S+ \d+\.\d %", done.stdout)
     page = Path("raced/report.html").read_text()
     assert (
-        "Several settings started side by side; those behind on the validation nodes stopped"
+        "Several candidates trained side by side; the worse ones on the validation nodes stopped"
         in page
     )
 

@@ -76,6 +76,7 @@ def compare(
     from everynode.objective_names import objective_name
     from everynode.report.text import count
 
+    model.load_plugins()
     torch.set_num_threads(1)
     objective = objective_name(model.objective)
     if objective == BASELINE:

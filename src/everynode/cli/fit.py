@@ -108,13 +108,15 @@ def fit(
     torch.set_num_threads(threads)
     graph = files.read(label=label, features=features, split=split, name=files.name)
     drawn, summary = not graph.splits, graph.summary
-    lines = [] if summary is None else list(summary.lines(warnings_only=quiet))
+    show = say if quiet or json_output else print
+    for line in () if summary is None else summary.lines(warnings_only=quiet):
+        show(line)
     _check_labels(graph)
     graph, notes = assign_splits(
         graph, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed
     )
-    for line in lines if quiet else [*lines, *notes]:
-        say(line) if quiet or json_output else print(line)
+    for note in () if quiet else notes:
+        show(note)
     if dry_run:
         if json_output:
             read = None if summary is None else summary.to_dict()

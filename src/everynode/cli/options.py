@@ -111,7 +111,8 @@ def parse_pairs(text: str, flag: str) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals or not name.strip():
-            raise UsageError(f"{flag} takes NAME=NUMBER. Got {part!r}.")
+            also = "balanced, or " if flag == "--class-weight" else ""
+            raise UsageError(f"{flag} takes {also}NAME=NUMBER. Got {part!r}.")
     return pairs
 
 

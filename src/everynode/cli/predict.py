@@ -69,8 +69,8 @@ def predict(
             f"{folder} has no encoder of columns: 'everynode fit' did not write it. Use it from "
             "Python."
         )
-    _check_out(out)
     files.spare([out], *folder.rglob("model.*"))
+    _check_out(out)
     graph = replace(files, directed=files.directed or classifier.directed_).read(
         feature_encoder=classifier.feature_encoder_, label=label, name=files.name
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everynode.evaluation.metrics import METRICS
 from everynode.report.text import CANDIDATES, count, decided_by
 
 
@@ -38,7 +37,7 @@ def fit_lines(summary: dict[str, Any], folder: Path) -> Iterator[str]:
         nodes = count(scores["nodes"], "node")
         yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"
         if monitor not in ("accuracy", "loss"):
-            yield f"  {'':12} {METRICS[monitor].title} {_score(scores[monitor])}"
+            yield f"  {'':12} {monitor} {_score(scores[monitor])}"
     yield f"  {summary['caution']}"
     if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
         advice = "" if several else " Leave out --objective to try other candidates."
