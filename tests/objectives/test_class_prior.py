@@ -247,7 +247,10 @@ def test_without_validation_nodes_it_has_to_be_given():
 
 
 def test_not_in_batches(graph):
-    with pytest.raises(UsageError, match="'prior' needs the predictions of every node at once: train on the full graph"):
+    with pytest.raises(
+        UsageError,
+        match="'prior' needs the predictions of every node at once: train on the full graph",
+    ):
         train(graph, Settings(prior=1.0, epochs=2), batches=Batches(4))
 
 

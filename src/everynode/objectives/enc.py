@@ -103,6 +103,7 @@ class ENC(nn.Module):
                 "for PyG's Data, ENC(Graph.from_pyg(data))."
             )
         _check_options(options)
+        require(seed >= 0, "seed", "ENC", ">= 0", seed)
         values = OPTIONS | options
         if class_prior is not None and not values["prior"]:
             raise UsageError(
