@@ -184,7 +184,7 @@ class ENC(nn.Module):
         step = self._step(logits, model, batch)
         values: dict[str, Tensor] = {}
         total: Tensor | None = None
-        if self._fused and self._fused.is_of(self.terms):
+        if self._fused and self._fused.is_of(self.terms.values()):
             together = self._fused.evaluate(step, self.weights)
             if together:
                 values, total = together

@@ -71,9 +71,10 @@ class Fused:
     _labels_of: tuple[Sample, Tensor | None] | None = field(default=None, init=False, repr=False)
     _node_weight: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
 
-    def is_of(self, terms: Mapping[str, nn.Module]) -> bool:
-        """Whether these are still the terms of the objective."""
-        return all(term is None or term in terms.values() for term in (self.ce, self.mi, self.tv))
+    def is_of(self, terms: Iterable[nn.Module]) -> bool:
+        """Whether these are still among the terms of the objective."""
+        current = list(terms)
+        return all(term is None or term in current for term in (self.ce, self.mi, self.tv))
 
     def evaluate(
         self, step: Step, weights: Mapping[str, float]
