@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from common import ROOT, write
 from everynode.datasets import load
@@ -24,6 +25,7 @@ from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_validating_gradients import CrossValidatingGradients
+from everynode.objectives.term import Step
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt, evaluate
 
@@ -34,10 +36,9 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell"
 class ClosingLayerCVG(CrossValidatingGradients):
     """The term over the parameters of the closing layer alone, which needs the gradient of no other layer."""
 
-    def forward(
-        self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0
-    ) -> Tensor:
-        return super().forward(logits, list(model.closing.parameters()), factor)
+    def _value(self, step: Step, factor: float) -> Tensor:
+        closing = list(step.model.closing.parameters())
+        return super()._value(replace(step, model=closing), factor)
 
 
 class ClosingLayer(Training):
@@ -45,9 +46,8 @@ class ClosingLayer(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.terms["cvg"] = ClosingLayerCVG(
-            graph, fold=self.fold, halves=settings.halves, seed=self.seed
-        )
+        term = ClosingLayerCVG(halves=settings.halves)
+        self.work.objective.terms["cvg"] = term.bind(graph, fold=self.fold, seed=self.seed)
 
 
 class Averaged(Training):
@@ -80,8 +80,8 @@ class AveragedLonger(Averaged):
 class OfItself(Consistency):
     """Consistency of one pass with itself, sharpened."""
 
-    def forward(self, views: Sequence[Tensor], share: Tensor | None = None) -> Tensor:
-        return super().forward([views[0], views[0].clone()], share)
+    def evaluate(self, step: Step) -> Tensor:
+        return super().evaluate(replace(step, passes=[step.passes[0], step.passes[0].clone()]))
 
 
 class OnePass(Training):
