@@ -107,8 +107,8 @@ class ENC(nn.Module):
         values = OPTIONS | options
         if class_prior is not None and not values["prior"]:
             raise UsageError(
-                "ENC was given a class_prior, but its weight is 0: "
-                "give one (prior=1.0), or leave it out."
+                "ENC got a class_prior, but the weight of the term is 0: "
+                "pass prior=1.0, or leave out class_prior."
             )
         active = [*_declared_terms(values, class_prior), *_plugin_terms(values["weights"]), *terms]
         if not any(_name_of(term) == "ce" for term in active):
@@ -193,7 +193,7 @@ class ENC(nn.Module):
                 assert isinstance(term, Term)
                 values[name], weighted = term.weighted(step, self.weights[name])
                 total = weighted if total is None else total + weighted
-        assert total is not None  # cross-entropy is always there
+        assert total is not None  # cross-entropy is always a term
         return {**{name: values[name] for name in self.terms}, "total": total}
 
     def forward(
@@ -291,14 +291,14 @@ def _declared_terms(values: Mapping[str, Any], class_prior: Any) -> list[Term]:
 
 def _plugin_terms(weights: Any) -> list[Term]:
     """Return the terms of plugins that have a weight."""
-    given = {name: weight for name, weight in dict(weights).items() if weight}
-    if not given:
+    active = {name: weight for name, weight in dict(weights).items() if weight}
+    if not active:
         return []
     classes = plugins.terms()
-    for name in given:
+    for name in active:
         if name not in classes:
             unknown("term", name, (*TERMS, *classes))
-    return [classes[name](weight=weight) for name, weight in given.items()]
+    return [classes[name](weight=weight) for name, weight in active.items()]
 
 
 def _signature() -> inspect.Signature:

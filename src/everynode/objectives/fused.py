@@ -25,7 +25,7 @@ from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.term import Step, mean_of
 from everynode.objectives.total_variation import TotalVariation
 
-#: The types that the kernels are compiled for, and their names there.
+#: The types that the kernels are compiled for, and the names of the kernels.
 COMPILED = {torch.float32: "float32", torch.float64: "float64"}
 NO_EDGES = {
     dtype: (
@@ -37,9 +37,9 @@ NO_EDGES = {
 
 
 class Views:
-    """NumPy views of tensors, kept from step to step: in a step of few milliseconds, making them shows.
+    """NumPy views of tensors, kept from step to step to save time.
 
-    They are made again when a tensor is another one, or has moved to other memory.
+    A view is renewed when its tensor is another one, or has moved to other memory.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ def can_compile(passes: Iterable[Tensor]) -> bool:
 
 
 def at_once(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
-    r"""Return the terms and their sum by the kernels, where there are any.
+    r"""Return the terms and their sum by the kernels, if they can compute them.
 
     ``logits``: n x k; ``alpha``, ``beta``: the weights of MI and of TV.
     """
@@ -160,7 +160,7 @@ def at_once(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: fl
 
 
 def one_by_one(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
-    """Return the same as :func:`at_once` by torch operations, differentiable any number of times."""
+    """Return the same as :func:`at_once` by torch operations, with derivatives of any order."""
     step = Step([logits], sample)
     ce: Tensor = terms.ce(logits, sample)
     mi = terms.mi.evaluate(step) if terms.mi else ce.new_zeros(())
