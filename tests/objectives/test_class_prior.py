@@ -242,7 +242,7 @@ def test_without_validation_nodes_it_has_to_be_given():
     ):
         ENC(graph, prior=1.0)
     ENC(graph, prior=1.0, class_prior=[1, 1])
-    with pytest.raises(UsageError, match="the weight of the term is 0: pass prior=1.0"):
+    with pytest.raises(UsageError, match=r"the weight of the term is 0: pass prior=1.0"):
         ENC(graph, class_prior=[1, 1])
 
 
