@@ -62,6 +62,7 @@ def on(graph: Graph, term: Term, **options: object) -> Callable[[Tensor], Tensor
     term.bind(graph, **options)
     return lambda logits, *model: term(logits, sample, *model)
 
+
 TERMS: dict[str, Callable[[Graph], Callable[[Tensor], Tensor]]] = {
     "ce": lambda graph: on(graph, CrossEntropy()),
     "mi": lambda graph: on(graph, MutualInformation()),
@@ -371,7 +372,10 @@ def test_the_keywords_that_are_there_at_all() -> None:
             lambda: ENC(GRAPH, tv_gate="Raw"),
             "Unknown tv_gate 'Raw' (did you mean 'raw'?). Choose from: raw, row, standardised, none.",
         ),
-        (lambda: MutualInformation(weight=-1.0), "The 'weight' of MutualInformation must be >= 0. Got -1.0."),
+        (
+            lambda: MutualInformation(weight=-1.0),
+            "The 'weight' of MutualInformation must be >= 0. Got -1.0.",
+        ),
         (lambda: ENC(GRAPH, fold=3), "Graph 'graph' has folds 0 to 0. Got fold 3."),
         (
             lambda: on(GRAPH, CrossValidatingGradients())(torch.zeros(N, K), None),

@@ -39,7 +39,7 @@ with joined() as ranks:
     torch.set_num_threads(1)
     for train, size in ((13, 26), (13, 12), (1, 20)):  # the last: one process has no training node
         for backbone in ("gcn", "gat", "gcnii"):
-            weighted = {"class_weight": "balanced", "select": "macro_f1"} if backbone == "gcn" else {}
+            weighted = {"class_weight": "balanced", "monitor": "macro_f1"} if backbone == "gcn" else {}
             settings = Settings(backbone=backbone, hidden_channels=4, dropout=0.0, layer_dropout=0.0, cvg=0.8, mi=0.5, mi_lambda=2.0, **weighted)
             work = Batched(graph(train), settings, Batches(size // ranks.size, (-1,), tv_edges=-1), fold=0, seed=1, ranks=ranks)
             generator = torch.Generator().manual_seed(5)
@@ -49,7 +49,7 @@ with joined() as ranks:
             for step in range(min(2, work.steps)):
                 work.advance(0)
             gradient = torch.cat([p.grad.reshape(-1) for p in work.network.parameters()])
-            found.append([work.sums, gradient.tolist(), work.objective.marginal.tolist(), work.validate()])
+            found.append([work.sums, gradient.tolist(), work.objective.terms["mi"].marginal.tolist(), work.validate()])
     if ranks.first:
         print(json.dumps(found))
 """

@@ -14,6 +14,7 @@ from torch_geometric.nn import GATConv, GCN2Conv, GCNConv
 
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
+from everynode.graph.sample import Sample
 from everynode.models import network as ours
 from everynode.models.network import Backbone
 from everynode.objectives import CrossValidatingGradients
@@ -125,7 +126,11 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
         for width in (graph.num_features, settings.hidden_channels)
     ]
     cvg = us.objective.terms["cvg"] if settings.cvg else None
-    halves = cvg.partition() if isinstance(cvg, CrossValidatingGradients) else None
+    halves = (
+        cvg.partition(Sample.of_graph(graph, 0))
+        if isinstance(cvg, CrossValidatingGradients)
+        else None
+    )
     with _same_masks(us.graph, them.network, masks, settings.dropout):
         mine, theirs = us.loss(), them.loss(halves)
     mine.backward()

@@ -132,9 +132,9 @@ class ClassPrior(Term):
         self, weight: float | None = None, *, shares: Sequence[float] | Tensor | None = None
     ):
         super().__init__(weight)
-        given = None if shares is None else torch.as_tensor(shares, dtype=torch.float64)
-        self.register_buffer("shares", given if given is None else given / given.sum())
-        self._given = given
+        raw = None if shares is None else torch.as_tensor(shares, dtype=torch.float64)
+        self.register_buffer("shares", None if raw is None else raw / raw.sum())
+        self._raw_shares = raw
         for name in ("val_nodes", "train_nodes"):
             self.register_buffer(name, torch.zeros(0, dtype=torch.int64), persistent=False)
         for name in ("confusion", "mean"):
@@ -145,16 +145,16 @@ class ClassPrior(Term):
         self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
     ) -> Self:
         """Look up the training and validation nodes, and start the running means."""
-        k, given = graph.num_classes, self._given
-        if given is not None and not (
-            given.shape == (k,) and (given > 0).all() and torch.isfinite(given).all()
+        k, raw = graph.num_classes, self._raw_shares
+        if raw is not None and not (
+            raw.shape == (k,) and (raw > 0).all() and torch.isfinite(raw).all()
         ):
             raise UsageError(
                 f"The class prior is a share above 0 for each of the {k} classes. "
-                f"Got {given.tolist()}."
+                f"Got {raw.tolist()}."
             )
         self.val_nodes, self.train_nodes = graph.nodes("val", fold), graph.nodes("train", fold)
-        if given is None and not len(self.val_nodes):
+        if raw is None and not len(self.val_nodes):
             raise UsageError(
                 "The class prior is estimated from validation nodes, and fold "
                 f"{fold} of graph {graph.name!r} has none with a label: "
@@ -175,7 +175,7 @@ class ClassPrior(Term):
         return self.evaluate(Step([logits], sample))
 
     def evaluate(self, step: Step) -> Tensor:
-        """Return the mean over the passes; in training mode the estimate first moves by one step."""
+        """Return the mean over the passes; in training mode the estimate moves first."""
         self.check_sample(step.sample)
         ys = [log_y.exp() for log_y in step.log_y]  # k x n each
         if self.shares is None and self.training:

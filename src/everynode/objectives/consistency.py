@@ -59,7 +59,7 @@ def _of_log_probabilities(log_y: Sequence[Tensor], share: Tensor, temperature: f
 
 
 def _check(views: Sequence[Tensor]) -> None:
-    """Refuse less than two passes, and a pass that is given twice."""
+    """Refuse fewer than two passes, and the same pass twice."""
     shapes = {tuple(view.shape) for view in views}
     if isinstance(views, Tensor) or len(views) < 2 or len(shapes) > 1:
         is_one = isinstance(views, Tensor) or len(views) == 1

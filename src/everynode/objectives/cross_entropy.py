@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import torch
@@ -118,7 +118,7 @@ def class_weights(
         require(class_weight == "balanced", "class_weight", "ENC", expected, class_weight)
         return balanced(graph.labels[train], graph.num_classes)
     # A class name may come from a file or the command line, where every name is a string.
-    position = {str(name): i for i, name in enumerate(graph.classes)}
+    position: dict[Hashable, int] = {str(name): i for i, name in enumerate(graph.classes)}
     position |= {name: i for i, name in enumerate(graph.classes)}
     weight = torch.ones(graph.num_classes, dtype=torch.float64)
     pairs = class_weight.items() if isinstance(class_weight, Mapping) else class_weight

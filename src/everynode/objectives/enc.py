@@ -103,11 +103,12 @@ class ENC(nn.Module):
                 "for PyG's Data, ENC(Graph.from_pyg(data))."
             )
         _check_options(options)
+        require(seed >= 0, "seed", "ENC", ">= 0", seed)
         values = OPTIONS | options
         if class_prior is not None and not values["prior"]:
             raise UsageError(
-                "ENC was given a class_prior, but its weight is 0: "
-                "give one (prior=1.0), or leave it out."
+                "ENC got a class_prior, but the weight of the term is 0: "
+                "pass prior=1.0, or leave out class_prior."
             )
         active = [*_declared_terms(values, class_prior), *_plugin_terms(values["weights"]), *terms]
         if not any(_name_of(term) == "ce" for term in active):
@@ -183,7 +184,7 @@ class ENC(nn.Module):
         step = self._step(logits, model, batch)
         values: dict[str, Tensor] = {}
         total: Tensor | None = None
-        if self._fused and self._fused.is_of(self.terms):
+        if self._fused and self._fused.is_of(self.terms.values()):
             together = self._fused.evaluate(step, self.weights)
             if together:
                 values, total = together
@@ -192,7 +193,7 @@ class ENC(nn.Module):
                 assert isinstance(term, Term)
                 values[name], weighted = term.weighted(step, self.weights[name])
                 total = weighted if total is None else total + weighted
-        assert total is not None  # cross-entropy is always there
+        assert total is not None  # cross-entropy is always a term
         return {**{name: values[name] for name in self.terms}, "total": total}
 
     def forward(
@@ -290,14 +291,14 @@ def _declared_terms(values: Mapping[str, Any], class_prior: Any) -> list[Term]:
 
 def _plugin_terms(weights: Any) -> list[Term]:
     """Return the terms of plugins that have a weight."""
-    given = {name: weight for name, weight in dict(weights).items() if weight}
-    if not given:
+    active = {name: weight for name, weight in dict(weights).items() if weight}
+    if not active:
         return []
     classes = plugins.terms()
-    for name in given:
+    for name in active:
         if name not in classes:
             unknown("term", name, (*TERMS, *classes))
-    return [classes[name](weight=weight) for name, weight in given.items()]
+    return [classes[name](weight=weight) for name, weight in active.items()]
 
 
 def _signature() -> inspect.Signature:

@@ -25,7 +25,7 @@ from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.term import Step, mean_of
 from everynode.objectives.total_variation import TotalVariation
 
-#: The types that the kernels are compiled for, and their names there.
+#: The types that the kernels are compiled for, and the names of the kernels.
 COMPILED = {torch.float32: "float32", torch.float64: "float64"}
 NO_EDGES = {
     dtype: (
@@ -37,9 +37,9 @@ NO_EDGES = {
 
 
 class Views:
-    """NumPy views of tensors, kept from step to step: in a step of few milliseconds, making them shows.
+    """NumPy views of tensors, kept from step to step to save time.
 
-    They are made again when a tensor is another one, or has moved to other memory.
+    A view is renewed when its tensor is another one, or has moved to other memory.
     """
 
     def __init__(self) -> None:
@@ -71,9 +71,10 @@ class Fused:
     _labels_of: tuple[Sample, Tensor | None] | None = field(default=None, init=False, repr=False)
     _node_weight: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
 
-    def is_of(self, terms: Mapping[str, nn.Module]) -> bool:
-        """Whether these are still the terms of the objective."""
-        return all(term is None or term in terms.values() for term in (self.ce, self.mi, self.tv))
+    def is_of(self, terms: Iterable[nn.Module]) -> bool:
+        """Whether these are still among the terms of the objective."""
+        current = list(terms)
+        return all(term is None or term in current for term in (self.ce, self.mi, self.tv))
 
     def evaluate(
         self, step: Step, weights: Mapping[str, float]
@@ -149,7 +150,7 @@ def can_compile(passes: Iterable[Tensor]) -> bool:
 
 
 def at_once(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
-    r"""Return the terms and their sum by the kernels, where there are any.
+    r"""Return the terms and their sum by the kernels, if they can compute them.
 
     ``logits``: n x k; ``alpha``, ``beta``: the weights of MI and of TV.
     """
@@ -159,7 +160,7 @@ def at_once(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: fl
 
 
 def one_by_one(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
-    """Return the same as :func:`at_once` by torch operations, differentiable any number of times."""
+    """Return the same as :func:`at_once` by torch operations, with derivatives of any order."""
     step = Step([logits], sample)
     ce: Tensor = terms.ce(logits, sample)
     mi = terms.mi.evaluate(step) if terms.mi else ce.new_zeros(())

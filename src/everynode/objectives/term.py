@@ -48,7 +48,7 @@ class Step:
     passes: Sequence[Tensor]
     #: The part of the graph.
     sample: Sample
-    #: The model that gave the logits, or its parameters; None if nobody said.
+    #: The model that gave the logits, or its parameters; None: unknown.
     model: nn.Module | Iterable[Tensor] | None = None
     #: The processes that share the step.
     processes: Processes = field(default_factory=OneProcess)
@@ -80,7 +80,7 @@ class Term(nn.Module):
     name : str
         The name in the objective's breakdown, on the command line, and in records.
     default_weight : float
-        The weight if none is given.
+        The weight without an argument.
     needs : frozenset of str
         What the term needs:
         ``labels``: it looks at the labelled rows only;

@@ -268,8 +268,9 @@ def squared_differences(
 
 
 def _in_float64(features: SparseMatrix | Tensor) -> Any:
-    is_sparse = isinstance(features, SparseMatrix)
-    return (features.to_scipy() if is_sparse else features.cpu().numpy()).astype(np.float64)
+    if isinstance(features, SparseMatrix):
+        return features.to_scipy().astype(np.float64)
+    return features.cpu().numpy().astype(np.float64)
 
 
 def _blocks(graph: DiskGraph) -> Iterator[Tensor]:

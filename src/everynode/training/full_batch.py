@@ -106,7 +106,7 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
 def step(
     network: Model, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
 ) -> dict[str, float]:
-    """One training step; each term before weighting, and ``total``."""
+    """Take one training step; return each term before weighting, and ``total``."""
     network.train()
     terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
     optimiser.zero_grad()

@@ -198,7 +198,9 @@ def test_enc_passes_it_on(graph, logits):
     assert terms["ce"].item() == pytest.approx(by_hand(logits, list(range(12))), rel=1e-12)
     assert ENC(graph, class_weight="balanced").terms["cvg"].class_weight is not None
     assert torch.isfinite(ENC(graph, class_weight="balanced")(model(graph.dense_features), model))
-    with pytest.raises(UsageError, match="must be None, 'balanced' or a weight for each class name"):
+    with pytest.raises(
+        UsageError, match="must be None, 'balanced' or a weight for each class name"
+    ):
         ENC(graph, class_weight="even")
 
 
