@@ -314,7 +314,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
         if labels is None:
-            weight, nobody = self.network_.opening.weight, np.full(X.shape[0], UNLABELLED)
+            weight, nobody = next(self.network_.parameters()), np.full(X.shape[0], UNLABELLED)
             graph = Graph.from_arrays(
                 X, edges, nobody, classes=self.classes_.tolist(), edge_weight=edge_weight, directed=self.directed_
             )  # fmt: skip

@@ -23,7 +23,7 @@ from everynode.experiments.run_spec import Run, Task
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import cpu, others_running
-from everynode.models import Network
+from everynode.models.model import Model
 from everynode.numerics import subnormals_flushed
 from everynode.settings import TERMS
 from everynode.training import Fitted, train
@@ -152,9 +152,9 @@ def train_run(
     return fitted, Result(record, cost, curve)
 
 
-def predict(network: Network, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
+def predict(network: Model, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
     """The logits of some nodes: a block at a time if the graph is on disk, or was left on the CPU because it is large."""
-    if isinstance(graph, DiskGraph) or network.closing.weight.device != graph.labels.device:
+    if isinstance(graph, DiskGraph) or next(network.parameters()).device != graph.labels.device:
         return infer(network, graph, nodes)
     with torch.no_grad():
         return network(graph)[nodes]

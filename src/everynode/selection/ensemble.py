@@ -15,7 +15,7 @@ from torch import Tensor
 from everynode.errors import Diverged
 from everynode.evaluation.calibration import HeldOut
 from everynode.graph import Graph
-from everynode.models import Network
+from everynode.models.model import Model
 from everynode.training.loop import Fitted, train
 
 #: Called after every epoch with the network's number (from 1), the epoch and its history row.
@@ -63,7 +63,7 @@ def train_more(
 
 def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
     """Every fold's validation nodes, and what the networks of that fold say of them."""
-    by_fold: dict[int, list[Network]] = {}
+    by_fold: dict[int, list[Model]] = {}
     for one in trained:
         by_fold.setdefault(one.fold, []).append(one.network)
     nodes = [graph.nodes("val", fold) for fold in by_fold]
@@ -76,7 +76,7 @@ def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
 
 @torch.no_grad()
 def mean_log_probabilities(
-    networks: Sequence[Network], graph: Graph, nodes: Tensor | None
+    networks: Sequence[Model], graph: Graph, nodes: Tensor | None
 ) -> Tensor:
     """The logarithm of each class's mean probability (n x k, float64), for all nodes or some."""
     each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
