@@ -397,9 +397,7 @@ def test_columns_under_any_name_and_in_any_order(write):
     assert graph.weights.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
     assert graph.understood.weighted
     assert (
-        en.read(
-            "nodes.csv", "edges.csv", label="team", id="person", source="a", target="b"
-        ).weights
+        en.read("nodes.csv", "edges.csv", label="team", id="person", source="a", target="b").weights
         is None
     )
     same_name = {"person": [7, 9], "friend": [8, 7]}

@@ -283,7 +283,7 @@ class Network(nn.Module):
                 self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
         return view
 
-    def let_go(self) -> None:
+    def clear_cache(self) -> None:
         """Forget what was kept for the next pass, and with it the graphs."""
         self._last, self._views = None, {}
 
