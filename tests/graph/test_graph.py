@@ -633,15 +633,15 @@ NAN_SPARSE = scipy.sparse.csr_array(([1.0, np.nan], ([0, 2], [1, 7])), shape=(4,
 BAD = {
     "nan feature": (
         lambda: Graph.from_arrays(np.where(X == 6, np.nan, X), EDGES),
-        "Feature 2 of node 1 is nan: features must be finite numbers; fill or drop what is missing.",
+        "Feature 2 of node 1 is nan: features must be finite numbers; fill in or drop missing values.",
     ),
     "inf feature": (
         lambda: Graph.from_arrays(np.where(X == 4, -np.inf, X), EDGES),
-        "Feature 0 of node 1 is -inf: features must be finite numbers; fill or drop what is missing.",
+        "Feature 0 of node 1 is -inf: features must be finite numbers; fill in or drop missing values.",
     ),
     "nan sparse feature": (
         lambda: Graph.from_arrays(NAN_SPARSE, EDGES),
-        "Feature 7 of node 2 is nan: features must be finite numbers; fill or drop what is missing.",
+        "Feature 7 of node 2 is nan: features must be finite numbers; fill in or drop missing values.",
     ),
     "label too large": (
         lambda: Graph.from_arrays(X, EDGES, [0, 1, 5, 1], classes=["a", "b"]),
@@ -719,7 +719,7 @@ BAD = {
         lambda: Graph.from_arrays(
             X, EDGES, LABELS, splits=[split([0], [1], [2]), split([0, 1, 3], [2], [1, 3])]
         ),
-        "Node 1 is in both train and test of fold 1 (2 such nodes): a score on nodes that were trained on means nothing; "
+        "Node 1 is in both train and test of fold 1 (2 such nodes): a score on training nodes means nothing; "
         "make the masks disjoint.",
     ),
     "overlapping masks": (
@@ -732,7 +732,7 @@ BAD = {
                 val_mask=torch.tensor([False, True]),
             )
         ),
-        "Node 1 is in both train and val of fold 0 (1 such nodes): a score on nodes that were trained on means nothing; "
+        "Node 1 is in both train and val of fold 0 (1 such nodes): a score on training nodes means nothing; "
         "make the masks disjoint.",
     ),
     "split outside": (
