@@ -9,7 +9,6 @@ import torch
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.gat import edge_softmax
-from everynode.models.pyg_model import message_edges
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -21,7 +20,7 @@ def test_propagation_and_softmax(weighted: bool, directed: bool) -> None:
         rng.normal(size=(15, 4)), rng.integers(0, 13, (2, 30)), np.arange(15) % 3,
         edge_weight=weight, directed=directed,
     ).to(torch.float64)  # fmt: skip
-    edge_index, edge_weight = message_edges(graph)
+    edge_index, edge_weight = graph.edge_index, graph.edge_weight
     ones = torch.ones(edge_index.shape[1], dtype=torch.float64)
     edges = EdgeList.of(edge_index, ones if edge_weight is None else edge_weight.double(), 15)
     x = graph.dense_features

@@ -10,7 +10,6 @@ from torch_geometric.nn import GATConv
 
 from everynode.graph import Graph
 from everynode.models import GATLayer
-from everynode.models.pyg_model import message_edges
 from everynode.models.receptive_field import Hop
 
 N, C = 20, 6
@@ -47,7 +46,7 @@ def test_gat_with_one_matrix_for_both(seed: int, directed: bool) -> None:
         theirs.lin.weight.copy_(weight.T)
         theirs.att_dst.copy_(a[0].view(1, 1, C))
         theirs.att_src.copy_(a[1].view(1, 1, C))
-    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, message_edges(graph)[0])))
+    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, graph.edge_index)))
 
 
 def test_gat_survives_scores_that_overflow_an_exponential() -> None:

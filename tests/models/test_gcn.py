@@ -10,7 +10,6 @@ from torch_geometric.nn import GCNConv
 
 from everynode.graph import Graph
 from everynode.models import GCNLayer
-from everynode.models.pyg_model import message_edges
 from everynode.models.receptive_field import Hop
 
 N, C = 20, 6
@@ -44,4 +43,4 @@ def test_gcn(seed: int, weighted: bool, directed: bool) -> None:
     with torch.no_grad():
         ours.weight.copy_(weight)
         theirs.lin.weight.copy_(weight.T)
-    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, *message_edges(graph))))
+    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, graph.edge_index, graph.edge_weight)))

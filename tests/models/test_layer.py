@@ -17,7 +17,6 @@ from everynode.models import GCN, GCNLayer, Layer, Network
 from everynode.models.edge_list import EdgeList
 from everynode.models.export import Portable
 from everynode.models.layer import brings
-from everynode.models.pyg_model import message_edges
 from everynode.models.receptive_field import Hop
 from everynode.numerics import gradient_cosine
 from everynode.objectives import ENC
@@ -152,7 +151,7 @@ def test_a_layer_without_export_is_refused_in_one_sentence(cls: type[Network], l
 
 def test_a_layer_with_export_is_exported() -> None:
     graph, network = make(), network_for(Others).eval()
-    edge_index, _ = message_edges(graph)
+    edge_index = graph.edge_index
     ones = torch.ones(edge_index.shape[1], dtype=torch.float64)
     probabilities = Portable([network])(graph.dense_features, edge_index, ones)
     torch.testing.assert_close(probabilities, torch.softmax(network(graph), 1))

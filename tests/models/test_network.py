@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 from collections.abc import Callable, Iterable
 
@@ -123,7 +122,7 @@ def sparse_and_dense() -> tuple[Graph, Graph]:
     x = rng.normal(size=(N, 12)) * (rng.random((N, 12)) < 0.15)
     sparse = Graph.from_arrays(x, rng.integers(0, N, (2, 40)), np.arange(N) % 3).to(torch.float64)
     assert isinstance(sparse.features, SparseMatrix)
-    dense = dataclasses.replace(sparse, features=sparse.dense_features)
+    dense = Graph(sparse.dense_features, sparse.edges, sparse.labels, sparse.classes)
     assert isinstance(dense.features, Tensor)
     return sparse, dense
 
