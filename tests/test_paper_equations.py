@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from everynode.graph import Graph, Split
+from everynode.graph.sample import Sample
 from everynode.models import GATLayer, GCNIILayer, GCNLayer
 from everynode.models.receptive_field import Hop
 from everynode.objectives import (
@@ -29,6 +30,7 @@ from everynode.objectives import (
     p_reg,
     total_variation,
 )
+from everynode.objectives.total_variation import squared_feature_gradient
 from everynode.sparse import SparseMatrix
 
 TOLERANCE = 1e-10
@@ -167,7 +169,7 @@ def test_cross_entropy(case: Case) -> None:
     logits = random(case.n, 3)
     expected = loop_cross_entropy(predictions(logits), case.labels, case.train)
     same(cross_entropy(logits, case.graph.labels, torch.tensor(case.train)), expected)
-    same(CrossEntropy(case.graph)(logits), expected)
+    same(CrossEntropy().bind(case.graph)(logits, Sample.of_graph(case.graph, 0)), expected)
 
 
 # ---------------------------------------------------------------- mutual information
@@ -265,15 +267,15 @@ def test_total_variation(case: Case, gate: str, sigma: float) -> None:
     logits = random(case.n, 3)
     expected = loop_total_variation(predictions(logits), case, sigma, gate)
     same(total_variation(logits, case.graph, sigma=sigma, gate=gate), expected)
-    same(TotalVariation(case.graph, sigma=sigma, gate=gate)(logits), expected)
+    term = TotalVariation(sigma=sigma, gate=gate).bind(case.graph)
+    same(term(logits, Sample.of_graph(case.graph)), expected)
 
 
 def test_the_blocks_of_the_gate_join_without_a_seam(case: Case) -> None:
-    from everynode.objectives.total_variation import _squared_feature_gradient
-
-    whole = _squared_feature_gradient(case.graph, "raw")
+    sample = Sample.of_graph(case.graph)
+    whole = squared_feature_gradient(sample, "raw")
     assert len(whole) == len(case.edges) > 3
-    np.testing.assert_array_equal(_squared_feature_gradient(case.graph, "raw", chunk=3), whole)
+    np.testing.assert_array_equal(squared_feature_gradient(sample, "raw", chunk=3), whole)
 
 
 # ---------------------------------------------------------------- P-reg
@@ -336,11 +338,12 @@ def linear_model(case: Case) -> torch.nn.Linear:
 @pytest.mark.parametrize("halves", ["random", "stratified", "fixed"])
 def test_cross_validating_gradients(case: Case, halves: str) -> None:
     model = linear_model(case)
-    term = CrossValidatingGradients(case.graph, halves=halves, seed=5)
+    term = CrossValidatingGradients(halves=halves).bind(case.graph, seed=5)
+    sample = Sample.of_graph(case.graph, 0)
     for _ in range(2):
-        p_1, p_2 = (half.tolist() for half in term.partition())
+        p_1, p_2 = (half.tolist() for half in term.partition(sample))
         assert sorted(p_1 + p_2) == case.train
-        value = term(model(case.graph.dense_features), model)
+        value = term(model(case.graph.dense_features), sample, model)
         same(value.detach(), loop_cvg(model, case, p_1, p_2))
 
 
@@ -359,7 +362,7 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
         "seed": 3,
     }
     objective = ENC(case.graph, mi=0.7, tv=1.9, cvg=0.4, preg=0.2, **options)
-    p_1, p_2 = (half.tolist() for half in objective.terms["cvg"].partition())
+    p_1, p_2 = (half.tolist() for half in objective.terms["cvg"].partition(Sample.of_graph(case.graph, 0)))
     ce = loop_cross_entropy(y, case.labels, case.train)
     mi = loop_mutual_information(y, 1.3)
     tv = loop_total_variation(y, case, 3.0, "standardised")

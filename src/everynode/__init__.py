@@ -19,17 +19,16 @@ if TYPE_CHECKING:
         CrossValidatingGradients,
         MutualInformation,
         PReg,
+        Term,
         TotalVariation,
     )
     from everynode.settings import Settings
     from everynode.training import train
     from everynode.training.mini_batch.loader import NeighborLoader
-    from everynode.training.mini_batch.objective import BatchENC
 
 __version__ = "0.18.0"
 
 _HOME = {
-    "BatchENC": "training.mini_batch.objective",
     "ENC": "objectives",
     "CrossValidatingGradients": "objectives",
     "DataError": "errors",
@@ -42,6 +41,7 @@ _HOME = {
     "PReg": "objectives",
     "Settings": "settings",
     "Split": "graph",
+    "Term": "objectives",
     "TotalVariation": "objectives",
     "UsageError": "errors",
     "train": "training",
@@ -52,7 +52,6 @@ _HOME = {
 
 __all__ = [
     "ENC",
-    "BatchENC",
     "CrossValidatingGradients",
     "DataError",
     "EverynodeError",
@@ -64,6 +63,7 @@ __all__ = [
     "PReg",
     "Settings",
     "Split",
+    "Term",
     "TotalVariation",
     "UsageError",
     "load",

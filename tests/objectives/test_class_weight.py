@@ -10,12 +10,14 @@ import torch
 
 from everynode import ENC, CrossValidatingGradients, Graph, Network, Split
 from everynode.errors import UsageError
+from everynode.graph.sample import Sample
 from everynode.models import BACKBONES
 from everynode.objectives import CrossEntropy
 from everynode.objectives.cross_entropy import balanced
-from everynode.objectives.fused import Terms, at_once, one_by_one
+from everynode.objectives.fused import Fused, at_once, one_by_one
 from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.total_variation import TotalVariation
+from everynode.settings import Settings
 
 #: Twelve training nodes: eight, three and one of a class.
 LABELS = [0] * 8 + [1] * 3 + [2] + [0, 1, 2, 0, 1, 2, -1, -1]
@@ -52,10 +54,60 @@ def by_hand(logits: torch.Tensor, nodes: list[int]) -> float:
 
 
 def test_cross_entropy_against_a_loop(graph, logits):
-    term = CrossEntropy(graph, class_weight="balanced")
-    assert term(logits).item() == pytest.approx(by_hand(logits, list(range(12))), rel=1e-12)
-    assert CrossEntropy(graph)(logits).item() != pytest.approx(term(logits).item(), rel=1e-3)
-    assert term.node_weight.mean().item() == pytest.approx(1.0)
+    term, sample = CrossEntropy().bind(graph, class_weight="balanced"), Sample.of_graph(graph, 0)
+    found = term(logits, sample).item()
+    assert found == pytest.approx(by_hand(logits, list(range(12))), rel=1e-12)
+    assert CrossEntropy().bind(graph)(logits, sample).item() != pytest.approx(found, rel=1e-3)
+    assert term.class_weight[sample.labels].mean().item() == pytest.approx(1.0)
+
+
+def loop(logits: torch.Tensor, nodes: range, weight: dict[int, float]) -> float:
+    """The weighted mean, number by number; a class that is missing weighs 1."""
+    total = whole = 0.0
+    for i in nodes:
+        row, w = logits[i].tolist(), weight.get(LABELS[i], 1.0)
+        whole += w
+        total += w * (math.log(sum(math.exp(v) for v in row)) - row[LABELS[i]])
+    return total / whole
+
+
+@pytest.mark.parametrize("weight", [{0: 1.0, 1: 2.5, 2: 7.0}, {1: 3.0}, {0: 0.0}, {}])
+def test_a_weight_for_each_class_against_a_loop(graph, logits, weight):
+    """As a dict, as pairs, and with the names as strings."""
+    expected = loop(logits, range(12), weight)
+    for given in (weight, tuple(weight.items()), {str(c): w for c, w in weight.items()}):
+        found = ENC(graph, mi=0.7, tv=1.0, cvg=0.0, class_weight=given).breakdown(logits)
+        assert found["ce"].item() == pytest.approx(expected, rel=1e-12)
+        alone = ENC(graph, mi=0, tv=0, cvg=0, class_weight=given)(logits)
+        assert alone.item() == pytest.approx(expected, rel=1e-12)
+    settings = Settings(mi=0.0, tv=0.0, cvg=0.0, class_weight=weight)
+    assert ENC.from_settings(graph, settings)(logits).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_cvg_takes_the_same_class_weights(graph):
+    model = torch.nn.Linear(5, 3, dtype=torch.float64)
+    options = {"mi": 0, "tv": 0, "cvg": 1.0, "seed": 2}
+    counts = [8, 3, 1]
+    values = [
+        ENC(graph, class_weight=weight, **options)(model(graph.dense_features), model).item()
+        for weight in (None, "balanced", {c: 12 / (3 * n) for c, n in enumerate(counts)})
+    ]
+    assert values[1] == pytest.approx(values[2], rel=1e-12)
+    assert values[0] != pytest.approx(values[1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "sentence"),
+    [
+        ({"blue": 1.0}, "Unknown class 'blue'. Choose from: 0, 1, 2."),
+        ({0: -1.0}, "The 'class_weight' of ENC must be finite numbers >= 0. Got -1.0."),
+        ({0: 0, 1: 0, 2: 0}, "Every training node of fold 0 has class weight 0: give a class with training nodes a weight above 0."),
+    ],
+)  # fmt: skip
+def test_class_weights_that_are_refused(graph, weight, sentence):
+    with pytest.raises(UsageError) as refused:
+        ENC(graph, class_weight=weight)
+    assert str(refused.value) == sentence
 
 
 def test_a_class_without_training_nodes_weighs_nothing():
@@ -65,14 +117,15 @@ def test_a_class_without_training_nodes_weighs_nothing():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_the_kernels_give_what_torch_gives(graph, logits, dtype):
     mine = graph.to(dtype)
-    terms = Terms(
-        CrossEntropy(mine, class_weight="balanced"),
-        MutualInformation(lam=0.5),
-        TotalVariation(mine),
+    terms = Fused(
+        CrossEntropy().bind(mine, class_weight="balanced"),
+        MutualInformation(lam=0.5).bind(mine),
+        TotalVariation().bind(mine),
     )
+    sample = Sample.of_graph(mine, 0)
     x = logits.detach().to(dtype).requires_grad_()
     close = 1e-12 if dtype == torch.float64 else 3e-6
-    both = at_once(x, terms, 0.7, 1.9), one_by_one(x, terms, 0.7, 1.9)
+    both = at_once(x, sample, terms, 0.7, 1.9), one_by_one(x, sample, terms, 0.7, 1.9)
     for a, b in zip(*both, strict=True):
         torch.testing.assert_close(a, b, rtol=close, atol=close)
     torch.testing.assert_close(
@@ -94,9 +147,9 @@ def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
         .double()
         .train()
     )
-    term = CrossValidatingGradients(graph, halves="stratified", class_weight="balanced")
-    logits = network(graph)
-    halves = term.partition()
+    term = CrossValidatingGradients(halves="stratified").bind(graph, class_weight="balanced")
+    logits, sample = network(graph), Sample.of_graph(graph, 0)
+    halves = term.partition(sample)
     parameters = list(network.parameters())
     gradients = []
     for half in halves:
@@ -112,11 +165,11 @@ def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
     slopes = torch.autograd.grad(
         expected, parameters, retain_graph=True, allow_unused=True, materialize_grads=True
     )
-    positions = term._positions()
-    assert (
-        network.gradient_cosine(logits, term.nodes, term.labels, positions, term.weight) is not None
-    )  # the short way is really taken
-    found = term(logits, network)
+    shortcut = network.gradient_cosine(
+        logits, sample.labelled, sample.labels, term._positions(sample), term.class_weight
+    )
+    assert shortcut is not None, "the shortcut is really taken"
+    found = term(logits, sample, network)
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
     for a, b in zip(
         slopes,
@@ -129,10 +182,13 @@ def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
 def test_cvg_of_any_model_is_weighted_too(graph):
     """A module that knows no short way."""
     model = torch.nn.Linear(5, 3, dtype=torch.float64)
-    plain, weighted = (
-        CrossValidatingGradients(graph, halves="fixed", class_weight=w) for w in (None, "balanced")
-    )
-    values = [term(model(graph.dense_features), model).item() for term in (plain, weighted)]
+    sample = Sample.of_graph(graph, 0)
+    values = [
+        CrossValidatingGradients(halves="fixed")
+        .bind(graph, class_weight=weight)(model(graph.dense_features), sample, model)
+        .item()
+        for weight in (None, "balanced")
+    ]
     assert values[0] != pytest.approx(values[1], rel=1e-6)
 
 
@@ -140,9 +196,11 @@ def test_enc_passes_it_on(graph, logits):
     model = torch.nn.Linear(5, 3, dtype=torch.float64)
     terms = ENC(graph, cvg=0.0, class_weight="balanced").breakdown(logits)
     assert terms["ce"].item() == pytest.approx(by_hand(logits, list(range(12))), rel=1e-12)
-    assert ENC(graph, class_weight="balanced").terms["cvg"].weight is not None
+    assert ENC(graph, class_weight="balanced").terms["cvg"].class_weight is not None
     assert torch.isfinite(ENC(graph, class_weight="balanced")(model(graph.dense_features), model))
-    with pytest.raises(UsageError, match="must be None or 'balanced'"):
+    with pytest.raises(
+        UsageError, match="must be None, 'balanced' or a weight for each class name"
+    ):
         ENC(graph, class_weight="even")
 
 

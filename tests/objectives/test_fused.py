@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import errno
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +18,10 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from everynode.datasets import generate
 from everynode.graph import Graph, Split
+from everynode.graph.sample import Sample
 from everynode.objectives import ENC, CrossEntropy, MutualInformation, TotalVariation
-from everynode.objectives import at_once as module
-from everynode.objectives.fused import Terms, Values, at_once, kernels, one_by_one
+from everynode.objectives import fused as module
+from everynode.objectives.fused import Fused, Values, fuse, kernels
 from everynode.training.process_pool import run_many
 
 numba = pytest.importorskip("numba")
@@ -65,12 +67,30 @@ GRAPHS = {
 }
 
 
+class Terms:
+    """The fused terms of a graph."""
+
+    def __init__(self, graph: Graph, fused: Fused):
+        self.sample, self.fused = Sample.of_graph(graph, 0), fused
+
+
 def terms_of(graph: Graph, *, mi: bool = True, tv: bool = True, lam: float = 2.0) -> Terms:
     return Terms(
-        CrossEntropy(graph),
-        MutualInformation(lam=lam) if mi else None,
-        TotalVariation(graph) if tv else None,
+        graph,
+        Fused(
+            CrossEntropy().bind(graph),
+            MutualInformation(lam=lam).bind(graph) if mi else None,
+            TotalVariation().bind(graph) if tv else None,
+        ),
     )
+
+
+def at_once(logits: Tensor, terms: Terms, alpha: float, beta: float) -> Values:
+    return module.at_once(logits, terms.sample, terms.fused, alpha, beta)
+
+
+def one_by_one(logits: Tensor, terms: Terms, alpha: float, beta: float) -> Values:
+    return module.one_by_one(logits, terms.sample, terms.fused, alpha, beta)
 
 
 def logits_of(
@@ -207,9 +227,12 @@ def test_an_edge_whose_gate_is_shut() -> None:
         features, index, [0, 1, 0, 1, 0, 1], splits=[Split(nodes[:3], nodes[3:], nodes[:0])]
     )
     for sigma in (0.05, 0.1, 0.3, 1.0, 10.0):
-        term = TotalVariation(graph.to(torch.float64), sigma=sigma)
-        assert set(term.operator.pattern.crow.diff().tolist()) <= {0, 2}
-        assert_same(logits_of(graph), Terms(CrossEntropy(graph), MutualInformation(), term))
+        double = graph.to(torch.float64)
+        term = TotalVariation(sigma=sigma).bind(double)
+        operator = term.operator(Sample.of_graph(double, 0), logits_of(double))
+        assert set(operator.pattern.crow.diff().tolist()) <= {0, 2}
+        fused = Fused(CrossEntropy().bind(double), MutualInformation().bind(double), term)
+        assert_same(logits_of(double), Terms(double, fused))
 
 
 # ---------------------------------------------------------------- derivatives
@@ -431,7 +454,40 @@ def test_what_the_terms_are_made_of_may_change_between_steps():
     before = objective(logits)
     objective.share_memory()  # moves the tensors to other memory, as a queue to another process does
     torch.testing.assert_close(objective(logits), before)
-    ce = objective.terms["ce"]
-    ce.nodes, ce.node_weight = ce.nodes[:3], ce.node_weight[:3]
+    weight = torch.linspace(0.5, 2.0, graph.num_classes, dtype=torch.float64)
+    objective.terms["ce"].class_weight = weight
     assert objective(logits) != before
-    assert_same(logits, objective._of_predictions)
+    assert_same(logits, Terms(graph, objective._fused))
+    smaller = dataclasses.replace(
+        objective._everything,
+        labelled=objective._everything.labelled[:3],
+        labels=objective._everything.labels[:3],
+        label_share=1 / 3,
+    )
+    assert objective(logits, batch=smaller) != objective(logits)
+
+
+def test_only_the_exact_types_are_fused():
+    class Other(TotalVariation):
+        def evaluate(self, step):
+            return super().evaluate(step) * 2
+
+    graph = GRAPHS["plain"]
+    logits = logits_of(graph)
+    assert fuse([CrossEntropy(), Other()]) is None
+    assert fuse([MutualInformation(), TotalVariation()]) is None
+    assert fuse([CrossEntropy()]) is None
+    found = ENC(graph, tv=0, cvg=0, terms=[Other(weight=0.5)]).breakdown(logits)
+    expected = ENC(graph, tv=1.0, cvg=0).breakdown(logits)
+    torch.testing.assert_close(found["tv"], 2 * expected["tv"], rtol=1e-12, atol=0)
+    torch.testing.assert_close(found["total"], expected["total"], rtol=1e-12, atol=0)
+
+
+def test_a_term_that_is_replaced_is_not_fused():
+    graph = GRAPHS["plain"]
+    logits, objective = logits_of(graph), ENC(graph, cvg=0, tv=1.0)
+    before = objective(logits)
+    objective.terms["tv"] = TotalVariation(gate="none").bind(graph)
+    expected = ENC(graph, cvg=0, tv=1.0, tv_gate="none")(logits)
+    assert before != expected
+    torch.testing.assert_close(objective(logits), expected, rtol=1e-12, atol=1e-12)

@@ -11,10 +11,12 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from everynode.graph import Graph, Split
+from everynode.graph.sample import Sample
 from everynode.objectives import (
     ENC,
     ClassPrior,
     CrossValidatingGradients,
+    Term,
     TotalVariation,
     cross_entropy,
     cross_validating_gradients,
@@ -65,19 +67,24 @@ def check(function: Callable[..., Tensor], *inputs: Tensor) -> None:
     assert gradgradcheck(function, inputs)
 
 
+def on(graph: Graph, term: Term) -> Callable[[Tensor], Tensor]:
+    term.bind(graph)
+    return lambda logits: term(logits, Sample.of_graph(graph, 0))
+
+
 TERMS = {
     "ce": lambda graph: lambda logits: cross_entropy(logits, graph.labels, graph.nodes("train")),
-    "ce module": CrossEntropy,
+    "ce module": lambda graph: on(graph, CrossEntropy()),
     "mi": lambda graph: lambda logits: mutual_information(logits, lam=2.0),
     "mi, lambda 0.3": lambda graph: lambda logits: mutual_information(logits, lam=0.3),
     "preg": lambda graph: lambda logits: p_reg(logits, graph),
-    "prior": lambda graph: lambda logits: ClassPrior(graph, shares=[0.5, 0.3, 0.2])([logits]),
+    "prior": lambda graph: on(graph, ClassPrior(shares=[0.5, 0.3, 0.2])),
     "dirichlet": lambda graph: lambda logits: dirichlet_energy(logits, graph),
     "gradient": lambda graph: lambda logits: graph_gradient(logits, graph),
-    "tv raw": lambda graph: TotalVariation(graph, gate="raw"),
-    "tv row": lambda graph: TotalVariation(graph, gate="row", sigma=1.0),
-    "tv standardised": lambda graph: TotalVariation(graph, gate="standardised", sigma=3.0),
-    "tv none": lambda graph: TotalVariation(graph, gate="none"),
+    "tv raw": lambda graph: on(graph, TotalVariation(gate="raw")),
+    "tv row": lambda graph: on(graph, TotalVariation(gate="row", sigma=1.0)),
+    "tv standardised": lambda graph: on(graph, TotalVariation(gate="standardised", sigma=3.0)),
+    "tv none": lambda graph: on(graph, TotalVariation(gate="none")),
     "enc": lambda graph: ENC(graph, mi=1.0, tv=2.0, cvg=0, preg=0.3, mi_lambda=2.0),
 }
 
@@ -96,8 +103,8 @@ def test_cvg_in_the_parameters_of_a_model(halves: str) -> None:
     graph = GRAPHS["plain"]
 
     def value(*parameters: Tensor) -> Tensor:
-        term = CrossValidatingGradients(graph, halves=halves)
-        return term(two_layers(graph.features, *parameters), parameters)
+        term = CrossValidatingGradients(halves=halves).bind(graph)
+        return term(two_layers(graph.features, *parameters), Sample.of_graph(graph, 0), parameters)
 
     check(value, leaf(3, 4), leaf(4, 3, seed=1))
 

@@ -16,15 +16,20 @@ from torch import Tensor
 
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
+from everynode.graph.sample import Sample
 from everynode.models import BACKBONES, Network
 from everynode.objectives import (
     ENC,
     ClassPrior,
+    Consistency,
     CrossEntropy,
     CrossValidatingGradients,
     MutualInformation,
     PReg,
+    Term,
     TotalVariation,
+    class_prior,
+    consistency,
     cross_entropy,
     cross_validating_gradients,
     mutual_information,
@@ -32,6 +37,7 @@ from everynode.objectives import (
     total_variation,
 )
 from everynode.objectives.cross_validating_gradients import HALVES, draw_halves
+from everynode.objectives.term import Step
 
 N, K = 12, 3
 LABELS = [i % K for i in range(N)]
@@ -49,13 +55,21 @@ def make_graph(train: int = 6, edges: bool = True, **options: object) -> Graph:
 
 GRAPH = make_graph()
 
+
+def on(graph: Graph, term: Term, **options: object) -> Callable[[Tensor], Tensor]:
+    """The term on the full graph; CVG takes the model too."""
+    sample = Sample.of_graph(graph, options.get("fold", 0))
+    term.bind(graph, **options)
+    return lambda logits, *model: term(logits, sample, *model)
+
+
 TERMS: dict[str, Callable[[Graph], Callable[[Tensor], Tensor]]] = {
-    "ce": CrossEntropy,
-    "mi": lambda graph: MutualInformation(),
-    "tv": TotalVariation,
-    "tv, no gate": lambda graph: TotalVariation(graph, gate="none"),
-    "preg": PReg,
-    "prior": lambda graph: lambda logits: ClassPrior(graph)([logits]),
+    "ce": lambda graph: on(graph, CrossEntropy()),
+    "mi": lambda graph: on(graph, MutualInformation()),
+    "tv": lambda graph: on(graph, TotalVariation()),
+    "tv, no gate": lambda graph: on(graph, TotalVariation(gate="none")),
+    "preg": lambda graph: on(graph, PReg()),
+    "prior": lambda graph: on(graph, ClassPrior()),
     "enc without cvg": lambda graph: ENC(graph, cvg=0, preg=1.0),
 }
 
@@ -85,7 +99,7 @@ def test_confident_logits_have_finite_values_and_gradients(
 
 def test_what_the_terms_are_for_confident_logits() -> None:
     logits = confident(1e4, right=False)
-    assert float(CrossEntropy(GRAPH)(logits)) == pytest.approx(1e4)
+    assert float(on(GRAPH, CrossEntropy())(logits)) == pytest.approx(1e4)
     assert float(mutual_information(logits, lam=1.0)) == pytest.approx(-np.log(K), rel=1e-6)
     assert float(
         mutual_information(torch.zeros(N, K).index_fill(1, torch.tensor([0]), 1e4), lam=1.0)
@@ -104,7 +118,7 @@ def confident_model(scale: float) -> torch.nn.Linear:
 @pytest.mark.parametrize("scale", [1e3, 1e4])
 def test_cvg_of_a_confident_model_is_finite_and_so_are_its_gradients(scale: float) -> None:
     model = confident_model(scale)
-    cvg = CrossValidatingGradients(GRAPH)(model(GRAPH.dense_features), model)
+    cvg = on(GRAPH, CrossValidatingGradients())(model(GRAPH.dense_features), model)
     cvg.backward()
     assert -1.000001 <= float(cvg.detach()) <= 1.000001
     assert model.weight.grad.isfinite().all()
@@ -172,7 +186,7 @@ def test_a_saturated_network_trains_on_without_nan(backbone: str) -> None:
 def test_one_labelled_node_cannot_be_halved_and_cvg_says_zero() -> None:
     graph, model = make_graph(train=1), confident_model(1.0)
     for halves in HALVES:
-        cvg = CrossValidatingGradients(graph, halves=halves)(model(graph.dense_features), model)
+        cvg = on(graph, CrossValidatingGradients(halves=halves))(model(graph.dense_features), model)
         assert float(cvg.detach()) == 0.0
     model.zero_grad()
     loss = ENC(graph, cvg=1.0)(model(graph.dense_features), model)
@@ -185,10 +199,10 @@ def test_one_labelled_node_cannot_be_halved_and_cvg_says_zero() -> None:
 def test_a_class_that_is_missing_from_a_half(halves: str) -> None:
     graph = make_graph(train=3)  # three nodes of three classes: every half misses one at least
     model = confident_model(0.5)
-    term = CrossValidatingGradients(graph, halves=halves)
-    p_1, p_2 = term.partition()
+    term, sample = CrossValidatingGradients(halves=halves).bind(graph), Sample.of_graph(graph, 0)
+    p_1, p_2 = term.partition(sample)
     assert (len(p_1), len(p_2)) == (1, 2)
-    cvg = term(model(graph.dense_features), model)
+    cvg = term(model(graph.dense_features), sample, model)
     cvg.backward()
     assert 0 < abs(float(cvg.detach())) < 1
     assert model.weight.grad.isfinite().all()
@@ -197,7 +211,7 @@ def test_a_class_that_is_missing_from_a_half(halves: str) -> None:
 
 def test_no_labelled_training_node_is_refused() -> None:
     graph = make_graph(labels=[-1] * 6 + LABELS[6:])
-    for build in (CrossEntropy, CrossValidatingGradients, ENC):
+    for build in (CrossEntropy().bind, CrossValidatingGradients().bind, ENC):
         with pytest.raises(
             DataError,
             match=r"^Fold 0 of graph 'graph' has no labelled training node: label a few nodes of each class first\.$",
@@ -220,12 +234,12 @@ def test_unlabelled_training_nodes_do_not_count() -> None:
     labels = LABELS.copy()
     labels[0] = labels[3] = -1
     graph = make_graph(labels=labels)
-    assert CrossEntropy(graph).nodes.tolist() == [1, 2, 4, 5]
+    assert Sample.of_graph(graph, 0).labelled.tolist() == [1, 2, 4, 5]
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(0))
     expected = torch.nn.functional.cross_entropy(
         logits[[1, 2, 4, 5]], torch.tensor([labels[i] for i in (1, 2, 4, 5)])
     )
-    torch.testing.assert_close(CrossEntropy(graph)(logits), expected)
+    torch.testing.assert_close(on(graph, CrossEntropy())(logits), expected)
 
 
 def test_a_fold_is_a_fold() -> None:
@@ -234,10 +248,14 @@ def test_a_fold_is_a_fold() -> None:
         for t in ([0, 1, 2, 3], [4, 5, 6, 7])
     ]
     graph = GRAPH.with_splits(folds)
-    assert CrossEntropy(graph, fold=1).nodes.tolist() == [4, 5, 6, 7]
-    objective = ENC(graph, fold=1)
-    assert objective.terms["ce"].nodes.tolist() == [4, 5, 6, 7]
-    assert sorted(torch.cat(objective.terms["cvg"].partition()).tolist()) == [4, 5, 6, 7]
+    logits = torch.randn(N, K, generator=torch.Generator().manual_seed(0))
+    expected = cross_entropy(logits, graph.labels, torch.arange(4, 8))
+    torch.testing.assert_close(on(graph, CrossEntropy(), fold=1)(logits), expected)
+    objective = ENC(graph, fold=1, cvg=0)
+    torch.testing.assert_close(objective.breakdown(logits)["ce"], expected)
+    assert objective._everything.labelled.tolist() == [4, 5, 6, 7]
+    halves = CrossValidatingGradients().bind(graph, fold=1).partition(Sample.of_graph(graph, 1))
+    assert sorted(torch.cat(halves).tolist()) == [4, 5, 6, 7]
 
 
 # ---------------------------------------------------------------- module = function
@@ -247,24 +265,33 @@ def test_a_fold_is_a_fold() -> None:
 def test_a_module_gives_what_its_function_gives(seed: int) -> None:
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(seed))
     pairs = [
-        (CrossEntropy(GRAPH)(logits), cross_entropy(logits, GRAPH.labels, GRAPH.nodes("train"))),
-        (MutualInformation()(logits), mutual_information(logits)),
-        (MutualInformation(lam=0.4)(logits), mutual_information(logits, lam=0.4)),
-        (TotalVariation(GRAPH)(logits), total_variation(logits, GRAPH)),
+        (CrossEntropy(), cross_entropy(logits, GRAPH.labels, GRAPH.nodes("train"))),
+        (MutualInformation(), mutual_information(logits)),
+        (MutualInformation(lam=0.4), mutual_information(logits, lam=0.4)),
+        (TotalVariation(), total_variation(logits, GRAPH)),
         (
-            TotalVariation(GRAPH, sigma=1.0, gate="row")(logits),
+            TotalVariation(sigma=1.0, gate="row"),
             total_variation(logits, GRAPH, sigma=1.0, gate="row"),
         ),
-        (PReg(GRAPH)(logits), p_reg(logits, GRAPH)),
+        (PReg(), p_reg(logits, GRAPH)),
+        (
+            ClassPrior(shares=[0.5, 0.25, 0.25]),
+            class_prior(logits, torch.tensor([0.5, 0.25, 0.25])),
+        ),
     ]
-    for module, function in pairs:
-        assert torch.equal(module, function)
+    for term, function in pairs:
+        torch.testing.assert_close(on(GRAPH, term)(logits), function, rtol=1e-6, atol=1e-7)
+    views, sample = [logits, logits + torch.arange(K)], Sample.of_graph(GRAPH, 0)
+    torch.testing.assert_close(
+        Consistency(temperature=0.3).bind(GRAPH).evaluate(Step(views, sample)),
+        consistency(views, temperature=0.3),
+    )
     model = confident_model(0.5)
-    term = CrossValidatingGradients(GRAPH, seed=seed)
-    logits, (p_1, p_2) = model(GRAPH.dense_features), term.partition()
+    term = CrossValidatingGradients().bind(GRAPH, seed=seed)
+    logits, (p_1, p_2) = model(GRAPH.dense_features), term.partition(sample)
     halves = [cross_entropy(logits, GRAPH.labels, p) for p in (p_1, p_2)]
-    assert torch.equal(
-        term(logits, model), cross_validating_gradients(*halves, list(model.parameters()))
+    torch.testing.assert_close(
+        term(logits, sample, model), cross_validating_gradients(*halves, list(model.parameters()))
     )
 
 
@@ -276,12 +303,11 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
     }
 
 
-# What a module takes beyond its function: where its labelled nodes, their weights and their halves come from.
-MODULE_ONLY = {
-    CrossEntropy: {"fold", "class_weight"},
-    CrossValidatingGradients: {"fold", "halves", "every", "seed", "class_weight"},
-}
+# What a term takes beyond its function: where its halves and its shares come from.
+MODULE_ONLY = {CrossValidatingGradients: {"halves", "every"}, ClassPrior: {"shares"}}
 PAIRS = [
+    (class_prior, ClassPrior),
+    (consistency, Consistency),
     (cross_entropy, CrossEntropy),
     (mutual_information, MutualInformation),
     (total_variation, TotalVariation),
@@ -314,7 +340,7 @@ def test_the_keywords_that_are_there_at_all() -> None:
     ("build", "sentence"),
     [
         (
-            lambda: TotalVariation(GRAPH, sigma=-1),
+            lambda: TotalVariation(sigma=-1),
             "The 'sigma' of TotalVariation must be > 0. Got -1.",
         ),
         (
@@ -322,11 +348,11 @@ def test_the_keywords_that_are_there_at_all() -> None:
             "The 'sigma' of TotalVariation must be > 0. Got 0.",
         ),
         (
-            lambda: TotalVariation(GRAPH, sigma=float("nan")),
+            lambda: TotalVariation(sigma=float("nan")),
             "The 'sigma' of TotalVariation must be > 0. Got nan.",
         ),
         (
-            lambda: TotalVariation(GRAPH, gate="standardized"),
+            lambda: TotalVariation(gate="standardized"),
             "Unknown gate 'standardized' (did you mean 'standardised'?). Choose from: raw, row, standardised, none.",
         ),
         (
@@ -334,21 +360,29 @@ def test_the_keywords_that_are_there_at_all() -> None:
             "The 'lam' of MutualInformation must be >= 0. Got -0.5.",
         ),
         (
-            lambda: CrossValidatingGradients(GRAPH, halves="stratifed"),
+            lambda: CrossValidatingGradients(halves="stratifed"),
             "Unknown choice of halves 'stratifed' (did you mean 'stratified'?). Choose from: random, stratified, fixed.",
         ),
         (lambda: ENC(GRAPH, mi=-1), "The 'mi' of ENC must be >= 0. Got -1."),
         (lambda: ENC(GRAPH, tv=float("nan")), "The 'tv' of ENC must be >= 0. Got nan."),
         (lambda: ENC(GRAPH, cvg=-0.1), "The 'cvg' of ENC must be >= 0. Got -0.1."),
         (lambda: ENC(GRAPH, preg=-2.0), "The 'preg' of ENC must be >= 0. Got -2.0."),
-        (lambda: ENC(GRAPH, tv_sigma=-1), "The 'sigma' of TotalVariation must be > 0. Got -1."),
+        (lambda: ENC(GRAPH, tv_sigma=-1), "The 'tv_sigma' of ENC must be > 0. Got -1."),
+        (
+            lambda: ENC(GRAPH, tv_gate="Raw"),
+            "Unknown tv_gate 'Raw' (did you mean 'raw'?). Choose from: raw, row, standardised, none.",
+        ),
+        (
+            lambda: MutualInformation(weight=-1.0),
+            "The 'weight' of MutualInformation must be >= 0. Got -1.0.",
+        ),
         (lambda: ENC(GRAPH, fold=3), "Graph 'graph' has folds 0 to 0. Got fold 3."),
         (
-            lambda: CrossValidatingGradients(GRAPH)(torch.zeros(N, K), None),
+            lambda: on(GRAPH, CrossValidatingGradients())(torch.zeros(N, K), None),
             "Cross-validating gradients need the model's parameters: call objective(logits, model).",
         ),
         (
-            lambda: CrossValidatingGradients(GRAPH)(torch.zeros(N, K), []),
+            lambda: on(GRAPH, CrossValidatingGradients())(torch.zeros(N, K), []),
             "Cross-validating gradients need a model with trainable parameters; this one has none.",
         ),
     ],
@@ -397,11 +431,11 @@ def test_fixed_halves_stay_and_the_others_change(seed: int, calls: int) -> None:
     model = confident_model(0.3)
 
     def draws(halves: str) -> list[tuple[int, ...]]:
-        term = CrossValidatingGradients(graph, halves=halves, seed=seed)
-        found = []
+        term = CrossValidatingGradients(halves=halves).bind(graph, seed=seed)
+        sample, found = Sample.of_graph(graph, 0), []
         for _ in range(calls + 6):
-            found.append(tuple(sorted(term.partition()[0].tolist())))
-            term(model(graph.dense_features), model)
+            found.append(tuple(sorted(term.partition(sample)[0].tolist())))
+            term(model(graph.dense_features), sample, model)
         assert int(term.calls) == calls + 6
         return found
 
@@ -412,17 +446,16 @@ def test_fixed_halves_stay_and_the_others_change(seed: int, calls: int) -> None:
 
 
 def test_looking_at_the_next_halves_does_not_draw_them() -> None:
-    term = CrossValidatingGradients(GRAPH)
-    for first, second in zip(term.partition(), term.partition(), strict=True):
+    term, sample = CrossValidatingGradients().bind(GRAPH), Sample.of_graph(GRAPH, 0)
+    for first, second in zip(term.partition(sample), term.partition(sample), strict=True):
         assert torch.equal(first, second)
 
 
 def test_seeds_differ() -> None:
     graph = make_graph(train=10)
-    drawn = {
-        tuple(sorted(CrossValidatingGradients(graph, seed=s).partition()[0].tolist()))
-        for s in range(20)
-    }
+    sample = Sample.of_graph(graph, 0)
+    terms = [CrossValidatingGradients().bind(graph, seed=s) for s in range(20)]
+    drawn = {tuple(sorted(term.partition(sample)[0].tolist())) for term in terms}
     assert len(drawn) > 10
 
 
@@ -441,11 +474,10 @@ def test_resumed_training_goes_on_with_the_draws_it_would_have_had() -> None:
     for _ in range(3):
         objective(model(graph.dense_features), model)
     resumed = ENC(graph, halves="random", seed=4)
-    assert not torch.equal(
-        resumed.terms["cvg"].partition()[0], objective.terms["cvg"].partition()[0]
-    )
+    next_half = lambda objective: objective.terms["cvg"].partition(objective._everything)[0]  # noqa: E731
+    assert not torch.equal(next_half(resumed), next_half(objective))
     resumed.load_state_dict(objective.state_dict())
-    assert torch.equal(resumed.terms["cvg"].partition()[0], objective.terms["cvg"].partition()[0])
+    assert torch.equal(next_half(resumed), next_half(objective))
 
 
 # ---------------------------------------------------------------- a term switched on changes nothing else
@@ -483,7 +515,8 @@ def test_tv_falls_as_the_gate_narrows(seed: int, sigma: float) -> None:
 
 def test_every_third_call_only() -> None:
     model = confident_model(0.5)
-    term, always = CrossValidatingGradients(GRAPH, every=3), CrossValidatingGradients(GRAPH)
+    term = on(GRAPH, CrossValidatingGradients(every=3))
+    always = on(GRAPH, CrossValidatingGradients())
     values = [
         (term(logits, model).item(), always(logits, model).item())
         for logits in [model(GRAPH.dense_features)] * 7
@@ -511,12 +544,12 @@ def test_cvg_without_autograd_is_refused() -> None:
     model = confident_model(0.5)
     logits = model(GRAPH.dense_features).detach()
     with pytest.raises(UsageError, match="that autograd can follow"):
-        CrossValidatingGradients(GRAPH)(logits, model)
+        on(GRAPH, CrossValidatingGradients())(logits, model)
 
 
 def test_a_term_that_is_not_due_can_still_go_backward() -> None:
     model = confident_model(0.5)
-    term = CrossValidatingGradients(GRAPH, every=2)
+    term = on(GRAPH, CrossValidatingGradients(every=2))
     term(model(GRAPH.dense_features), model)
     term(model(GRAPH.dense_features), model).backward()
     assert all(p.grad is None or not p.grad.any() for p in model.parameters())
@@ -530,11 +563,10 @@ def test_the_objective_moves_and_changes_type_as_a_module_does() -> None:
     value = objective(logits)
     objective.double()
     assert objective(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
-    assert objective.terms["tv"].operator.dtype == torch.float64
     assert copy.deepcopy(objective)(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
     objective.to("meta")
-    assert objective.terms["tv"].operator.values.device.type == "meta"
-    assert objective.terms["preg"].operator.pattern.crow.device.type == "meta"
+    assert objective._everything.labelled.device.type == "meta"
+    assert objective.terms["mi"].marginal.device.type == "meta"
     # logits of another type than the graph's are no reason to fail
     assert ENC(GRAPH, mi=0.0, tv=1.0, cvg=0.0)(logits.double()).dtype == torch.float64
 
@@ -542,7 +574,7 @@ def test_the_objective_moves_and_changes_type_as_a_module_does() -> None:
 @pytest.mark.parametrize("name", ["tv", "preg"])
 def test_no_precision_is_lost_on_the_way_through_less_of_it(name: str) -> None:
     logits = torch.randn(N, K, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    term = {"tv": TotalVariation, "preg": PReg}[name](GRAPH.to(torch.float64))
+    term = on(GRAPH.to(torch.float64), {"tv": TotalVariation, "preg": PReg}[name]())
     before = term(logits)
     half = term(logits.bfloat16())
     assert half.dtype == torch.float32

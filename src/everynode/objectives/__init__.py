@@ -1,4 +1,4 @@
-"""The terms of the objective: one file each, a pure function and a thin module, with no knowledge of any network."""
+"""The terms of the objective, one file each (a function and a term), and ENC, their sum."""
 
 from everynode.objectives.class_prior import ClassPrior, class_prior, estimated_shares
 from everynode.objectives.consistency import Consistency, consistency
@@ -10,6 +10,7 @@ from everynode.objectives.cross_validating_gradients import (
 from everynode.objectives.enc import ENC
 from everynode.objectives.mutual_information import MutualInformation, mutual_information
 from everynode.objectives.p_reg import PReg, p_reg
+from everynode.objectives.term import Term
 from everynode.objectives.total_variation import (
     TotalVariation,
     dirichlet_energy,
@@ -25,6 +26,7 @@ __all__ = [
     "CrossValidatingGradients",
     "MutualInformation",
     "PReg",
+    "Term",
     "TotalVariation",
     "class_prior",
     "consistency",

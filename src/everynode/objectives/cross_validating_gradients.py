@@ -1,9 +1,9 @@
-"""Cross-validating gradients: the two halves of the labelled nodes should pull the weights the same way."""
+"""Cross-validating gradients: both halves of the labelled nodes should pull the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -11,8 +11,11 @@ from torch import Tensor, nn
 
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.sample import Sample
 from everynode.numerics import gradient_cosine
-from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy, cross_entropy
+from everynode.objectives.cross_entropy import class_weights, cross_entropy
+from everynode.objectives.term import Step, Term
 
 Halves = Literal["random", "stratified", "fixed"]
 HALVES: tuple[Halves, ...] = ("random", "stratified", "fixed")
@@ -21,13 +24,21 @@ HALVES: tuple[Halves, ...] = ("random", "stratified", "fixed")
 def cross_validating_gradients(
     loss_1: Tensor, loss_2: Tensor, parameters: Sequence[Tensor]
 ) -> Tensor:
-    r"""The negative cosine of two partial losses' gradients over all parameters, itself differentiable.
+    r"""Return the negative cosine of two gradients over all parameters, itself differentiable.
 
-    .. math:: \mathcal{L}_{CVG} = - \frac{g^{p_1}_\theta \cdot g^{p_2}_\theta}{\|g^{p_1}_\theta\| \|g^{p_2}_\theta\|},
+    .. math:: \mathcal{L}_{CVG} =
+              - \frac{g^{p_1}_\theta \cdot g^{p_2}_\theta}{\|g^{p_1}_\theta\| \|g^{p_2}_\theta\|},
               \qquad g^{p}_\theta = \frac{\partial \mathcal{L}_{CE}(V^{lab}_p)}{\partial \theta}
 
-    ``loss_1``, ``loss_2``: the cross-entropies of the two halves, from one forward pass. Where a gradient vanishes, the term is 0.
+    Parameters
+    ----------
+    loss_1, loss_2 : Tensor
+        The cross-entropies of the two halves, from one forward pass.
+    parameters : sequence of Tensor
+        :math:`\theta`. Where a gradient vanishes, the term is 0.
 
+    Examples
+    --------
     >>> import torch
     >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> cross_validating_gradients((w * torch.tensor([1.0, 0.0])).sum(), w.sum(), [w])
@@ -39,125 +50,193 @@ def cross_validating_gradients(
 def draw_halves(
     nodes: Tensor, labels: Tensor, halves: Halves, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """A disjoint partition of ``nodes`` into floor and ceil of one half: uniformly, or ``stratified`` class by class.
+    """Draw a partition of nodes into two halves (floor and ceil of one half).
+
+    ``halves``: ``stratified`` gives each half its share of every class; otherwise every partition
+    is equally likely.
 
     >>> import numpy as np, torch
-    >>> draw_halves(torch.arange(5), torch.tensor([0, 0, 1, 1, 1]), "random", np.random.default_rng(0))
+    >>> nodes, labels = torch.arange(5), torch.tensor([0, 0, 1, 1, 1])
+    >>> draw_halves(nodes, labels, "random", np.random.default_rng(0))
     (tensor([2, 4]), tensor([3, 0, 1]))
     """
     shuffled = nodes[torch.from_numpy(rng.permutation(len(nodes))).to(nodes.device)]
     if halves == "stratified":
-        # Dealing the nodes out class after class gives each half its share of every class, whatever is odd.
+        # Dealt out class after class, the halves of odd classes even out.
         shuffled = shuffled[torch.argsort(labels[shuffled], stable=True)]
         return shuffled[1::2], shuffled[0::2]
     middle = len(nodes) // 2
     return shuffled[:middle], shuffled[middle:]
 
 
-class CrossValidatingGradients(nn.Module):
-    """:func:`cross_validating_gradients` on the training nodes of one fold, with halves drawn anew at every call.
+class CrossValidatingGradients(Term):
+    """:func:`cross_validating_gradients` of two halves of the labelled rows, drawn at every step.
 
-    ``halves``: ``random`` (the paper), ``stratified`` (each half has its share of every class), or ``fixed`` (drawn once: the paper's
-    ablation). ``every``: take the term at every so many calls only, and 0 at the others, which costs
-    less (and weighs less: the mean weight is that of the term divided by ``every``). The draws depend on ``seed``
-    and on how often the term was called, a count that is part of ``state_dict``: training that is resumed from a checkpoint goes on with
-    the draws it would have had. ``class_weight``: as in :class:`CrossEntropy`.
+    A model may bring its own ``gradient_cosine(logits, nodes, labels, halves, weight=, shared=,
+    factor=)``, which is then taken instead of autograd unless it returns None. The network of
+    everynode does so. In a mini-batch the term is that of the labelled rows of the step.
+
+    Parameters
+    ----------
+    weight : float, optional
+        The weight of the term; None: 0.05.
+    halves : str
+        ``random`` (the paper); ``stratified`` (each half has its share of every class); or
+        ``fixed`` (drawn once: the paper's ablation).
+    every : int
+        Take the term at every n-th step only, and 0 at the others. That costs less, and divides
+        the mean weight by n.
+
+    Attributes
+    ----------
+    calls : Tensor
+        The number of steps so far. The draws depend on it and on the seed. It is part of
+        ``state_dict``, so that resumed training continues with the same draws.
     """
 
+    name = "cvg"
+    default_weight = 0.05
+    needs = frozenset({"labels", "model"})
+    additive = False
     calls: Tensor
-    nodes: Tensor
-    labels: Tensor
-    everyone: Tensor
-    weight: Tensor | None
+    class_weight: Tensor | None
+    in_first_half: Tensor | None
 
-    def __init__(
-        self,
-        graph: Graph,
-        *,
-        fold: int = 0,
-        halves: Halves = "random",
-        every: int = 1,
-        seed: int = 0,
-        class_weight: ClassWeight | None = None,
-    ):
-        super().__init__()
+    def __init__(self, weight: float | None = None, *, halves: Halves = "random", every: int = 1):
+        super().__init__(weight)
         require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
-        require(seed >= 0, "seed", "CrossValidatingGradients", ">= 0", seed)
         if halves not in HALVES:
             unknown("choice of halves", halves, HALVES)
-        ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
-        nodes = ce.nodes
-        self.halves, self.every, self.seed = halves, every, seed
-        self.register_buffer("nodes", nodes, persistent=False)
-        self.register_buffer("labels", graph.labels[nodes], persistent=False)
-        self.register_buffer(
-            "everyone", torch.arange(len(nodes), device=nodes.device), persistent=False
-        )
-        self.register_buffer("weight", ce.weight, persistent=False)
+        self.halves, self.every, self.seed = halves, every, 0
+        self.register_buffer("class_weight", None, persistent=False)
+        self.register_buffer("in_first_half", None, persistent=False)
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
-    def _positions(self) -> tuple[Tensor, Tensor]:
-        """Where the halves of the next call stand among the training nodes."""
-        draw = 0 if self.halves == "fixed" else int(self.calls)
-        rng = np.random.Generator(np.random.SFC64([self.seed, draw]))
-        return draw_halves(self.everyone, self.labels, self.halves, rng)
-
-    def partition(self) -> tuple[Tensor, Tensor]:
-        """The halves of the next call, as node indices."""
-        p_1, p_2 = self._positions()
-        return self.nodes[p_1], self.nodes[p_2]
+    def bind(
+        self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
+    ) -> Self:
+        """Take the seed and the class weights, and draw halves that stay the same."""
+        require(seed >= 0, "seed", "CrossValidatingGradients", ">= 0", seed)
+        self.seed = seed
+        self.class_weight = class_weights(graph, fold, class_weight)
+        if self.halves == "fixed":
+            nodes = graph.nodes("train", fold)
+            one, _ = draw_halves(nodes, graph.labels[nodes], "fixed", self._generator(0))
+            self.in_first_half = torch.zeros(
+                graph.num_nodes, dtype=torch.bool, device=nodes.device
+            ).index_fill_(0, one, True)
+        return self
 
     def forward(
-        self, logits: Tensor, model: nn.Module | Iterable[Tensor], factor: float = 1.0
+        self, logits: Tensor, sample: Sample, model: nn.Module | Iterable[Tensor] | None = None
     ) -> Tensor:
-        """``factor`` times the term for the n x k ``logits`` that came out of ``model`` (or out of these parameters) in this step."""
+        """Return the term for the r x k logits of the last pass of ``model``."""
+        return self.evaluate(Step([logits], sample, model))
+
+    def evaluate(self, step: Step) -> Tensor:
+        """Return the term for the last pass, which is the one that the model remembers."""
+        return self._value(step, 1.0)
+
+    def weighted(self, step: Step, weight: float) -> tuple[Tensor, Tensor]:
+        """Return the term, and ``weight`` times the term."""
+        if not weight:
+            return super().weighted(step, weight)
+        # A weight inside the shortcut is free; later it would cost a pass over every layer.
+        weighted = self._value(step, weight)
+        return weighted / weight, weighted
+
+    def partition(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """Return the halves of the next step, as nodes of the graph."""
+        one, other = self._positions(sample)
+        return sample.all_labelled[one], sample.all_labelled[other]
+
+    def _generator(self, draw: int) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64([self.seed, draw]))
+
+    def _positions(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """Return the halves of the next step, as positions among the labelled of all processes."""
+        if self.halves == "fixed":
+            assert self.in_first_half is not None
+            in_first = self.in_first_half.to(sample.all_labelled.device)[sample.all_labelled]
+            return in_first.nonzero()[:, 0], (~in_first).nonzero()[:, 0]
+        everyone = torch.arange(len(sample.all_labelled), device=sample.all_labelled.device)
+        rng = self._generator(int(self.calls))
+        return draw_halves(everyone, sample.all_labels, self.halves, rng)
+
+    def _value(self, step: Step, factor: float) -> Tensor:
+        """Return ``factor`` times the term."""
+        logits, sample, model = step.passes[-1], step.sample, step.model
         parameters = trainable(model)
         require_autograd(logits)
-        due = int(self.calls) % self.every == 0
-        p_1, p_2 = self._positions() if due else (self.everyone[:0], self.everyone)
+        is_due = int(self.calls) % self.every == 0
+        halves = self._positions(sample) if is_due else None
         if self.training:
             self.calls += 1
-        if len(p_1) == 0:  # not due, or one labelled node, which cannot be halved
+        if halves is None or not len(halves[0]) or not len(halves[1]):
             return logits[:1].sum() * 0.0
-        shortcut = getattr(
-            model, "gradient_cosine", None
-        )  # a model may know a shorter way: see Network.gradient_cosine
-        term: Tensor | None = None
+        shared = None
+        if step.processes.size > 1:
+            halves, shared = self._own_part(halves, step)
+        shortcut = getattr(model, "gradient_cosine", None)
         if shortcut:
-            term = shortcut(
-                logits, self.nodes, self.labels, (p_1, p_2), weight=self.weight, factor=-factor
+            term: Tensor | None = shortcut(
+                logits, sample.labelled, sample.labels, halves,
+                weight=self.class_weight, shared=shared, factor=-factor,
+            )  # fmt: skip
+            if term is not None:
+                return term
+        if shared:
+            raise UsageError(
+                "Cross-validating gradients over several processes need a model of everynode, "
+                "without hooks and without frozen weights: train in one process, or set cvg=0."
             )
-        if term is not None:
-            return term
-        at = logits.index_select(0, self.nodes)
-        loss_1, loss_2 = (cross_entropy(at, self.labels, half, self.weight) for half in (p_1, p_2))
+        at = logits.index_select(0, sample.labelled)
+        loss_1, loss_2 = (
+            cross_entropy(at, sample.labels, half, self.class_weight) for half in halves
+        )
         return factor * cross_validating_gradients(loss_1, loss_2, parameters)
+
+    def _own_part(
+        self, halves: tuple[Tensor, Tensor], step: Step
+    ) -> tuple[tuple[Tensor, Tensor], Any]:
+        """Return the labelled rows of this process in each half, and how the halves are shared."""
+        from everynode.models.gradient_cosine import SharedHalves
+
+        start, labels = step.sample.first_labelled, step.sample.all_labels
+        end = start + len(step.sample.labelled)
+        totals = [
+            len(half) if self.class_weight is None else self.class_weight[labels[half]].sum().item()
+            for half in halves
+        ]
+        one, other = (half[(half >= start) & (half < end)] - start for half in halves)
+        return (one, other), SharedHalves((totals[0], totals[1]), step.processes.add_up)
 
 
 def require_autograd(logits: Tensor) -> None:
     """Refuse logits that have no gradient."""
     if not logits.requires_grad:
         raise UsageError(
-            "Cross-validating gradients need logits that autograd can follow: no torch.no_grad(), no detach()."
+            "Cross-validating gradients need logits that autograd can follow: "
+            "no torch.no_grad(), no detach()."
         )
 
 
-def trainable(model: nn.Module | Iterable[Tensor]) -> list[Tensor]:
-    """The parameters that take part in the gradients."""
+def trainable(model: nn.Module | Iterable[Tensor] | None) -> list[Tensor]:
+    """Return the parameters of a model that are trained."""
     if model is None:
         raise UsageError(
             "Cross-validating gradients need the model's parameters: call objective(logits, model)."
         )
-    if (
-        isinstance(model, nn.Module) and "_orig_mod" in model._modules
-    ):  # asking torch._dynamo for its class would import it: 2 s
+    # Asking torch._dynamo for its class would import it, which takes two seconds.
+    if isinstance(model, nn.Module) and "_orig_mod" in model._modules:
         raise UsageError(
-            "Cross-validating gradients cannot be taken of a compiled model (torch.compile): give cvg=0, or do not compile it."
+            "Cross-validating gradients cannot be taken of a compiled model (torch.compile): "
+            "give cvg=0, or do not compile it."
         )
     parameters = model.parameters() if isinstance(model, nn.Module) else model
-    found = [p for p in parameters if p.requires_grad]
-    if not found:
+    trained = [p for p in parameters if p.requires_grad]
+    if not trained:
         raise UsageError(
             "Cross-validating gradients need a model with trainable parameters; this one has none."
         )
-    return found
+    return trained

@@ -2,184 +2,315 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import UsageError, require
+from everynode import plugins
+from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
-from everynode.objectives.class_prior import ClassPrior
-from everynode.objectives.consistency import PASSES, Consistency, each_pass
-from everynode.objectives.cross_entropy import ClassWeight, CrossEntropy
-from everynode.objectives.cross_validating_gradients import CrossValidatingGradients, Halves
-from everynode.objectives.fused import Terms, at_once
-from everynode.objectives.mutual_information import MutualInformation
-from everynode.objectives.p_reg import PReg
-from everynode.objectives.total_variation import Gate, TotalVariation
+from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.sample import Sample
+from everynode.objectives import fused
+from everynode.objectives.cross_entropy import CrossEntropy
+from everynode.objectives.term import OneProcess, Processes, Step, Term
+from everynode.settings import TERMS, Settings, declarations
+
+#: The default of every option of ENC: the settings of the group "Objective".
+OPTIONS: dict[str, Any] = Settings().group("Objective")
+#: The number of passes with different dropout, for terms that compare some. Four gain little, and
+#: cost twice as much (docs/accuracy.md).
+PASSES = 2
 
 
 class ENC(nn.Module):
-    r"""The objective of "Every Node Counts", for anybody's own training loop and any module that gives n x k logits.
+    r"""The objective of "Every Node Counts", for any training loop and any model of n x k logits.
 
-    .. math:: \mathcal{L} = \mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV} + \gamma \mathcal{L}_{CVG}
+    .. math:: \mathcal{L} = \mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV}
+              + \gamma \mathcal{L}_{CVG}
 
-    ``mi``, ``tv``, ``cvg``: :math:`\alpha, \beta, \gamma`; a term of weight 0 is not computed. ``mi_lambda``: see
-    :func:`mutual_information`; ``tv_sigma``, ``tv_gate``: :func:`total_variation`; ``halves``, ``cvg_every``, ``seed``:
-    :class:`CrossValidatingGradients`; ``preg``: the weight of :func:`p_reg`, for comparisons. ``class_weight``: ``balanced`` lets
-    every class weigh the same in cross-entropy and in CVG's halves, however many of its nodes are labelled.
+    It is the weighted sum of cross-entropy and any other :class:`~everynode.Term`. A term of
+    weight 0 is not computed. The default weights were chosen on Cora's validation nodes; they are
+    not the paper's.
 
-    ``consistency``: the weight of :func:`consistency`, :math:`\delta \mathcal{L}_{CON}`, a term that the paper does not have, and
-    ``consistency_temperature``. It compares ``passes`` of different dropout (two, else one), so the objective is then given the logits of both,
-    ``objective((model(x), model(x)), model)``, and a step takes about twice the time and memory.
+    Parameters
+    ----------
+    graph : Graph or DiskGraph
+        The graph to train on.
+    terms : sequence of Term
+        Terms of your own, added to the sum.
+    fold : int
+        The fold whose training nodes are labelled.
+    seed : int
+        The seed of the terms' own random numbers.
+    class_prior : sequence of float, optional
+        The share of each class in the graph, for the term ``prior``; None: estimate them.
+    mi, tv, cvg, consistency, prior, preg : float
+        The weight of each term: :class:`MutualInformation`, :class:`TotalVariation`,
+        :class:`CrossValidatingGradients`, :class:`Consistency`, :class:`ClassPrior`,
+        :class:`PReg`.
+    class_weight : None, "balanced" or mapping, optional
+        The weight of each class in cross-entropy and in CVG's halves. ``balanced``: every class
+        weighs the same, no matter how many of its nodes are labelled. A mapping: the weight of
+        each class name; a class that is missing weighs 1.
+    **options
+        The other settings of the group "Objective": ``everynode train --help`` lists them.
 
-    ``prior``: the weight of :class:`ClassPrior`, :math:`\epsilon \mathcal{L}_{PRIOR}`, another that the paper does not have;
-    ``class_prior``: the share of each class in the graph, if it is known; else it is estimated from the validation nodes, and moves with
-    every call in training mode.
+    Attributes
+    ----------
+    terms : nn.ModuleDict
+        The terms by name.
+    weights : dict
+        The weight of each term by name. A change counts from the next step.
+    passes : int
+        The number of passes of the model in a step: 2 with ``consistency``, else 1. Pass the
+        logits of both, ``objective((model(x), model(x)), model)``.
 
-    The defaults were chosen on Cora's validation nodes and are not the paper's weights.
-
+    Examples
+    --------
     >>> import torch
     >>> from everynode.graph import Graph, Split
     >>> nodes = torch.arange(4)
-    >>> g = Graph.from_arrays(torch.eye(4), [[0, 1, 2], [1, 2, 3]], [0, 0, 1, 1], splits=[Split(nodes[:3], nodes[3:], nodes[:0])])
+    >>> split = Split(nodes[:3], nodes[3:], nodes[:0])
+    >>> x, edges, labels = torch.eye(4), [[0, 1, 2], [1, 2, 3]], [0, 0, 1, 1]
+    >>> graph = Graph.from_arrays(x, edges, labels, splits=[split])
     >>> model = torch.nn.Linear(4, 2)
-    >>> objective = ENC(g, mi=1.0, tv=2.0, cvg=1.0)
-    >>> loss = objective(model(g.dense_features), model)
+    >>> objective = ENC(graph, mi=1.0, tv=2.0, cvg=1.0)
+    >>> loss = objective(model(graph.dense_features), model)
     >>> loss.backward()
-    >>> sorted(objective.breakdown(model(g.dense_features), model))
+    >>> sorted(objective.breakdown(model(graph.dense_features), model))
     ['ce', 'cvg', 'mi', 'total', 'tv']
     """
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph | DiskGraph,
         *,
-        mi: float = 0.3,
-        tv: float = 5.0,
-        cvg: float = 0.05,
-        mi_lambda: float = 0.3,
-        tv_sigma: float = 10.0,
-        tv_gate: Gate = "raw",
-        halves: Halves = "stratified",
-        cvg_every: int = 1,
-        consistency: float = 0.0,
-        consistency_temperature: float = 0.5,
-        prior: float = 0.0,
-        class_prior: Sequence[float] | Tensor | None = None,
-        preg: float = 0.0,
-        class_weight: ClassWeight | None = None,
+        terms: Sequence[Term] = (),
         fold: int = 0,
         seed: int = 0,
+        class_prior: Sequence[float] | Tensor | None = None,
+        **options: Any,
     ):
         super().__init__()
-        if not isinstance(graph, Graph):
+        if not isinstance(graph, Graph | DiskGraph):
             raise UsageError(
-                f"ENC takes an everynode Graph, not a {type(graph).__name__}: for PyG's Data, ENC(Graph.from_pyg(data))."
+                f"ENC takes an everynode Graph, not a {type(graph).__name__}: "
+                "for PyG's Data, ENC(Graph.from_pyg(data))."
             )
-        self.shape = (graph.num_nodes, graph.num_classes)
-        #: How many passes a step takes.
-        self.passes = PASSES if consistency else 1
-        self.weights = {
-            "ce": 1.0,
-            "mi": mi,
-            "tv": tv,
-            "cvg": cvg,
-            "consistency": consistency,
-            "prior": prior,
-            "preg": preg,
-        }
-        for name, weight in self.weights.items():
-            require(weight >= 0, name, "ENC", ">= 0", weight)
-        require(
-            consistency_temperature > 0,
-            "consistency_temperature",
-            "ENC",
-            "> 0",
-            consistency_temperature,
-        )
-        ce = CrossEntropy(graph, fold=fold, class_weight=class_weight)
-        self._of_predictions = of = Terms(
-            ce,
-            MutualInformation(lam=mi_lambda) if mi else None,
-            TotalVariation(graph, sigma=tv_sigma, gate=tv_gate) if tv else None,
-        )
-        self.terms = nn.ModuleDict(
-            {name: term for name, term in (("ce", of.ce), ("mi", of.mi), ("tv", of.tv)) if term}
-        )
-        if cvg:
-            self.terms["cvg"] = CrossValidatingGradients(
-                graph,
-                fold=fold,
-                halves=halves,
-                every=cvg_every,
-                seed=seed,
-                class_weight=class_weight,
-            )
-        if consistency:
-            self.terms["consistency"] = Consistency(temperature=consistency_temperature)
-        if class_prior is not None and not prior:
+        _check_options(options)
+        require(seed >= 0, "seed", "ENC", ">= 0", seed)
+        values = OPTIONS | options
+        if class_prior is not None and not values["prior"]:
             raise UsageError(
-                "ENC was given a class_prior, but its weight is 0: give one (prior=1.0), or leave it out."
+                "ENC was given a class_prior, but its weight is 0: "
+                "give one (prior=1.0), or leave it out."
             )
-        if prior:
-            self.terms["prior"] = ClassPrior(graph, fold=fold, shares=class_prior)
-        if preg:
-            self.terms["preg"] = PReg(graph)
+        active = [*_declared_terms(values, class_prior), *_plugin_terms(values["weights"]), *terms]
+        if not any(_name_of(term) == "ce" for term in active):
+            active.insert(0, CrossEntropy())
+        self.terms = nn.ModuleDict()
+        for term in active:
+            name = _name_of(term)
+            if name in self.terms:
+                raise UsageError(
+                    f"ENC has two terms named {name!r}: set {name}=0, or rename your term."
+                )
+            class_weight = values["class_weight"]
+            term.bind(graph, fold=fold, seed=seed, class_weight=class_weight)
+            self.terms[name] = term
+        self.weights: dict[str, float] = {_name_of(term): term.weight for term in active}
+        self.passes = PASSES if "passes" in self.needs else 1
+        self.processes: Processes = OneProcess()
+        self._fused = fused.fuse(self.terms.values())
+        self._num_classes = graph.num_classes
+        self._everything = Sample.of_graph(graph, fold) if isinstance(graph, Graph) else None
+        if self._everything is None:
+            self.check_mini_batches()
+
+    @classmethod
+    def from_settings(
+        cls,
+        graph: Graph | DiskGraph,
+        settings: Settings,
+        *,
+        fold: int = 0,
+        seed: int = 0,
+        ranks: Processes | None = None,
+    ) -> ENC:
+        """Return the objective of some settings; ``ranks``: the processes that train together."""
+        objective = cls(graph, fold=fold, seed=seed, **settings.group("Objective"))
+        objective.processes = ranks or objective.processes
+        return objective
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The needs of all terms; see :class:`everynode.Term`."""
+        return frozenset().union(*(term.needs for term in self._terms()))
+
+    @property
+    def looks_beyond_labels(self) -> bool:
+        """Whether a term looks at nodes without a training label."""
+        return any(term.looks_beyond_labels for term in self._terms())
+
+    def check_mini_batches(self) -> None:
+        """Refuse mini-batches if a term needs every node at once."""
+        for term in self._terms():
+            if "every_node" in term.needs:
+                raise UsageError(term.refusal)
 
     def breakdown(
-        self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None
+        self,
+        logits: Tensor | Sequence[Tensor],
+        model: nn.Module | Iterable[Tensor] | None = None,
+        batch: Any = None,
     ) -> dict[str, Tensor]:
-        """Each term's value before weighting, under its name, and their weighted sum as ``total``.
+        """Return each term before weighting, by name, and their weighted sum as ``total``.
 
-        Of several passes: consistency between them, CVG of the last one, which is the one that ``model`` remembers, and the mean of the
-        other terms over all.
+        Parameters
+        ----------
+        logits : Tensor, or sequence of Tensor
+            The logits that the model gave in this step, or those of each pass. Of several passes,
+            consistency compares all, CVG takes the last one, and the other terms the mean.
+        model : nn.Module, or its parameters
+            The model, which CVG needs.
+        batch : Sample, or batch of NeighborLoader, optional
+            The part of the graph that the logits belong to; None: the full graph.
         """
-        views = each_pass(logits, "ENC")
-        for view in views:
-            if view.shape != self.shape:
-                raise UsageError(
-                    f"ENC needs the logits of every node, {self.shape[0]} x {self.shape[1]}. Got {' x '.join(map(str, view.shape))}."
-                )
-        each = [self._of_one_pass(view) for view in views]
-        values = (
-            each[0]
-            if len(each) == 1
-            else {name: torch.stack([one[name] for one in each]).mean() for name in each[0]}
-        )
-        total = values.pop("total")
-        if "cvg" in self.terms:
-            weighted = self.terms["cvg"](
-                views[-1], model, self.weights["cvg"]
-            )  # who weighs it later pays for a pass over every layer
-            values["cvg"] = weighted / self.weights["cvg"]
-            total = total + weighted
-        for name in ("consistency", "prior"):
-            if name in self.terms:
-                values[name] = self.terms[name](views)
-                total = total + self.weights[name] * values[name]
-        if "preg" in self.terms:
-            values["preg"] = torch.stack([self.terms["preg"](view) for view in views]).mean()
-            total = total + self.weights["preg"] * values["preg"]
-        return {**values, "total": total}
-
-    def _of_one_pass(self, logits: Tensor) -> dict[str, Tensor]:
-        """Cross-entropy, MI and TV, and their weighted sum as ``total``."""
-        if not (self._of_predictions.mi or self._of_predictions.tv):
-            ce: Tensor = self._of_predictions.ce(logits)  # which looks at the labelled nodes only
-            return {"ce": ce, "total": ce}
-        found = at_once(logits, self._of_predictions, self.weights["mi"], self.weights["tv"])
-        return {
-            name: value
-            for name, value in found._asdict().items()
-            if name in self.terms or name == "total"
-        }
+        step = self._step(logits, model, batch)
+        values: dict[str, Tensor] = {}
+        total: Tensor | None = None
+        if self._fused and self._fused.is_of(self.terms):
+            together = self._fused.evaluate(step, self.weights)
+            if together:
+                values, total = together
+        for name, term in self.terms.items():
+            if name not in values:
+                assert isinstance(term, Term)
+                values[name], weighted = term.weighted(step, self.weights[name])
+                total = weighted if total is None else total + weighted
+        assert total is not None  # cross-entropy is always there
+        return {**{name: values[name] for name in self.terms}, "total": total}
 
     def forward(
-        self, logits: Tensor | Sequence[Tensor], model: nn.Module | Iterable[Tensor] | None = None
+        self,
+        logits: Tensor | Sequence[Tensor],
+        model: nn.Module | Iterable[Tensor] | None = None,
+        batch: Any = None,
     ) -> Tensor:
-        """The total, for the n x k ``logits`` that ``model`` gave in this step (CVG needs the model, the other terms do not).
+        """Return the weighted sum; parameters as those of :meth:`breakdown`."""
+        return self.breakdown(logits, model, batch)["total"]
 
-        Or for those of several passes, which consistency needs.
-        """
-        return self.breakdown(logits, model)["total"]
+    def _terms(self) -> list[Term]:
+        return [term for term in self.terms.values() if isinstance(term, Term)]
+
+    def _step(
+        self,
+        logits: Tensor | Sequence[Tensor],
+        model: nn.Module | Iterable[Tensor] | None,
+        batch: Any,
+    ) -> Step:
+        """Check the logits against the sample."""
+        sample = self._everything if batch is None else getattr(batch, "sample", batch)
+        if sample is None:
+            raise UsageError(
+                "The graph is on disk, so ENC needs a batch: call objective(logits, model, batch) "
+                "with the batches of a NeighborLoader."
+            )
+        if not isinstance(sample, Sample):
+            raise UsageError(
+                "The batch of ENC must be a Sample or a batch of everynode's NeighborLoader. "
+                f"Got a {type(batch).__name__}."
+            )
+        passes = [logits] if isinstance(logits, Tensor) else list(logits)
+        if not passes:
+            raise UsageError("ENC needs the logits of at least one pass. Got none.")
+        n, k = sample.num_nodes, self._num_classes
+        for i, one in enumerate(passes):
+            got = " x ".join(map(str, one.shape))
+            if sample.is_full and one.shape != (n, k):
+                raise UsageError(f"ENC needs the logits of every node, {n} x {k}. Got {got}.")
+            if len(one) < n or one.shape[1:] != (k,):
+                raise UsageError(
+                    f"ENC needs the logits of the batch's first {n} nodes, {n} x {k}. Got {got}."
+                )
+            if len(one) > n:
+                passes[i] = one[:n]
+        if not sample.is_full:
+            for term in self._terms():
+                term.check_sample(sample)
+        return Step(passes, sample.to(passes[0].device), model, self.processes)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> ENC:
+        super()._apply(fn, recurse)
+        if self._everything is not None:
+            # Shares keep their precision; only the device follows.
+            self._everything = self._everything.to(fn(torch.empty(0)).device)
+        return self
+
+
+def _name_of(term: Term) -> str:
+    if not isinstance(term, Term):
+        raise UsageError(
+            f"The terms of ENC must be everynode.Term objects. Got a {type(term).__name__}."
+        )
+    return term.term_name
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse an option that does not exist, or is out of its range."""
+    for name, value in options.items():
+        if name not in OPTIONS:
+            unknown("option of ENC", name, OPTIONS)
+        declared = declarations()[name]
+        if declared.choices and value not in declared.choices:
+            unknown(name, value, declared.choices)
+        require(declared.allows(value), name, "ENC", declared.expected, value)
+
+
+def _declared_terms(values: Mapping[str, Any], class_prior: Any) -> list[Term]:
+    """Return the terms of :class:`Settings` that have a weight."""
+    terms = []
+    for name in TERMS:
+        if values[name]:
+            options = {
+                declared.option: values[setting]
+                for setting, declared in declarations().items()
+                if declared.of_term == name
+            }
+            if name == "prior":  # shares are data, not a setting
+                options["shares"] = class_prior
+            module, _, cls = declarations()[name].term.partition(":")
+            terms.append(getattr(import_module(module), cls)(values[name], **options))
+    return terms
+
+
+def _plugin_terms(weights: Any) -> list[Term]:
+    """Return the terms of plugins that have a weight."""
+    given = {name: weight for name, weight in dict(weights).items() if weight}
+    if not given:
+        return []
+    classes = plugins.terms()
+    for name in given:
+        if name not in classes:
+            unknown("term", name, (*TERMS, *classes))
+    return [classes[name](weight=weight) for name, weight in given.items()]
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature of ENC, with every option of the settings."""
+    first = [
+        p
+        for p in inspect.signature(ENC.__init__).parameters.values()
+        if p.kind is not p.VAR_KEYWORD and p.name != "self"
+    ]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    rest = [inspect.Parameter(name, keyword, default=value) for name, value in OPTIONS.items()]
+    return inspect.Signature([*first, *rest])
+
+
+ENC.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -1,24 +1,28 @@
-"""Cross-entropy, mutual information and total variation at once: one softmax, and the gradient while everything is at hand.
+"""Cross-entropy, mutual information and total variation at once: an optimization of ENC.
 
-On a CPU, in float32 and float64, compiled kernels do it (:mod:`everynode.objectives.numba_kernels`); elsewhere, without numba, and for second
-derivatives the terms' own torch operations do. Both give the same up to rounding.
+The three terms share one softmax, and their gradient is computed in the same sweep. On a CPU, in
+float32 and float64, compiled kernels do that (:mod:`everynode.objectives.numba_kernels`). In all
+other cases, for second derivatives, and without numba, the terms' own torch operations do. Both
+give the same numbers up to rounding.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from everynode.numerics import log_softmax_by_class
+from everynode.graph.sample import Sample
 from everynode.objectives.cross_entropy import CrossEntropy
 from everynode.objectives.mutual_information import MutualInformation
+from everynode.objectives.term import Step, mean_of
 from everynode.objectives.total_variation import TotalVariation
 
 #: The types that the kernels are compiled for, and their names there.
@@ -33,53 +37,89 @@ NO_EDGES = {
 
 
 class Views:
-    """NumPy views of tensors, kept from step to step: making them is seen in a step of few milliseconds.
+    """NumPy views of tensors, kept from step to step: in a step of few milliseconds, making them shows.
 
-    They are made again when a tensor is another one than last time, or has moved: to memory that processes share, say.
+    They are made again when a tensor is another one, or has moved to other memory.
     """
 
     def __init__(self) -> None:
-        self._of: tuple[
-            Tensor, ...
-        ] = ()  # which, as long as they are here, have their ids to themselves
-        self._known: tuple[int, ...] = ()
+        self._tensors: tuple[Tensor, ...] = ()  # kept, so that their ids stay theirs
+        self._key: tuple[int, ...] = ()
         self._views: list[np.ndarray] = []
 
     def __call__(self, *tensors: Tensor) -> list[np.ndarray]:
-        """Of these tensors, in their order."""
-        known = (*map(id, tensors), *map(Tensor.data_ptr, tensors))
-        if known != self._known:
-            self._of, self._known, self._views = (
-                tensors,
-                known,
-                [tensor.numpy() for tensor in tensors],
-            )
+        """Return the views of these tensors, in their order."""
+        key = (*map(id, tensors), *map(Tensor.data_ptr, tensors))
+        if key != self._key:
+            self._tensors, self._key = tensors, key
+            self._views = [tensor.numpy() for tensor in tensors]
         return self._views
 
     def __reduce__(self) -> tuple[type[Views], tuple[()]]:
-        """For copies and pickles, which need their own."""
+        """Give copies and pickles views of their own."""
         return Views, ()
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The terms of the predictions alone; None is a term that is not there."""
+@dataclass(eq=False)
+class Fused:
+    """The terms that the kernels compute together; None is a term without weight."""
 
     ce: CrossEntropy
     mi: MutualInformation | None
     tv: TotalVariation | None
     _views: Views = field(default_factory=Views, init=False, repr=False)
+    _labels_of: tuple[Sample, Tensor | None] | None = field(default=None, init=False, repr=False)
+    _node_weight: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
 
-    def constants(self, dtype: torch.dtype) -> list[np.ndarray]:
-        """What does not depend on the predictions, for the kernels: TV's edges and factors, CE's nodes, their weights, and the labels."""
-        edges = self.tv.edges(dtype) if self.tv else NO_EDGES[dtype]
-        return self._views(
-            *edges, self.ce.nodes, self.ce.node_weight.double(), self.ce.labels.contiguous()
-        )
+    def is_of(self, terms: Mapping[str, nn.Module]) -> bool:
+        """Whether these are still the terms of the objective."""
+        return all(term is None or term in terms.values() for term in (self.ce, self.mi, self.tv))
+
+    def evaluate(
+        self, step: Step, weights: Mapping[str, float]
+    ) -> tuple[dict[str, Tensor], Tensor] | None:
+        """Return each term and their weighted sum; None if the kernels cannot compute them."""
+        if not (step.sample.is_full and weights["ce"] == 1.0 and can_compile(step.passes)):
+            return None
+        alpha, beta = weights.get("mi", 0.0), weights.get("tv", 0.0)
+        each = [at_once(logits, step.sample, self, alpha, beta) for logits in step.passes]
+        values = {"ce": mean_of([one.ce for one in each])}
+        if self.mi:
+            values["mi"] = mean_of([one.mi for one in each])
+        if self.tv:
+            values["tv"] = mean_of([one.tv for one in each])
+        return values, mean_of([one.total for one in each])
+
+    def constants(self, sample: Sample, like: Tensor) -> list[np.ndarray]:
+        """Return what does not depend on the predictions.
+
+        These are the edges of TV and their factors, and the labelled nodes, their weights and
+        their labels.
+        """
+        edges = NO_EDGES[like.dtype]
+        if self.tv:
+            operator = self.tv.operator(sample, like)
+            edges = operator.pattern.col, operator.values
+        weight = self.ce.class_weight
+        if (
+            self._labels_of is None
+            or self._labels_of[0] is not sample
+            or (self._labels_of[1] is not weight)
+        ):
+            self._labels_of = sample, weight
+            self._node_weight = (
+                torch.ones(len(sample.labels), dtype=torch.float64)
+                if weight is None
+                else weight.double()[sample.labels]
+            )
+        return self._views(*edges, sample.labelled, self._node_weight, sample.labels)
 
 
 class Values(NamedTuple):
-    r"""Each term before weighting, 0 if not there, and :math:`\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV}`."""
+    r"""Each term before weighting, 0 without the term, and their sum.
+
+    The sum is :math:`\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV}`.
+    """
 
     ce: Tensor
     mi: Tensor
@@ -87,67 +127,93 @@ class Values(NamedTuple):
     total: Tensor
 
 
-def at_once(logits: Tensor, terms: Terms, alpha: float, beta: float) -> Values:
-    r"""The terms and their sum, MI weighted by :math:`\alpha` and TV by :math:`\beta`, for n x k ``logits``; by the kernels if they can."""
-    if logits.device.type != "cpu" or logits.dtype not in COMPILED or kernels() is None:
-        return one_by_one(logits, terms, alpha, beta)
-    return Values(*_AtOnce.apply(logits, terms, alpha, beta))
+def fuse(terms: Iterable[nn.Module]) -> Fused | None:
+    """Return the terms that can be computed together; None if that saves nothing.
+
+    A subclass of a term may compute something else, so only the exact types count.
+    """
+    by_type = {type(term): term for term in terms}
+    ce, mi, tv = (by_type.get(kind) for kind in (CrossEntropy, MutualInformation, TotalVariation))
+    if not isinstance(ce, CrossEntropy) or not (mi or tv):
+        return None
+    assert mi is None or isinstance(mi, MutualInformation)
+    assert tv is None or isinstance(tv, TotalVariation)
+    return Fused(ce, mi, tv)
 
 
-def one_by_one(logits: Tensor, terms: Terms, alpha: float, beta: float) -> Values:
-    """What :func:`at_once` gives, by torch operations: on any device, and differentiable as often as one likes."""
-    log_y = log_softmax_by_class(logits)  # once, for both
-    ce: Tensor = terms.ce(logits)
-    mi = terms.mi.by_class(log_y) if terms.mi else log_y.new_zeros(())
-    tv = terms.tv.by_class(log_y) if terms.tv else log_y.new_zeros(())
+def can_compile(passes: Iterable[Tensor]) -> bool:
+    """Whether there are kernels for these logits."""
+    return all(x.device.type == "cpu" and x.dtype in COMPILED for x in passes) and (
+        kernels() is not None
+    )
+
+
+def at_once(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
+    r"""Return the terms and their sum by the kernels, where there are any.
+
+    ``logits``: n x k; ``alpha``, ``beta``: the weights of MI and of TV.
+    """
+    if not can_compile([logits]):
+        return one_by_one(logits, sample, terms, alpha, beta)
+    return Values(*_AtOnce.apply(logits, sample, terms, alpha, beta))
+
+
+def one_by_one(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float) -> Values:
+    """Return the same as :func:`at_once` by torch operations, differentiable any number of times."""
+    step = Step([logits], sample)
+    ce: Tensor = terms.ce(logits, sample)
+    mi = terms.mi.evaluate(step) if terms.mi else ce.new_zeros(())
+    tv = terms.tv.evaluate(step) if terms.tv else ce.new_zeros(())
     return Values(ce, mi, tv, ce + alpha * mi + beta * tv)
 
 
 @functools.cache
 def kernels() -> ModuleType | None:
-    """The compiled kernels; None where there is no numba, or where it is not to compile (``NUMBA_DISABLE_JIT``)."""
+    """Return the compiled kernels; None without numba, or if ``NUMBA_DISABLE_JIT`` is set."""
     try:
-        found = importlib.import_module(
-            "everynode.objectives.numba_kernels"
-        )  # only now, since importing numba takes its time
+        # Only now, since importing numba takes its time.
+        module = importlib.import_module("everynode.objectives.numba_kernels")
     except ImportError:
         return None
-    return None if found.numba.config.DISABLE_JIT else found
+    return None if module.numba.config.DISABLE_JIT else module
 
 
 class _AtOnce(torch.autograd.Function):
-    """The fields of :class:`Values`. The forward pass finds the gradient of the total too, so that the backward pass only scales it."""
+    """The fields of :class:`Values`; the forward pass computes the gradient of the total too."""
 
     @staticmethod
-    def forward(ctx, logits: Tensor, terms: Terms, alpha: float, beta: float) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
-        found = kernels()
-        assert found is not None  # or at_once would not have come here
-        shift, terms_and_gradient = found.compiled(COMPILED[logits.dtype])
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float
+    ) -> tuple[Tensor, ...]:
+        module = kernels()
+        assert module is not None  # or at_once would not have come here
+        shift, terms_and_gradient = module.compiled(COMPILED[logits.dtype])
         n, k = logits.shape
-        x, gradient = logits.new_empty(n, found.padded(k)), logits.new_empty(n, k)
-        given, shifted = np.ascontiguousarray(logits.numpy(force=True)), x.numpy()
-        largest = np.empty(n, given.dtype)
-        shift(given, shifted, largest)
+        x, gradient = logits.new_empty(n, module.padded(k)), logits.new_empty(n, k)
+        rows, shifted = np.ascontiguousarray(logits.numpy(force=True)), x.numpy()
+        largest = np.empty(n, rows.dtype)
+        shift(rows, shifted, largest)
         y = x.exp().numpy()  # by torch, whose exponential is vectorised; numba's is not
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
         ce, mi, tv, total = terms_and_gradient(
-            given, largest, shifted, y, *terms.constants(logits.dtype), weight, lam, beta, gradient.numpy()
+            rows, largest, shifted, y, *terms.constants(sample, logits), weight, lam, beta,
+            gradient.numpy(),
         )  # fmt: skip
         mi = mi if terms.mi else 0.0
         ctx.save_for_backward(logits, gradient)
-        ctx.rest = terms, alpha, beta
+        ctx.rest = sample, terms, alpha, beta
         ctx.set_materialize_grads(False)
-        return tuple(
-            torch.from_numpy(np.array(value, given.dtype)) for value in (ce, mi, tv, total)
-        )
+        return tuple(torch.from_numpy(np.array(value, rows.dtype)) for value in (ce, mi, tv, total))
 
     @staticmethod
-    def backward(ctx, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:  # type: ignore[no-untyped-def]
+    def backward(  # type: ignore[no-untyped-def]
+        ctx, *grads: Tensor | None
+    ) -> tuple[Tensor | None, None, None, None, None]:
         logits, gradient = ctx.saved_tensors
         *of_terms, of_total = grads
-        again = torch.is_grad_enabled()  # somebody will differentiate the gradient
+        again = torch.is_grad_enabled()  # the gradient will be differentiated
         if of_total is not None and not again and of_terms == [None, None, None]:
-            return gradient * of_total, None, None, None
+            return gradient * of_total, None, None, None, None
         with torch.enable_grad():
             x = logits if again else logits.detach().requires_grad_()
             both = zip(one_by_one(x, *ctx.rest), grads, strict=True)
@@ -155,8 +221,8 @@ class _AtOnce(torch.autograd.Function):
                 (value, grad) for value, grad in both if grad is not None and value.requires_grad
             ]
             if not asked:
-                return None, None, None, None
+                return None, None, None, None, None
             (result,) = torch.autograd.grad(
                 [value for value, _ in asked], [x], [grad for _, grad in asked], create_graph=again
             )
-        return result, None, None, None
+        return result, None, None, None, None

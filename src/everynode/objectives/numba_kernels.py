@@ -1,10 +1,12 @@
-"""The terms of all nodes' predictions and their gradient in a few passes over the nodes and one over the edges, compiled by numba.
+"""Kernels for all nodes' predictions, compiled by numba: the terms and their gradient.
 
-Importing this module imports numba: :mod:`everynode.objectives.fused` does so where it can, and does without where it cannot.
+They take a few passes over the nodes and one over the edges. Importing this module imports numba:
+:mod:`everynode.objectives.fused` does so where numba is installed, and does without it elsewhere.
 
-Two things make it quick. Rows are padded to whole vector registers, since shorter ones would be done one number at a time. And
-probabilities under tiny / eps (1e-31 in float32) count as 0: products with them would be subnormal numbers, which take a CPU a hundred
-times as long, and an objective that rewards certainty makes many.
+Two things make them fast. Rows are padded to whole vector registers, since the rest of a row would
+be computed one number at a time. And probabilities under tiny / eps (1e-31 in float32) count as 0:
+products with them would be subnormal numbers, which take a CPU a hundred times as long, and an
+objective that rewards confidence makes many.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from typing import Any
 import numba
 import numpy as np
 
-#: Sums may be taken in any order. NaN and infinity stay what they are, and so does the difference of two equal products: 0.
+#: Sums may be taken in any order. NaN and infinity keep their meaning, and the difference of two
+#: equal products is 0.
 FASTMATH = {"nsz", "arcp", "reassoc"}
 
 
 def padded(classes: int) -> int:
-    """How many columns a row has in the kernels.
+    """Return the number of columns of a row in the kernels.
 
     >>> padded(7), padded(8), padded(9)
     (8, 8, 16)
@@ -31,9 +34,10 @@ def padded(classes: int) -> int:
 
 
 def shift(logits, out, largest):  # type: ignore[no-untyped-def]
-    r"""Each row of the n x k ``logits`` minus its ``largest``, :math:`x_{i,s} - \max_r x_{i,r}`, with zeros as padding.
+    r"""Subtract its ``largest`` entry from each row, :math:`x_{i,s} - \max_r x_{i,r}`.
 
-    What is under log(tiny / eps) becomes that, since for less torch's exponential takes a hundred times as long.
+    The padding of ``out`` becomes 0. Entries under log(tiny / eps) become log(tiny / eps): below,
+    torch's exponential takes a hundred times as long.
     """
     n, k = logits.shape
     floor = logits.dtype.type(math.log(np.finfo(logits.dtype).tiny / np.finfo(logits.dtype).eps))
@@ -52,26 +56,48 @@ def shift(logits, out, largest):  # type: ignore[no-untyped-def]
 def terms_and_gradient(  # type: ignore[no-untyped-def]
     logits, largest, x, y, ends, factors, nodes, weights, labels, alpha, lam, beta, gradient
 ):
-    r""":math:`\mathcal{L}_{CE}, \mathcal{L}_{MI}, \mathcal{L}_{TV}`, their weighted sum, and in ``gradient`` (n x k) that of the sum.
+    r"""Return CE, MI, TV and their weighted sum, and write the gradient of the sum.
 
-    .. math:: \frac{\partial (\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV})}{\partial x_{i,s}}
+    .. math:: \frac{\partial (\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI}
+              + \beta \mathcal{L}_{TV})}{\partial x_{i,s}}
               = \hat y_{i,s} \Big( u_{i,s} - \sum_{r=1}^{k} \hat y_{i,r} u_{i,r} \Big)
               + \frac{[i \in V^{lab}] \, w_i}{|V^{lab}|} (\hat y_{i,s} - y_{i,s}),
 
-    .. math:: u_{i,s} = \frac{\alpha}{|V|} \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
-              + \beta \sum_{e \ni i} a_{e,i} \, \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
+    .. math:: u_{i,s} = \frac{\alpha}{|V|}
+              \big( \lambda (\log \tilde y_s + 1) - 1 - \log \hat y_{i,s} \big)
+              + \beta \sum_{e \ni i} a_{e,i} \,
+              \mathrm{sign}\Big( \sum_{j \in e} a_{e,j} \hat y_{j,s} \Big)
 
-    ``x``, ``largest``: what :func:`shift` gave; ``y``: the exponential of ``x``. (They become :math:`u` and :math:`\hat y`.) ``ends``:
-    the two nodes of the first edge, of the second, and so on; ``factors``: their :math:`a`, the entries of :class:`TotalVariation`'s
-    operator. ``nodes``: :math:`V^{lab}`; ``weights``: how often each of these counts, 1 on average; ``labels``: of all nodes. Sums over
-    nodes and edges are taken in float64.
+    Sums over nodes and edges are taken in float64.
+
+    Parameters
+    ----------
+    logits : array
+        n x k.
+    largest, x : array
+        The results of :func:`shift`; ``x`` becomes :math:`u`.
+    y : array
+        The exponential of ``x``; it becomes :math:`\hat y`.
+    ends : array
+        The two nodes of the first edge, of the second, and so on.
+    factors : array
+        Their :math:`a`: the entries of the operator of total variation.
+    nodes : array
+        :math:`V^{lab}`.
+    weights : array
+        The weight of each of these, 1 on average.
+    labels : array
+        The class index of each of these.
+    alpha, lam, beta : float
+        The weight of MI, its :math:`\lambda`, and the weight of TV.
+    gradient : array
+        n x k, for the result.
     """
     n, width = x.shape
     k = logits.shape[1]
     real = x.dtype.type
-    least = real(
-        2.0 * np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps
-    )  # above the exponential of what shift cut off
+    # Above the exponential of the entries that shift cut off.
+    least = real(2.0 * np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
     u = x  # each entry is read for the last time before it is written: one array less to fetch
     log_sum = np.empty(n, x.dtype)
     mass = np.zeros(width)
@@ -94,9 +120,8 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
             y[i, s] = p
             negative_entropy += p * log_p
             u[i, s] = -share * log_p
-        for s in range(
-            width
-        ):  # in float64, so in a loop of its own: in the one above it slowed the float32 down
+        # In float64, so in a loop of its own: inside the one above it slowed the float32 down.
+        for s in range(width):
             mass[s] += y[i, s]
         mi -= negative_entropy
     mi /= n
@@ -118,9 +143,8 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
         for s in range(width):
             jump = a_one * y[one, s] + a_other * y[other, s]
             variation += abs(jump)
-            sign = weight * (
-                real(jump > 0) - real(jump < 0)
-            )  # without a branch, which would be mispredicted half of the time
+            # Without a branch, which would be mispredicted half of the time.
+            sign = weight * (real(jump > 0) - real(jump < 0))
             u[one, s] += a_one * sign
             u[other, s] += a_other * sign
         tv += variation
@@ -135,28 +159,24 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
 
     ce = 0.0
     for j in range(len(nodes)):
-        i, share = nodes[j], real(weights[j] / len(nodes))
-        # In float64: the order is free, and of large logits in float32 "largest + log_sum" would lose all of log_sum.
+        i, label, share = nodes[j], labels[j], real(weights[j] / len(nodes))
+        # In float64: for large logits in float32, "largest + log_sum" would lose all of log_sum.
         ce -= weights[j] * (
-            np.float64(logits[i, labels[i]]) - np.float64(largest[i]) - np.float64(log_sum[i])
+            np.float64(logits[i, label]) - np.float64(largest[i]) - np.float64(log_sum[i])
         )
         for s in range(k):
             gradient[i, s] += share * y[i, s]
-        gradient[i, labels[i]] -= share
+        gradient[i, label] -= share
     ce /= len(nodes)
-    return (
-        real(ce),
-        real(mi),
-        real(tv),
-        real(ce + alpha * mi + beta * tv),
-    )  # infinite if too large for the type
+    total = real(ce + alpha * mi + beta * tv)  # infinite if too large for the type
+    return real(ce), real(mi), real(tv), total
 
 
 @functools.cache
 def compiled(
     dtype: str,
 ) -> tuple[Callable[..., None], Callable[..., tuple[float, float, float, float]]]:
-    """Both kernels as machine code for 'float32' or 'float64', kept on disk where numba finds a place for it."""
+    """Compile both kernels for 'float32' or 'float64'; numba keeps the code on disk if it can."""
     real, count, number = numba.from_dtype(np.dtype(dtype)), numba.int64, numba.float64
     rows, line, nodes, index = real[:, ::1], real[::1], numba.int32[::1], count[::1]
     values = numba.types.UniTuple(real, 4)
@@ -187,8 +207,5 @@ def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH, "nogil": True}
     try:
         return numba.njit(signature, cache=True, **options)(function)
-    except (
-        RuntimeError,
-        OSError,
-    ):  # no folder that can be written to, or a full disk: then this process compiles for itself
+    except (RuntimeError, OSError):  # no writable folder, or a full disk: compile for this process
         return numba.njit(signature, **options)(function)

@@ -1,4 +1,4 @@
-"""P-reg, the Laplacian-like regulariser that the paper compares TV with."""
+"""P-reg, the Laplacian-like regularizer that the paper compares TV with."""
 
 from __future__ import annotations
 
@@ -6,27 +6,59 @@ import torch
 from torch import Tensor
 
 from everynode.graph import Graph
+from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
-from everynode.objectives.graph_term import OnGraph
+from everynode.objectives.term import Term
+from everynode.sparse import SparseMatrix
 
 
 def p_reg(logits: Tensor, graph: Graph) -> Tensor:
-    r"""Each node's prediction should be the mean over itself and its neighbours (Yang et al. 2021, as this paper writes it).
+    r"""Ask each node for the mean prediction over itself and its neighbors.
+
+    Yang et al., "Rethinking Graph Regularization for Graph Neural Networks", 2021,
+    https://arxiv.org/abs/2009.02027, as the paper writes it:
 
     .. math:: \mathcal{L}_{P-reg} = \| \hat y - \tilde D^{-1} \tilde A \hat y \|_2^2
 
-    A sum over nodes and classes, not a mean. ``logits``: n x k, of every node.
+    It is a sum over nodes and classes, not a mean.
+
+    Parameters
+    ----------
+    logits : Tensor
+        n x k, of *every* node.
+    graph : Graph
+        The graph.
     """
-    return PReg(graph)(logits)
+    value: Tensor = PReg()(logits, Sample.of_graph(graph))
+    return value
 
 
-class PReg(OnGraph):
-    """:func:`p_reg` for one graph."""
+class PReg(Term):
+    """:func:`p_reg` as a term, which needs every node at once.
 
-    def __init__(self, graph: Graph):
-        super().__init__(graph.mean_operator)
+    Parameters
+    ----------
+    weight : float, optional
+        The weight of the term; None: 1.
+    """
 
-    def forward(self, logits: Tensor) -> Tensor:
-        """The term for the n x k ``logits``."""
+    name = "preg"
+    needs = frozenset({"edges", "every_node"})
+
+    def forward(self, logits: Tensor, sample: Sample) -> Tensor:
+        """Return the term for the n x k logits of one pass."""
+        self.check_sample(sample)
         y = torch.softmax(logits, dim=-1, dtype=at_least_single(logits.dtype))
-        return (y - self.operator_in(y.dtype) @ y).square().sum()
+        return (y - _mean_operator(sample, y) @ y).square().sum()
+
+
+def _mean_operator(sample: Sample, like: Tensor) -> SparseMatrix:
+    """Return the matrix of the mean over a node and its neighbors, in the type of ``like``."""
+    assert sample.graph is not None
+    matrix: SparseMatrix = sample.graph.mean_operator
+    if matrix.dtype == like.dtype and matrix.values.device == like.device:
+        return matrix
+    converted: SparseMatrix = sample.cached(
+        ("mean operator", like.dtype, like.device), lambda: matrix.to(like.dtype).to(like.device)
+    )
+    return converted

@@ -1,12 +1,187 @@
-"""The protocol of a term."""
+"""Term: the protocol of a summand of the objective, and the step of training that it sees."""
 
 from __future__ import annotations
 
-from torch import nn
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from everynode.errors import UsageError, require
+from everynode.graph import Graph
+from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.sample import Sample
+from everynode.numerics import log_softmax_by_class
+
+#: What a term may need; see :class:`Term`.
+NEEDS = frozenset({"labels", "edges", "passes", "model", "every_node"})
+
+
+class Processes(Protocol):
+    """The processes that train together."""
+
+    #: The number of processes.
+    size: int
+
+    def add_up(self, tensor: Tensor) -> Tensor:
+        """Make a tensor, in place, the sum of the tensors of all processes."""
+
+
+class OneProcess:
+    """A training in a single process."""
+
+    size = 1
+
+    def add_up(self, tensor: Tensor) -> Tensor:
+        """Return the tensor."""
+        return tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of training, as the terms see it."""
+
+    #: The r x k logits of the sample's rows, from each pass of the model.
+    passes: Sequence[Tensor]
+    #: The part of the graph.
+    sample: Sample
+    #: The model that gave the logits, or its parameters; None if nobody said.
+    model: nn.Module | Iterable[Tensor] | None = None
+    #: The processes that share the step.
+    processes: Processes = field(default_factory=OneProcess)
+    #: Whether autograd was on when the step began.
+    with_gradient: bool = field(default_factory=torch.is_grad_enabled)
+
+    @cached_property
+    def log_y(self) -> list[Tensor]:
+        """The k x r log-probabilities of each pass, computed once for all terms."""
+        # A term that first looks at them under no_grad must not cut off the others.
+        with torch.set_grad_enabled(self.with_gradient):
+            return [log_softmax_by_class(logits) for logits in self.passes]
 
 
 class Term(nn.Module):
-    """One summand of an objective."""
+    """A summand of the objective; subclass it to write your own.
 
-    name = ""
-    default_weight = 1.0
+    A term needs a name, a default weight, and :meth:`forward`, which maps the logits of a sample
+    to a number. With the means of :class:`~everynode.graph.sample.Sample` the same lines are right
+    for the full graph and for mini-batches.
+
+    Parameters
+    ----------
+    weight : float, optional
+        The weight of the term in the objective; None: ``default_weight``.
+
+    Attributes
+    ----------
+    name : str
+        The name in the objective's breakdown, on the command line, and in records.
+    default_weight : float
+        The weight if none is given.
+    needs : frozenset of str
+        What the term needs:
+        ``labels``: it looks at the labelled rows only;
+        ``edges``: the sample must have edges;
+        ``passes``: it compares two passes of the model with different dropout;
+        ``model``: it takes gradients for the parameters of the model;
+        ``every_node``: it cannot be estimated from a part of the graph.
+    additive : bool
+        Whether the values of several processes add up to the term (the default), or each process
+        has the whole value.
+
+    Examples
+    --------
+    A term that asks for a small entropy at nodes with many neighbors:
+
+    >>> class HubEntropy(Term):
+    ...     name = "hub_entropy"
+    ...     default_weight = 0.1
+    ...
+    ...     def forward(self, logits, sample):
+    ...         log_y = logits.log_softmax(1)
+    ...         entropy = -(log_y.exp() * log_y).sum(1)
+    ...         return sample.mean_over_nodes(entropy * (1 - sample.scale.to(entropy)))
+    >>> from everynode import ENC, load
+    >>> graph = load("citeseer")
+    >>> objective = ENC(graph, cvg=0, terms=[HubEntropy(weight=0.2)])
+    >>> logits = torch.zeros(graph.num_nodes, graph.num_classes)
+    >>> objective.breakdown(logits)["hub_entropy"]
+    tensor(0.7464)
+    """
+
+    name: ClassVar[str] = ""
+    default_weight: ClassVar[float] = 1.0
+    needs: ClassVar[frozenset[str]] = frozenset()
+    additive: ClassVar[bool] = True
+
+    def __init__(self, weight: float | None = None):
+        super().__init__()
+        self.weight = self.default_weight if weight is None else weight
+        require(self.weight >= 0, "weight", type(self).__name__, ">= 0", self.weight)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        expected = f"a subset of {', '.join(sorted(NEEDS))}"
+        require(set(cls.needs) <= NEEDS, "needs", cls.__name__, expected, set(cls.needs))
+
+    def bind(
+        self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
+    ) -> Self:
+        """Prepare what depends on the graph alone; :class:`everynode.ENC` calls it once.
+
+        Parameters
+        ----------
+        graph : Graph or DiskGraph
+            The graph that is trained on. ``graph.cached(key, make)`` shares work between folds.
+        fold : int
+            The fold whose training nodes are labelled.
+        seed : int
+            The seed of the term's own random numbers.
+        class_weight : None, "balanced" or mapping
+            The weight of each class; see :class:`everynode.ENC`.
+        """
+        return self
+
+    def forward(self, logits: Tensor, sample: Sample) -> Tensor:
+        """Return the term, a scalar, for the r x k logits of one pass."""
+        raise NotImplementedError(f"{type(self).__name__} needs a forward(logits, sample).")
+
+    def evaluate(self, step: Step) -> Tensor:
+        """Return the term for a step: the mean of :meth:`forward` over the passes."""
+        return mean_of([self(logits, step.sample) for logits in step.passes])
+
+    def weighted(self, step: Step, weight: float) -> tuple[Tensor, Tensor]:
+        """Return the term, and ``weight`` times the term."""
+        value = self.evaluate(step)
+        return value, weight * value
+
+    def check_sample(self, sample: Sample) -> None:
+        """Refuse a part of the graph if the term needs every node."""
+        if "every_node" in self.needs and not sample.is_full:
+            raise UsageError(self.refusal)
+
+    @property
+    def refusal(self) -> str:
+        """The sentence that refuses a mini-batch."""
+        return (
+            f"The term {self.term_name!r} needs the predictions of every node at once: "
+            f"train on the full graph (no batches), or set {self.term_name}=0."
+        )
+
+    @property
+    def looks_beyond_labels(self) -> bool:
+        """Whether the term looks at nodes without a training label."""
+        return not ("labels" in self.needs and self.needs <= {"labels", "model"})
+
+    @property
+    def term_name(self) -> str:
+        """The name of the term: ``name``, or that of its class in lower case."""
+        return self.name or type(self).__name__.lower()
+
+
+def mean_of(values: Sequence[Tensor]) -> Tensor:
+    """Return the mean of scalars, one for each pass."""
+    return values[0] if len(values) == 1 else torch.stack(list(values)).mean()

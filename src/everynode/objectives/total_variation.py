@@ -1,41 +1,49 @@
-"""Total variation over the edges, plain and edge-aware; the graph gradient and its Dirichlet energy."""
+"""Total variation over the edges, plain and edge-aware; the graph gradient, and its energy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.errors import require, unknown
+from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
-from everynode.numerics import log_softmax_by_class
-from everynode.objectives.graph_term import OnGraph
-from everynode.sparse import SparseMatrix
+from everynode.graph.disk_graph import ROWS, DiskGraph
+from everynode.graph.graph import normalize_rows
+from everynode.graph.sample import Sample
+from everynode.objectives.term import Step, Term, mean_of
+from everynode.sparse import Pattern, SparseMatrix
 
 Gate = Literal["raw", "row", "standardised", "none"]
 GATES: tuple[Gate, ...] = ("raw", "row", "standardised", "none")
 
 
 def graph_gradient(f: Tensor, graph: Graph) -> Tensor:
-    r"""The difference of weighted node features along every edge: m x c, rows as in ``graph.undirected_edges``.
+    r"""Return the difference of weighted node features along every edge.
 
     .. math:: (\nabla_{G_w} f)_{ij} = w_i f_i - w_j f_j, \qquad w_i = 1 / \sqrt{d_i + 1}
+
+    The result is m x c, with rows as in ``graph.undirected_edges``.
     """
-    return _gradient_operator(graph, None).to(f.dtype) @ f
+    sample = Sample.of_graph(graph)
+    ones = np.ones(sample.edges.shape[1])
+    operator = sample.cached("graph gradient", lambda: _operator(sample, ones))
+    return operator.to(f.dtype) @ f
 
 
 def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
-    r"""How rough ``f`` is on the graph.
+    r"""Return the roughness of ``f`` on the graph.
 
-    .. math:: E(f) = \sum_{(i,j) \in E} \tfrac12 \left\| \frac{f_i}{\sqrt{1+d_i}} - \frac{f_j}{\sqrt{1+d_j}} \right\|_2^2
+    .. math:: E(f) = \sum_{(i,j) \in E} \tfrac12
+              \left\| \frac{f_i}{\sqrt{1+d_i}} - \frac{f_j}{\sqrt{1+d_j}} \right\|_2^2
               = \| \nabla_{G_w} f \|_2^2
 
-    The first sum of the paper's equation sees every edge in both directions (hence the half), the gradient once. An edge's weight,
-    where there is one, multiplies its part.
+    The first sum of the paper's equation sees every edge in both directions (hence the half), the
+    gradient once. The weight of an edge, where there is one, multiplies its summand.
     """
     squared = graph_gradient(f, graph).square().sum(1)
     weight = graph.undirected_edges[1]
@@ -45,70 +53,134 @@ def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
 def total_variation(
     logits: Tensor, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw"
 ) -> Tensor:
-    r"""Neighbours should get the same prediction, unless their input features say that a boundary runs between them.
+    r"""Ask neighbors for the same prediction, unless their features show a boundary.
 
-    .. math:: \mathcal{L}_{TV} = \frac{1}{|E|} \sum_{(i,j) \in E} \left\| (\nabla_{G_w} \hat y)_{ij} \right\|_1
+    .. math:: \mathcal{L}_{TV} = \frac{1}{|E|} \sum_{(i,j) \in E}
+              \left\| (\nabla_{G_w} \hat y)_{ij} \right\|_1
               \exp\left( -\| (\nabla_{G_w} f^{in})_{ij} \|_2^2 / \sigma \right)
 
-    ``logits``: n x k, of every node. ``sigma``: how different features must be for a boundary. ``gate``: the :math:`f^{in}` of the
-    exponential: the graph's ``raw`` features, ``row`` (row-normalised; with :math:`\sigma = 10` the gate is then nearly 1
-    everywhere), ``standardised`` (columns of unit variance), or ``none`` for the plain total variation without the exponential.
-    The mean is over undirected edges, self-loops excluded; an edge's weight, where there is one, multiplies its part.
+    The mean is over undirected edges without self-loops. The weight of an edge, where there is
+    one, multiplies its summand.
+
+    Parameters
+    ----------
+    logits : Tensor
+        n x k, of *every* node.
+    graph : Graph
+        The graph with its input features :math:`f^{in}`.
+    sigma : float
+        The squared distance of features at which a boundary shows.
+    gate : str
+        The features in the exponential: ``raw``; ``row`` (each row divided by its sum: with
+        :math:`\sigma = 10` the gate is then nearly 1 everywhere); ``standardised`` (columns of
+        unit variance); or ``none`` for the plain total variation without the exponential.
     """
-    return TotalVariation(graph, sigma=sigma, gate=gate)(logits)
+    sample = Sample.of_graph(graph)
+    value: Tensor = TotalVariation(sigma=sigma, gate=gate).bind(graph)(logits, sample)
+    return value
 
 
-class TotalVariation(OnGraph):
-    """:func:`total_variation` with everything that depends on the graph alone computed once.
+class TotalVariation(Term):
+    r""":func:`total_variation` as a term.
 
-    Gate, edge weight and 1/m are all positive factors of an edge, so they go inside the norm and the whole term is the
-    :math:`\\ell_1` norm of one sparse matrix (m x n, two entries a row) times the predictions.
+    Gate, edge weight and share are positive factors of an edge, so they go inside the norm: the
+    term is the :math:`\ell_1` norm of one sparse matrix (e x r, two entries a row) times the
+    predictions. The matrix of the full graph is computed once for each gate and sigma, and all
+    folds share it.
+
+    Parameters
+    ----------
+    weight : float, optional
+        The weight of the term; None: 5.
+    sigma, gate
+        See :func:`total_variation`.
     """
 
-    def __init__(self, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw"):
+    name = "tv"
+    default_weight = 5.0
+    needs = frozenset({"edges"})
+
+    def __init__(self, weight: float | None = None, *, sigma: float = 10.0, gate: Gate = "raw"):
+        super().__init__(weight)
         require(sigma > 0, "sigma", "TotalVariation", "> 0", sigma)
         if gate not in GATES:
             unknown("gate", gate, GATES)
-        edges, weight = graph.undirected_edges
-        factor = torch.full((edges.shape[1],), 1.0 / max(edges.shape[1], 1), dtype=torch.float64)
-        if weight is not None:
-            factor *= weight.cpu().double()
-        if gate != "none":
-            factor *= torch.from_numpy(np.exp(-_squared_feature_gradient(graph, gate) / sigma))
-        factor[factor.abs() < torch.finfo(torch.float32).tiny] = (
-            0.0  # so that no edge loses one of its two entries to rounding
-        )
-        super().__init__(_gradient_operator(graph, factor))
+        self.sigma, self.gate = sigma, gate
+        self._column_scale: np.ndarray | None = None
 
-    def forward(self, logits: Tensor) -> Tensor:
-        """The term for the n x k ``logits``."""
-        return self.by_class(log_softmax_by_class(logits))
+    def bind(
+        self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
+    ) -> Self:
+        """Measure the columns of the features, if the gate standardises them."""
+        if self.gate == "standardised":
+            if isinstance(graph, Graph):
+                key = "one over standard deviation"
+                self._column_scale = graph.cached(key, lambda: column_scale([graph.features]))
+            else:
+                self._column_scale = column_scale(_blocks(graph))
+        return self
 
-    def by_class(self, log_y: Tensor) -> Tensor:
-        """The term for the k x n log-probabilities, which other terms need too."""
-        return variation(log_y, self.operator_in(log_y.dtype))
+    def forward(self, logits: Tensor, sample: Sample) -> Tensor:
+        """Return the term for the r x k logits of one pass."""
+        return self.evaluate(Step([logits], sample))
 
-    def edges(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The operator edge by edge, two numbers each: the nodes of its two entries, and their values; without edges of factor 0."""
-        operator = self.operator_in(dtype)
-        return operator.pattern.col, operator.values
+    def evaluate(self, step: Step) -> Tensor:
+        """Return the mean over the passes."""
+        operator = self.operator(step.sample, step.log_y[0])
+        return mean_of([variation(log_y, operator) for log_y in step.log_y])
+
+    def operator(self, sample: Sample, like: Tensor) -> SparseMatrix:
+        """Return the matrix that maps predictions to weighted jumps, in the type of ``like``."""
+        key = ("total variation", self.gate, self.sigma)
+
+        def convert() -> SparseMatrix:
+            first: SparseMatrix = sample.cached(key, lambda: self._make(sample, like.dtype))
+            # From the first one, so that no precision is lost on the way through less of it.
+            return first if first.dtype == like.dtype else first.to(like.dtype)
+
+        operator: SparseMatrix = sample.cached((*key, like.dtype), convert)
+        if operator.values.device != like.device:
+            moved: SparseMatrix = sample.cached(
+                (*key, like.dtype, like.device), lambda: operator.to(like.device)
+            )
+            return moved
+        return operator
+
+    def _make(self, sample: Sample, dtype: torch.dtype) -> SparseMatrix:
+        factor = sample.edge_share.cpu().numpy()
+        if self.gate != "none":
+            squared = self._squared_feature_gradient(sample)
+            factor = factor * np.exp(-squared / self.sigma)
+        return _operator(sample, factor, None if sample.is_full else dtype)
+
+    def _squared_feature_gradient(self, sample: Sample) -> np.ndarray:
+        if self.gate == "standardised" and self._column_scale is None:
+            raise UsageError("TotalVariation standardises features: call bind(graph) first.")
+        if sample.features is None:
+            raise UsageError(
+                "The gate of total variation needs the features of the sample: "
+                "pass sample.with_features(x), or tv_gate='none'."
+            )
+        return squared_feature_gradient(sample, self.gate, self._column_scale)
 
 
 def variation(log_y: Tensor, operator: SparseMatrix) -> Tensor:
-    """The sum of the absolute values of operator times predictions, for k x n log-probabilities."""
+    """Return the sum of absolute values of operator times predictions.
+
+    ``log_y``: k x r log-probabilities.
+    """
     value: Tensor = _TotalVariation.apply(log_y, operator)
     return value
 
 
 class _TotalVariation(torch.autograd.Function):
-    """Value and gradient in closed form, in half the passes over nodes and edges that autograd would make."""
+    """Value and gradient in closed form, in half the passes that autograd would make."""
 
     @staticmethod
     def forward(ctx, log_y: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
         jumps = operator.product_by_column(log_y.exp())
-        value = (
-            jumps.abs().sum()
-        )  # torch.linalg.vector_norm adds one by one: of 44 million float32 it loses a tenth
+        # torch.linalg.vector_norm adds one by one: of 44 million float32 it loses a tenth.
+        value = jumps.abs().sum()
         ctx.save_for_backward(log_y, jumps.sign_())
         ctx.operator = operator
         return value
@@ -119,46 +191,52 @@ class _TotalVariation(torch.autograd.Function):
         return log_y.exp() * (ctx.operator.transpose.product_by_column(sign) * grad), None
 
 
-def _node_weight(graph: Graph) -> Tensor:
-    return (graph.degree.double() + 1.0).rsqrt()
+def _operator(sample: Sample, factor: np.ndarray, dtype: torch.dtype | None = None) -> SparseMatrix:
+    """Return the e x r matrix of the graph gradient, its rows scaled by ``factor``.
+
+    ``dtype``: None is that of the graph, without edges of factor 0.
+    """
+    edges, w = sample.edges.cpu().numpy(), sample.scale.cpu().numpy()
+    i, j = edges
+    if dtype is None:
+        # Below the least float32, an edge could lose one of its two entries to rounding.
+        factor = np.where(np.abs(factor) < torch.finfo(torch.float32).tiny, 0.0, factor)
+    values = np.stack([factor * w[i], -factor * w[j]], axis=1).ravel()
+    columns, crow = edges.T.ravel(), np.arange(0, 2 * len(i) + 1, 2)
+    shape = (len(i), sample.num_nodes)
+    if dtype is None and sample.graph is not None:
+        matrix = scipy.sparse.csr_array((values, columns, crow), shape=shape)
+        return SparseMatrix.from_scipy(matrix, sample.graph.dtype).to(sample.edges.device)
+    pattern = Pattern(torch.from_numpy(crow), torch.from_numpy(columns), shape)
+    return SparseMatrix(pattern, torch.from_numpy(values).to(dtype)).to(sample.edges.device)
 
 
-def _gradient_operator(graph: Graph, factor: Tensor | None) -> SparseMatrix:
-    """The m x n matrix of the graph gradient, its rows scaled by ``factor``."""
-    i, j = graph.undirected_edges[0].cpu().numpy()
-    m = len(i)
-    w = _node_weight(graph).cpu().numpy()
-    scale = np.ones(m) if factor is None else factor.numpy()
-    data = np.stack([scale * w[i], -scale * w[j]], axis=1).ravel()
-    columns = np.stack([i, j], axis=1).ravel()
-    matrix = scipy.sparse.csr_array(
-        (data, columns, np.arange(0, 2 * m + 1, 2)), shape=(m, graph.num_nodes)
-    )
-    return SparseMatrix.from_scipy(matrix, graph.dtype).to(graph.labels.device)
+def squared_feature_gradient(
+    sample: Sample, gate: Gate, scale: np.ndarray | None = None, chunk: int = ROWS
+) -> np.ndarray:
+    r"""Return :math:`\|(\nabla f^{in})_{ij}\|_2^2` of every edge, in float64.
 
-
-def _squared_feature_gradient(graph: Graph, gate: Gate, chunk: int = 65536) -> np.ndarray:
-    """:math:`\\|(\\nabla f^{in})_{ij}\\|_2^2` of every edge, in float64."""
-    features = graph.normalized_features if gate == "row" else graph.features
-    scale = column_scale([features]) if gate == "standardised" else None
-    i, j = graph.undirected_edges[0].cpu().numpy()
-    return squared_differences(features, scale, _node_weight(graph).cpu().numpy(), i, j, chunk)
+    ``scale``: the factor of each column, for the ``standardised`` gate.
+    """
+    assert sample.features is not None
+    features = normalize_rows(sample.features) if gate == "row" else sample.features
+    i, j = sample.edges.cpu().numpy()
+    return squared_differences(features, scale, sample.scale.cpu().numpy(), i, j, chunk)
 
 
 def column_scale(blocks: Iterable[SparseMatrix | Tensor]) -> np.ndarray:
-    """One over the standard deviation of each column of features that come in blocks of rows; 0 for a column that is constant.
+    """Return one over the standard deviation of each column; 0 for a constant column.
 
-    Nothing is centred: that would cancel in no difference of weighted features, but would make sparse features dense.
+    The features come in ``blocks`` of rows. Nothing is centred: that would make sparse features
+    dense.
     """
     rows, total, square = 0, np.zeros(()), np.zeros(())
     for block in blocks:
         x = _in_float64(block)
+        squared = x.multiply(x) if scipy.sparse.issparse(x) else x * x
         rows += x.shape[0]
         total = total + np.asarray(x.sum(axis=0)).ravel()
-        square = (
-            square
-            + np.asarray((x.multiply(x) if scipy.sparse.issparse(x) else x * x).sum(axis=0)).ravel()
-        )
+        square = square + np.asarray(squared.sum(axis=0)).ravel()
     deviation = np.sqrt(np.maximum(square / max(rows, 1) - (total / max(rows, 1)) ** 2, 0.0))
     return np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
 
@@ -169,31 +247,32 @@ def squared_differences(
     w: np.ndarray,
     i: np.ndarray,
     j: np.ndarray,
-    chunk: int = 65536,
+    chunk: int = ROWS,
 ) -> np.ndarray:
-    """:math:`\\|w_i f_i - w_j f_j\\|_2^2` for pairs of rows of the features (their columns times ``scale``), a block at a time."""
+    r"""Return :math:`\|w_i f_i - w_j f_j\|_2^2` for pairs of rows, a block of pairs at a time.
+
+    ``scale``: the factor of each column of the features, or None.
+    """
     x = _in_float64(features)
+    sparse = scipy.sparse.issparse(x)
     if scale is not None:
-        x = x @ scipy.sparse.diags_array(scale) if scipy.sparse.issparse(x) else x * scale
-    x = (
-        scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x)
-        if scipy.sparse.issparse(x)
-        else w[:, None] * x
-    )
+        x = x @ scipy.sparse.diags_array(scale) if sparse else x * scale
+    x = scipy.sparse.csr_array(scipy.sparse.diags_array(w) @ x) if sparse else w[:, None] * x
     out = np.empty(len(i))
     for start in range(0, len(i), chunk):
         block = slice(start, start + chunk)
         difference = x[i[block]] - x[j[block]]
-        squared = (
-            difference.multiply(difference)
-            if scipy.sparse.issparse(difference)
-            else difference * difference
-        )
+        squared = difference.multiply(difference) if sparse else difference * difference
         out[block] = np.asarray(squared.sum(axis=1)).ravel()
     return out
 
 
 def _in_float64(features: SparseMatrix | Tensor) -> Any:
-    return (
-        features.to_scipy() if isinstance(features, SparseMatrix) else features.cpu().numpy()
-    ).astype(np.float64)
+    is_sparse = isinstance(features, SparseMatrix)
+    return (features.to_scipy() if is_sparse else features.cpu().numpy()).astype(np.float64)
+
+
+def _blocks(graph: DiskGraph) -> Iterator[Tensor]:
+    """Yield the features, some rows at a time."""
+    for start in range(0, graph.num_nodes, ROWS):
+        yield graph.rows(np.arange(start, min(start + ROWS, graph.num_nodes)))

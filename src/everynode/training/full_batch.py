@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -54,13 +52,6 @@ def layer_bytes(graph: Graph, settings: Settings) -> int:
     )
 
 
-def objective_options(settings: Settings) -> dict[str, Any]:
-    """Return what ENC takes."""
-    options = settings.group("Objective")
-    del options["weights"]
-    return options
-
-
 def build(
     graph: Graph, settings: Settings, *, fold: int, seed: int
 ) -> tuple[Model, ENC, torch.optim.Adam]:
@@ -69,10 +60,8 @@ def build(
     All start from one seed, but each draws from its own random generator.
     """
     network, optimiser = build_network(graph, settings, seed=seed)
-    objective = ENC(graph, fold=fold, seed=seed, **objective_options(settings)).to(
-        graph.labels.device
-    )
-    return network, objective, optimiser
+    objective = ENC.from_settings(graph, settings, fold=fold, seed=seed)
+    return network, objective.to(graph.labels.device), optimiser
 
 
 def build_network(

@@ -12,13 +12,13 @@ import torch
 from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.neighbors import Neighbours
+from everynode.graph.sample import Sample
 from everynode.models import BACKBONES, Network
 from everynode.models.gradient_cosine import Shared
 from everynode.objectives import ENC, CrossValidatingGradients, consistency
 from everynode.settings import Batches, Settings
 from everynode.training.distributed import Ranks
 from everynode.training.mini_batch.inference import infer
-from everynode.training.mini_batch.objective import BatchENC
 from everynode.training.mini_batch.plan import AtRandom
 from everynode.training.mini_batch.sampler import Sampler
 from everynode.training.mini_batch.work import Batched
@@ -127,13 +127,14 @@ def average(
     work: Batched, steps: list[tuple[int, int]], marginal: torch.Tensor
 ) -> tuple[dict[str, float], torch.Tensor]:
     """Each term's mean over these (epoch, step), and the mean gradient of the total; with this class marginal in every step."""
-    work.objective._carry_on = lambda own, reach: work.objective.marginal.copy_(marginal)
+    mi = work.objective.terms["mi"]
+    mi.update = lambda own, coverage: mi.marginal.copy_(marginal)
     found: dict[str, float] = {}
     mean = torch.zeros(())
     for epoch, step in steps:
-        part, batch = work.part(epoch, step)
+        sample, batch = work.draw(epoch, step)
         views = [work.network(batch) for _ in range(work.objective.passes)]
-        terms = work.objective.breakdown(views, part, batch.features, work.network)
+        terms = work.objective.breakdown(views, work.network, sample)
         mean = mean + gradient(terms["total"], work.network) / len(steps)
         for name, value in terms.items():
             found[name] = found.get(name, 0.0) + value.item() / len(steps)
@@ -146,7 +147,7 @@ def whole(
     """The same of the whole graph, and its class marginal."""
     logits = work.network.train()(graph)
     views = [work.network(graph) for _ in range(work.objective.passes)]
-    terms = ENC(graph, seed=3, **settings.objective_options()).breakdown(views, work.network)
+    terms = ENC.from_settings(graph, settings, seed=3).breakdown(views, work.network)
     values = {name: value.item() for name, value in terms.items()}
     return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
 
@@ -197,17 +198,19 @@ def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_
     """Three processes or more may share a step of two training nodes."""
     settings = dataclasses.replace(EXACT, backbone=backbone, cvg=0.6)
     work = batched(graph, settings)
-    (part, batch), network = work.part(0, 0), work.network.train()
+    (sample, batch), network = work.draw(0, 0), work.network.train()
     logits = network(batch)
-    one, other = (torch.from_numpy(half) for half in work.objective._halves(part))
+    one, other = work.objective.terms["cvg"]._positions(sample)
     totals, sent = (len(one), len(other)), list[torch.Tensor]()
-    everyone, nobody = torch.arange(len(part.labels)), torch.arange(0)
+    everyone, nobody = sample.labelled, torch.arange(0)
     sending, adding = (
         Shared(totals, lambda both: sent.append(both.clone())),
         Shared(totals, lambda both: both.add_(sent[0])),
     )
-    expected = network.gradient_cosine(logits, everyone, part.labels, (one, other), None, sending)
-    found = network.gradient_cosine(logits, nobody, part.labels[:0], (nobody, nobody), None, adding)
+    expected = network.gradient_cosine(logits, everyone, sample.labels, (one, other), None, sending)
+    found = network.gradient_cosine(
+        logits, nobody, sample.labels[:0], (nobody, nobody), None, adding
+    )
     assert found.item() == expected.item() != 0
     assert gradient(expected, network).abs().max() > 1e-3
     assert gradient(found + 0.0 * logits.sum(), network).abs().max() == 0
@@ -230,10 +233,11 @@ def test_seeds_surroundings_and_halves_are_drawn_from_streams_of_their_own(make_
     monkeypatch.setattr(np.random, "Generator", Recorded)
     for work in works:
         for epoch, step in ((0, 0), (0, 1), (1, 0), (2, 0)):
-            part, _ = work.part(epoch, step)
+            sample, _ = work.draw(epoch, step)
     for _ in range(4):
-        works[0].objective._halves(part)
-        works[0].objective.calls += 1
+        cvg = works[0].objective.terms["cvg"]
+        cvg._positions(sample)
+        cvg.calls += 1
     seeds_of_the_second = 3  # the processes have the same seeds, and nothing else
     assert len(streams) == 2 * (3 + 4) + 4
     assert len(set(streams)) == len(streams) - seeds_of_the_second
@@ -256,18 +260,20 @@ def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, h
     )
     work = batched(graph, settings, dataclasses.replace(ALL, size=60))
     assert work.steps == 1
-    part, batch = work.part(0, 0)
+    sample, batch = work.draw(0, 0)
     # The same halves: in a batch the training nodes stand in another order.
-    place = {int(node): i for i, node in enumerate(graph.nodes("train"))}
-    order = [place[int(node)] for node in part.together]
-    wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
-    work.objective._halves = lambda part: tuple(
-        np.flatnonzero(np.isin(order, half)) for half in wanted
+    wanted = (
+        CrossValidatingGradients(halves=halves)
+        .bind(graph, seed=3)
+        .partition(Sample.of_graph(graph, 0))
+    )
+    work.objective.terms["cvg"]._positions = lambda sample: tuple(
+        torch.isin(sample.all_labelled, half).nonzero()[:, 0] for half in wanted
     )
     expected, expected_gradient, _ = whole(work, graph, settings)
     work.network.train()
     views = [work.network(batch) for _ in range(work.objective.passes)]
-    terms = work.objective.breakdown(views, part, batch.features, work.network)
+    terms = work.objective.breakdown(views, work.network, sample)
     assert {name: value.item() for name, value in terms.items()} == pytest.approx(
         expected, abs=1e-11
     )
@@ -284,7 +290,7 @@ def test_consistency_of_passes_that_differ(make_graph):
         dataclasses.replace(EXACT, mi=0.0, tv=0.0, consistency=1.0, dropout=SLIGHT),
         dataclasses.replace(ALL, size=60),
     )
-    part, batch = work.part(0, 0)
+    sample, _ = work.draw(0, 0)
     generator = torch.Generator().manual_seed(0)
     views = [
         torch.randn(
@@ -292,10 +298,8 @@ def test_consistency_of_passes_that_differ(make_graph):
         )
         for _ in range(2)
     ]
-    place = torch.from_numpy(part.roots)
-    found = work.objective.breakdown(
-        [view[place] for view in views], part, batch.features, work.network
-    )["consistency"]
+    passes = [view[sample.nodes] for view in views]
+    found = work.objective.breakdown(passes, work.network, sample)["consistency"]
     expected = consistency(views)
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
     for got, wanted in zip(
@@ -308,32 +312,33 @@ def test_two_passes_are_one_step_for_the_class_marginal(make_graph):
     graph = make_graph(train=30)
     settings = dataclasses.replace(EXACT, consistency=0.5, dropout=0.5)
     work = batched(graph, settings, dataclasses.replace(ALL, size=30))
-    part, batch = work.part(0, 0)
-    work.objective.steps += 50  # so that the running mean has settled
-    before = work.objective.marginal.clone()
+    sample, batch = work.draw(0, 0)
+    mi = work.objective.terms["mi"]
+    mi.steps += 50  # so that the running mean has settled
+    before = mi.marginal.clone()
     work.network.train()
     views = [work.network(batch) for _ in range(2)]
-    work.objective.breakdown(views, part, batch.features, work.network)
-    own = torch.stack([torch.softmax(view, 1).T @ part.share.to(view) for view in views]).mean(0)
-    rate = max(0.1, part.reach)
-    torch.testing.assert_close(work.objective.marginal, before.lerp(own.detach(), rate))
-    assert int(work.objective.steps) == 51
+    work.objective.breakdown(views, work.network, sample)
+    own = torch.stack([torch.softmax(view, 1).T @ sample.node_share for view in views]).mean(0)
+    rate = max(0.1, sample.coverage)
+    torch.testing.assert_close(mi.marginal, before.lerp(own.detach(), rate))
+    assert int(mi.steps) == 51
 
 
 def test_looking_at_the_objective_on_the_side_changes_nothing(graph):
     work = batched(graph, Settings(hidden_channels=5))
-    part, batch = work.part(0, 0)
+    sample, batch = work.draw(0, 0)
     before = {name: value.clone() for name, value in work.objective.state_dict().items()}
     work.network.train()
-    work.objective.eval().breakdown(work.network(batch), part, batch.features, work.network)
+    work.objective.eval().breakdown(work.network(batch), work.network, sample)
     assert all(
         torch.equal(value, before[name]) for name, value in work.objective.state_dict().items()
     )
     with torch.no_grad(), pytest.raises(UsageError, match=r"no torch.no_grad"):
-        work.objective.breakdown(work.network(batch), part, batch.features, work.network)
+        work.objective.breakdown(work.network(batch), work.network, sample)
 
 
 @pytest.mark.parametrize("wrong", [{"cvg_every": 0}, {"mi_lambda": -1.0}, {"seed": -1}])
 def test_bad_parameters_of_batches(graph, wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        BatchENC(graph, **wrong)
+        ENC(graph, **wrong)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import torch
 from torch_geometric.loader import NodeLoader
 from torch_geometric.nn import GCN, GraphSAGE
 
-from everynode import ENC, BatchENC, NeighborLoader, UsageError
+from everynode import ENC, NeighborLoader, UsageError
 from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.sample import Sample
 from everynode.objectives import CrossValidatingGradients
 
 
@@ -84,13 +83,17 @@ def test_a_batch_with_all_nodes_has_the_objective_of_the_whole_graph(graph, halv
     expected = torch.autograd.grad(
         whole(model(data.x, data.edge_index), model), list(model.parameters())
     )
-    objective = BatchENC(graph, seed=3, **options)
+    objective = ENC(graph, seed=3, **options)
     (batch,) = NeighborLoader(graph, [-1, -1], batch_size=graph.num_nodes, tv_edges=-1)
-    place = {int(node): i for i, node in enumerate(graph.nodes("train"))}
-    order = [place[int(node)] for node in batch.part.together]
-    wanted = CrossValidatingGradients(graph, halves=halves, seed=3)._positions()
-    objective._halves = lambda part: tuple(np.flatnonzero(np.isin(order, half)) for half in wanted)
-    loss = objective(model(batch.x, batch.edge_index), batch, model)
+    wanted = (
+        CrossValidatingGradients(halves=halves)
+        .bind(graph, seed=3)
+        .partition(Sample.of_graph(graph, 0))
+    )
+    objective.terms["cvg"]._positions = lambda sample: tuple(
+        torch.isin(sample.all_labelled, half).nonzero()[:, 0] for half in wanted
+    )
+    loss = objective(model(batch.x, batch.edge_index), model, batch)
     for found, correct in zip(
         torch.autograd.grad(loss, list(model.parameters())), expected, strict=True
     ):
@@ -122,11 +125,11 @@ def test_a_graph_on_disk(make_graph, tmp_path):
     )  # fmt: skip
     torch.manual_seed(0)
     model = GraphSAGE(graph.num_features, 8, num_layers=2, out_channels=4)
-    objective, optimiser = BatchENC(disk), torch.optim.Adam(model.parameters(), lr=0.05)
+    objective, optimiser = ENC(disk), torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
     for _ in range(30):
         for batch in NeighborLoader(disk, [5, 5], batch_size=40, clusters=None):
-            loss = objective(model(batch.x, batch.edge_index), batch, model)
+            loss = objective(model(batch.x, batch.edge_index), model, batch)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -134,41 +137,31 @@ def test_a_graph_on_disk(make_graph, tmp_path):
     assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
 
 
-def test_the_defaults_are_those_of_the_whole_graph():
-    whole, batches = (inspect.signature(kind).parameters for kind in (ENC, BatchENC))
-    whole = {
-        name: parameter for name, parameter in whole.items() if name != "class_prior"
-    }  # a term that is refused in batches
-    assert {name: batches[name].default for name in whole} == {
-        name: parameter.default for name, parameter in whole.items()
-    }
-
-
 def test_a_pass_or_two(make_graph):
     graph = make_graph()
     (batch, *_) = NeighborLoader(graph, [2], batch_size=10)
     model = make_model(graph)
     once = model(batch.x, batch.edge_index)
-    assert (BatchENC(graph).passes, BatchENC(graph, consistency=1.0).passes) == (1, 2)
+    assert (ENC(graph).passes, ENC(graph, consistency=1.0).passes) == (1, 2)
     torch.testing.assert_close(
-        BatchENC(graph, seed=1)([once], batch, model), BatchENC(graph, seed=1)(once, batch, model)
+        ENC(graph, seed=1)([once], model, batch), ENC(graph, seed=1)(once, model, batch)
     )
     assert torch.isfinite(
-        BatchENC(graph, consistency=1.0)((once, model(batch.x, batch.edge_index)), batch, model)
+        ENC(graph, consistency=1.0)((once, model(batch.x, batch.edge_index)), model, batch)
     )
     with pytest.raises(UsageError, match="Got one"):
-        BatchENC(graph, consistency=1.0)(once, batch, model)
+        ENC(graph, consistency=1.0)(once, model, batch)
     with pytest.raises(UsageError, match="at least one pass"):
-        BatchENC(graph)([], batch, model)
-    with pytest.raises(UsageError, match="The 'con' of BatchENC"):
-        BatchENC(graph, consistency=-1.0)
+        ENC(graph)([], model, batch)
+    with pytest.raises(UsageError, match="The 'consistency' of ENC"):
+        ENC(graph, consistency=-1.0)
 
 
 def test_wrong_logits_are_refused(make_graph):
     graph = make_graph()
     (batch, *_) = NeighborLoader(graph, [2], batch_size=10)
     with pytest.raises(UsageError, match="needs the logits of the batch's first"):
-        BatchENC(graph)(torch.zeros(3, 4), batch, make_model(graph))
+        ENC(graph)(torch.zeros(3, 4), make_model(graph), batch)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +209,7 @@ def test_every_epoch_draws_anew_and_an_epoch_can_be_chosen(make_graph, clusters)
 def test_the_layers_may_leave_out_what_they_do_not_need(make_graph):
     """PyG's trimming: the logits of the nodes that were found last are not computed."""
     graph = make_graph()
-    model, objective = make_model(graph, GraphSAGE), BatchENC(graph, cvg=0.0)
+    model, objective = make_model(graph, GraphSAGE), ENC(graph, cvg=0.0)
     (batch, *_) = NeighborLoader(graph, [2, 2], batch_size=10)
     whole = model(batch.x, batch.edge_index)
     hops = {
@@ -225,5 +218,5 @@ def test_the_layers_may_leave_out_what_they_do_not_need(make_graph):
     }
     trimmed = model(batch.x, batch.edge_index, **hops)
     assert len(trimmed) < len(whole)
-    first = objective(trimmed, batch, model).item()
-    assert first == pytest.approx(BatchENC(graph, cvg=0.0)(whole, batch, model).item(), rel=1e-10)
+    first = objective(trimmed, model, batch).item()
+    assert first == pytest.approx(ENC(graph, cvg=0.0)(whole, model, batch).item(), rel=1e-10)

@@ -75,7 +75,7 @@ def test_resumed_in_the_middle_of_an_epoch_it_ends_bit_for_bit_the_same(
 
 
 def test_what_batches_cannot_do(graph, make_graph):
-    with pytest.raises(UsageError, match="P-reg needs the predictions of all neighbours"):
+    with pytest.raises(UsageError, match="'preg' needs the predictions of every node at once"):
         train(graph, dataclasses.replace(QUICK, preg=1.0), batches=SMALL)
     with pytest.raises(UsageError, match="undirected graphs: leave out --directed"):
         train(dataclasses.replace(graph, directed=True), QUICK, batches=SMALL)
@@ -120,7 +120,7 @@ def test_the_command(elsewhere, call):
             ["--batch-size", "64", "--fan-out", "ten"],
             "--fan-out takes numbers such as 15,10, or 'all'. Got 'ten'.",
         ),
-        (["--batch-size", "64", "--fan-out", "0"], "numbers >= 1, or -1 for all neighbours"),
+        (["--batch-size", "64", "--fan-out", "0"], "numbers >= 1, or -1 for all neighbors"),
         (["--batch-size", "1"], "'size' of Batches must be >= 2"),
         (["--batch-size", "64", "--directed"], "Batches are for undirected graphs"),
         (["--batch-size", "64", "--clusters", "99999"], "cannot be cut into 99999 clusters"),

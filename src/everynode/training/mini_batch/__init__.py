@@ -1,1 +1,1 @@
-"""Training on a part of the graph at a time, in one process or several."""
+"""Training on sampled subgraphs, in one process or several."""

@@ -1,4 +1,4 @@
-"""The logits of any nodes of a graph of any size: layer by layer, a block of nodes at a time."""
+"""Logits of any nodes of a graph of any size: layer by layer, a block of nodes at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from everynode.models.network import Network
 from everynode.models.receptive_field import Batch
 from everynode.training.mini_batch.sampler import Sampler
 
-#: Nodes that a layer is applied to at once.
+#: The number of nodes that a layer computes at once.
 BLOCK = 16384
-#: Where all neighbours are taken nothing is drawn from it.
+#: A generator for calls that take all neighbors and draw nothing.
 ALL = np.random.Generator(np.random.SFC64(0))
 
 
@@ -32,10 +32,11 @@ def infer(
     sampler: Sampler | None = None,
     block: int = BLOCK,
 ) -> Tensor:
-    """The logits of ``nodes``, as the network would give them for the whole graph: every layer sees all neighbours.
+    """Return the logits of ``nodes`` as on the full graph: every layer sees all neighbors.
 
-    Only the receptive field of the nodes is computed, and each of its nodes once per layer. Between two layers the features of all its
-    nodes are kept, in memory or, if they are large, in a file beside the graph.
+    Only the receptive field of the nodes is computed, each of its nodes once per layer. Between two
+    layers the features of all its nodes are kept, in memory or, if they are large, in a file beside
+    the graph.
     """
     network.eval()
     sampler = sampler or Sampler(graph)
@@ -84,7 +85,7 @@ def _infer_by_batch(
 
 
 def _levels(neighbours: Neighbours, nodes: Integers, num_layers: int, n: int) -> list[Integers]:
-    """The nodes between the layers, from the opening layer's to those asked for; each sorted."""
+    """Return the nodes between the layers, from the opening layer to ``nodes``; each sorted."""
     levels = [nodes]
     seen = np.zeros(n, dtype=bool)
     seen[nodes] = True

@@ -1,4 +1,4 @@
-"""Batches for anybody's own PyG model: PyG's loader, with a sampler that needs nothing compiled."""
+"""Mini-batches for any PyG model: PyG's loader, with a sampler that needs nothing compiled."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.training.mini_batch.part import draw_part
 from everynode.training.mini_batch.plan import ORDER, SURROUNDINGS, Plan, Seeds, generator, plan_for
+from everynode.training.mini_batch.sampler import draw_sample
 
-#: What PyTorch's and PyG's loaders take and this one decides by itself.
+#: Options of PyTorch's and PyG's loaders that this one decides by itself.
 REFUSED = {
     "input_nodes",
     "input_id",
@@ -32,25 +32,45 @@ REFUSED = {
 
 
 class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
-    """Training batches of a graph, for :class:`BatchENC` and a model of one's own: a PyG ``NodeLoader`` that needs nothing compiled.
+    """Mini-batches of a graph for :class:`everynode.ENC` and any PyG model.
 
-    An epoch goes through the training nodes once, in steps of ``batch_size`` seeds, at most half of them training nodes, since every node
-    counts; which they are is not for the caller to say. ``num_neighbors``: how many neighbours of a node are drawn, hop by hop from the
-    seeds (-1: all). ``tv_edges``: how many edges of each seed TV looks at (-1: all). ``clusters``: whole METIS clusters as seeds, of so
-    many that the graph is cut into.
-    Whatever else PyTorch's ``DataLoader`` takes may be given too, such as ``num_workers``.
+    It is a PyG ``NodeLoader`` that needs nothing compiled. An epoch visits the training nodes
+    once, in steps of ``batch_size`` seeds. At most half of the seeds are training nodes, since
+    every node counts.
 
-    A batch is a PyG ``Data`` with ``x``, ``y`` (-1: no label), ``edge_index``, ``n_id``, and ``batch_size``, the number of seeds. The
-    seeds come first, then the other ends of TV's edges, then what the neighbours are. ``edge_weight`` is such that a sum over drawn
-    neighbours is on average that over all of them. The graph stays on the CPU; ``batch.to(device)`` is for a GPU, as usual.
+    A batch is a PyG ``Data`` with ``x``, ``y`` (-1: no label), ``edge_index``, ``edge_weight``,
+    ``n_id``, ``batch_size`` (the number of seeds), and ``sample``, the
+    :class:`~everynode.graph.sample.Sample` that ENC reads. The seeds come first, then the other
+    ends of TV's edges, then the sampled neighbors. With ``edge_weight``, a sum over the sampled
+    neighbors is on average the sum over all of them. The graph stays on the CPU; move a batch
+    with ``batch.to(device)``.
 
+    Parameters
+    ----------
+    graph : Graph or DiskGraph
+        The graph.
+    num_neighbors : sequence of int
+        The neighbors to draw for each node, hop by hop from the seeds (-1: all).
+    batch_size : int
+        The number of seeds of a step.
+    clusters : int, optional
+        Cut the graph into this many METIS clusters, and take whole clusters as seeds.
+    tv_edges : int
+        The edges of each seed in total variation (-1: all).
+    fold, seed : int
+        The fold, and the seed of all random numbers.
+    **options
+        Other options of PyTorch's ``DataLoader``, such as ``num_workers``.
+
+    Examples
+    --------
     >>> from torch_geometric.nn import GraphSAGE
-    >>> from everynode import BatchENC, load
+    >>> from everynode import ENC, load
     >>> graph = load("citeseer")
-    >>> loader, objective = NeighborLoader(graph, [5, 5], batch_size=256), BatchENC(graph)
+    >>> loader, objective = NeighborLoader(graph, [5, 5], batch_size=256), ENC(graph)
     >>> model = GraphSAGE(graph.num_features, 16, num_layers=2, out_channels=graph.num_classes)
     >>> for batch in loader:
-    ...     loss = objective(model(batch.x, batch.edge_index), batch, model)
+    ...     loss = objective(model(batch.x, batch.edge_index), model, batch)
     ...     loss.backward()
     """
 
@@ -67,26 +87,23 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
         **options: Any,
     ):
         if not isinstance(graph, Graph | DiskGraph):
-            kind = type(graph).__name__
             raise UsageError(
-                f"NeighborLoader takes an everynode Graph, not a {kind}: for PyG's Data, NeighborLoader(Graph.from_pyg(data))."
+                f"NeighborLoader takes an everynode Graph, not a {type(graph).__name__}: "
+                "for PyG's Data, NeighborLoader(Graph.from_pyg(data))."
             )
         if refused := sorted(set(options) & REFUSED):
+            names = ", ".join(refused)
             raise UsageError(
-                f"NeighborLoader chooses the seeds of a step itself: leave out {', '.join(refused)}."
+                f"NeighborLoader chooses the seeds of a step itself: leave out {names}."
             )
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             raise UsageError(
-                "NeighborLoader would give every process the same batches: use `torchrun -m everynode train --batch-size`."
+                "NeighborLoader would give every process the same batches: "
+                "use `torchrun -m everynode train --batch-size`."
             )
         require(batch_size >= 2, "batch_size", "NeighborLoader", ">= 2", batch_size)
-        require(
-            len(num_neighbors) > 0,
-            "num_neighbors",
-            "NeighborLoader",
-            "a number for each hop",
-            num_neighbors,
-        )
+        good, expected = len(num_neighbors) > 0, "a number for each hop"
+        require(good, "num_neighbors", "NeighborLoader", expected, num_neighbors)
         for number in (*num_neighbors, tv_edges):
             require(number >= -1, "num_neighbors", "NeighborLoader", "-1 (all) or more", number)
         require(clusters is None or clusters >= 1, "clusters", "NeighborLoader", ">= 1", clusters)
@@ -102,11 +119,12 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
         )
 
     def filter_fn(self, out: SamplerOutput) -> Data:
-        """From what was drawn to a batch: here features and labels are looked up."""
-        input_id, _, part, weight = out.metadata
+        """Look up the features and labels of the sampled nodes, and return the batch."""
+        input_id, _, sample, weight = out.metadata
         x = self.graph.rows(out.node.numpy())
+        x = x if isinstance(x, torch.Tensor) else x.to_dense()
         batch = Data(
-            x=x if isinstance(x, torch.Tensor) else x.to_dense(),
+            x=x,
             y=self.graph.labels[out.node],
             edge_index=torch.stack([out.row, out.col]),
             edge_weight=weight.to(self.graph.dtype),
@@ -116,16 +134,16 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
             out.num_sampled_nodes,
             out.num_sampled_edges,
         )
-        batch.part = part
+        batch.sample = sample.with_features(x)
         return batch if self.transform is None else self.transform(batch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go on with the batches of this epoch (from 0), as a training that is resumed does."""
+        """Continue with the batches of this epoch (from 0), as a resumed training does."""
         self.batch_sampler.epoch = epoch
 
 
 class _Steps(torch.utils.data.Sampler[list[int]]):
-    """The seeds of every step of an epoch; each time it is gone through, the next epoch's."""
+    """The seeds of every step of an epoch; each iteration is the next epoch."""
 
     def __init__(self, plan: Plan):
         self.plan, self.epoch = plan, 0
@@ -136,64 +154,59 @@ class _Steps(torch.utils.data.Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         epoch, self.epoch = self.epoch, self.epoch + 1
         for step in range(self.plan.steps):
-            # In another order in each epoch, even if they are the same: what the sampler draws depends on it.
+            # Every epoch has its own order, even of the same seeds: the sampler's draws follow it.
             order = generator(ORDER, self.plan.seed, epoch, step)
             yield order.permutation(np.concatenate(self.plan.seeds(epoch, step))).tolist()
 
 
 class _Sampler(BaseSampler):  # type: ignore[misc]  # PyG has no types here
-    """Draws the surroundings of seeds as PyG does: the neighbours of each node once, when it is first met."""
+    """Draws neighborhoods as PyG does: the neighbors of each node once, at its first visit."""
 
     def __init__(self, graph: Graph | DiskGraph, plan: Plan, fan_out: Sequence[int], tv_edges: int):
         self.graph, self.plan, self.fan_out, self.tv_edges = graph, plan, fan_out, tv_edges
         self.is_train = np.zeros(graph.num_nodes, dtype=bool)
         self.is_train[plan.train] = True
-        self.number = np.full(
-            graph.num_nodes, -1, dtype=np.int64
-        )  # each node's number in the batch in hand
+        # Each node's row in the current batch, or -1.
+        self.row = np.full(graph.num_nodes, -1, dtype=np.int64)
 
     @property
     def edge_permutation(self) -> None:
-        """The edges have no numbers of their own."""
+        """Return None: the edges have no numbers."""
         return
 
     def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
-        """PyG's samplers must have it; a loader of nodes never asks."""
+        """Refuse: PyG's samplers must have it, but a loader of nodes never calls it."""
         raise NotImplementedError
 
     def sample_from_nodes(self, index: NodeSamplerInput, **_: Any) -> SamplerOutput:
-        """What depends on the seeds and on nothing else: so that it is the same with any number of workers."""
+        """Draw the batch of some seeds; it depends on them alone, with any number of workers."""
         seeds = index.node.numpy()
         rng = generator(SURROUNDINGS, self.plan.seed, zlib.crc32(seeds.tobytes()))
-        labelled = self.is_train[seeds]
-        part = draw_part(
-            self.graph, self.plan, Seeds(seeds[labelled], seeds[~labelled]), self.tv_edges, rng
-        )
-        nodes, fresh = [part.roots], part.roots
-        self.number[fresh] = np.arange(len(fresh))
+        is_labelled = self.is_train[seeds]
+        both = Seeds(seeds[is_labelled], seeds[~is_labelled])
+        sample = draw_sample(self.graph, self.plan, both, self.tv_edges, rng)
+        fresh = sample.nodes.numpy()
+        hops = [fresh]
+        self.row[fresh] = np.arange(len(fresh))
         rows, columns, weights = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         for at_most in self.fan_out:
             drawn = self.graph.neighbours.draw(fresh, at_most, rng)
-            columns.append(np.repeat(self.number[fresh], np.diff(drawn.crow)))
-            fresh = np.unique(drawn.nodes[self.number[drawn.nodes] < 0])
-            self.number[fresh] = sum(map(len, nodes)) + np.arange(len(fresh))
-            rows.append(self.number[drawn.nodes])
+            columns.append(np.repeat(self.row[fresh], np.diff(drawn.crow)))
+            fresh = np.unique(drawn.nodes[self.row[drawn.nodes] < 0])
+            self.row[fresh] = sum(map(len, hops)) + np.arange(len(fresh))
+            rows.append(self.row[drawn.nodes])
             weights.append(drawn.weight)
-            nodes.append(fresh)
-        found = np.concatenate(nodes)
-        self.number[found] = -1
-        order = np.argsort(~labelled, kind="stable")
+            hops.append(fresh)
+        nodes = np.concatenate(hops)
+        self.row[nodes] = -1
+        order = torch.from_numpy(np.argsort(~is_labelled, kind="stable"))
+        edge_weight = torch.from_numpy(np.concatenate(weights))
         return SamplerOutput(
-            node=torch.from_numpy(found.astype(np.int64)),
+            node=torch.from_numpy(nodes.astype(np.int64)),
             row=torch.from_numpy(np.concatenate(rows)),
             col=torch.from_numpy(np.concatenate(columns)),
             edge=None,
-            num_sampled_nodes=[len(part) for part in nodes],
-            num_sampled_edges=[len(part) for part in rows],
-            metadata=(
-                index.input_id[torch.from_numpy(order)],
-                None,
-                part,
-                torch.from_numpy(np.concatenate(weights)),
-            ),
+            num_sampled_nodes=[len(hop) for hop in hops],
+            num_sampled_edges=[len(hop) for hop in rows],
+            metadata=(index.input_id[order], None, sample, edge_weight),
         )

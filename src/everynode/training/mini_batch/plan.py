@@ -1,4 +1,4 @@
-"""Which nodes are the seeds of which step, and what they count for."""
+"""The seeds of every step, and the number of nodes that each stands for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.neighbors import Integers, Neighbours
 
-#: What random numbers are for. (CVG's halves are drawn as they are for the whole graph, without such a number.)
+#: The purposes of random numbers. (CVG's halves use none of these, as on the full graph.)
 SEEDS, SURROUNDINGS, ORDER = 1, 2, 3
 
 
 def generator(purpose: int, *numbers: int) -> np.random.Generator:
-    """Random numbers that depend on these numbers, and are others for another purpose.
+    """Return a generator that depends on these numbers and on the purpose.
 
-    As a spawn key, since NumPy pads a short seed with zeros: [3, 7] would be [3, 7, 0, 0] as well.
+    The purpose is a spawn key, since NumPy pads a short seed with zeros: [3, 7] and [3, 7, 0, 0]
+    would be one stream.
     """
     return np.random.Generator(
         np.random.SFC64(np.random.SeedSequence(numbers, spawn_key=(purpose,)))
@@ -31,19 +32,26 @@ def generator(purpose: int, *numbers: int) -> np.random.Generator:
 class Seeds(NamedTuple):
     """The seeds of a step, of all processes together."""
 
-    #: Training nodes, and nodes that are not.
+    #: Training nodes.
     labelled: Integers
+    #: Other nodes.
     others: Integers
 
 
 class Plan(ABC):
     """The seeds of every step of every epoch.
 
-    Sums over seeds are weighted so that their mean over the steps of an epoch is the sum over the graph: by ``of_labelled`` and by
-    ``of_others``. (Where not all others are seeds, it is so on average over the draws.)
+    Sums over seeds are weighted, so that their mean over the steps of an epoch is the sum over the
+    graph. (Where not all other nodes are seeds, it is so on average over the draws.)
+
+    Attributes
+    ----------
+    steps : int
+        The number of steps in an epoch.
+    of_labelled, of_others : float
+        The number of nodes that a training node and another seed stand for.
     """
 
-    #: How many steps an epoch has.
     steps: int
     of_labelled: float
     of_others: float
@@ -53,21 +61,22 @@ class Plan(ABC):
         self._epoch, self._seeds = -1, list[Seeds]()
 
     def seeds(self, epoch: int, step: int) -> Seeds:
-        """The same whenever they are asked for."""
+        """Return the seeds of a step, the same at every call."""
         if epoch != self._epoch:
             self._epoch, self._seeds = epoch, self._draw(generator(SEEDS, self.seed, epoch))
         return self._seeds[step]
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> list[Seeds]:
-        """Those of an epoch."""
+        """Draw the seeds of an epoch."""
 
 
 class AtRandom(Plan):
-    """An epoch goes through the training nodes once, in steps of ``size`` seeds, at most half of which are training nodes.
+    """Visit the training nodes once an epoch, in steps of ``size`` seeds.
 
-    The other half are other nodes, since every node counts. Where they do not all fit into an epoch, each epoch draws some of them. If
-    ``with_others`` is False (the objective is about labels only), all seeds are training nodes.
+    At most half of the seeds are training nodes. The others are other nodes, since every node
+    counts; where they do not all fit into an epoch, each epoch draws some of them. If
+    ``with_others`` is False (the objective looks at labels only), all seeds are training nodes.
     """
 
     def __init__(self, train: Integers, n: int, size: int, *, with_others: bool, seed: int):
@@ -88,10 +97,10 @@ class AtRandom(Plan):
 
 
 class ByCluster(Plan):
-    """An epoch goes through all nodes once, in steps of whole clusters, as many as make up about ``size`` seeds.
+    """Visit all nodes once an epoch, in steps of whole clusters with about ``size`` seeds.
 
-    Nodes of a cluster have many neighbours in common, so their surroundings are smaller than those of as many nodes at random.
-    ``cluster_of``: the number of each node's cluster.
+    Nodes of a cluster share many neighbors, so their neighborhoods are smaller than those of random
+    nodes. ``cluster_of``: the number of each node's cluster.
     """
 
     def __init__(self, train: Integers, cluster_of: Integers, size: int, *, seed: int):
@@ -119,10 +128,11 @@ def plan_for(
     with_others: bool,
     seed: int,
 ) -> Plan:
-    """The plan of a graph: at random, or by cluster if it is to be cut into some."""
+    """Return the plan of a graph: at random, or by cluster if ``clusters`` is given."""
     if graph.labels.device.type != "cpu":
         raise UsageError(
-            "Batches are drawn on the CPU: give the graph there, and move each batch with batch.to(device)."
+            "Batches are drawn on the CPU: pass the graph on the CPU, "
+            "and move each batch with batch.to(device)."
         )
     if graph.directed:
         raise UsageError(
@@ -131,7 +141,8 @@ def plan_for(
     train = graph.nodes("train", fold)
     if not len(train):
         raise DataError(
-            f"Fold {fold} of graph {graph.name!r} has no labelled training node: label a few nodes of each class first."
+            f"Fold {fold} of graph {graph.name!r} has no labelled training node: "
+            "label a few nodes of each class first."
         )
     if clusters:
         return ByCluster(train.numpy(), cut(graph.neighbours, clusters), size, seed=seed)
@@ -139,19 +150,21 @@ def plan_for(
 
 
 def cut(neighbours: Neighbours, clusters: int) -> Integers:
-    """The number of each node's cluster, when METIS cuts the graph into so many of about the same size through few edges."""
+    """Return each node's cluster; METIS cuts the graph into equal parts through few edges."""
     try:
         pymetis: Any = importlib.import_module("pymetis")
     except ImportError as error:
         raise UsageError(
-            "Cutting a graph into clusters needs pymetis: pip install 'everynode[scale]', or leave out --clusters."
+            "Cutting a graph into clusters needs pymetis: "
+            "pip install 'everynode[scale]', or leave out --clusters."
         ) from error
     n = len(neighbours.crow) - 1
     if clusters > n:
         raise UsageError(
-            f"The graph has {n} nodes and cannot be cut into {clusters} clusters: give --clusters a smaller number."
+            f"The graph has {n} nodes and cannot be cut into {clusters} clusters: "
+            "give --clusters a smaller number."
         )
     csr = pymetis.CSRAdjacency(neighbours.crow, np.asarray(neighbours.col))
     _, cluster_of = pymetis.part_graph(clusters, csr, options=pymetis.Options(seed=0))
-    # Some may be empty: number those that are not.
+    # Clusters may be empty: number the others.
     return np.unique(np.asarray(cluster_of), return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""An epoch in steps, each on a part of the graph."""
+"""An epoch in steps, each on a sampled subgraph."""
 
 from __future__ import annotations
 
@@ -7,23 +7,37 @@ import torch
 from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.sample import Sample
 from everynode.models.receptive_field import Batch
+from everynode.objectives import ENC
 from everynode.settings import Batches, Settings
 from everynode.training.distributed import Ranks
-from everynode.training.full_batch import build_network, judge, objective_options, validation_nodes
+from everynode.training.full_batch import build_network, judge, validation_nodes
 from everynode.training.mini_batch.inference import infer
-from everynode.training.mini_batch.objective import BatchENC
-from everynode.training.mini_batch.part import Part, draw_part
 from everynode.training.mini_batch.plan import SURROUNDINGS, generator, plan_for
-from everynode.training.mini_batch.sampler import Sampler
+from everynode.training.mini_batch.sampler import Sampler, draw_sample
 from everynode.training.random_state import seed_random
 
 
 class Batched:
-    """The :class:`~everynode.training.loop.Work` of an epoch in steps, which several processes may share.
+    """The :class:`~everynode.training.loop.Work` of an epoch in steps, shared by all processes.
 
-    ``batches.size`` is the number of seeds of one process: R processes take steps of R times as many. Everything that is drawn depends
-    on the seed, the epoch, the step and the process alone, so that there is no other state to keep.
+    Everything random depends on the seed, the epoch, the step and the process alone, so a
+    checkpoint holds no other state of the random numbers.
+
+    Parameters
+    ----------
+    graph : Graph or DiskGraph
+        The graph, on the CPU; only batches move to the device.
+    settings : Settings
+        The choices of the run.
+    batches : Batches
+        The mini-batches. ``batches.size`` counts the seeds of one process: R processes take
+        steps of R times as many.
+    fold, seed : int
+        The fold, and the seed of all random numbers.
+    ranks : Ranks
+        This process among those that train together.
     """
 
     def __init__(
@@ -36,7 +50,6 @@ class Batched:
         seed: int,
         ranks: Ranks,
     ):
-        # Drawing is the CPU's business, where the graph stays; only batches go to the device.
         self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
         self.network, self.optimiser = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
@@ -45,56 +58,57 @@ class Batched:
                 f"Model {settings.backbone!r} trains on the full graph only: leave out --batch-size."
             )
         self.fan_out = batches.for_layers(self.network.num_hops)
-        self.tv_edges = batches.tv_edges if settings.tv else 0
-        self.objective = BatchENC(
-            graph, fold=fold, seed=seed, ranks=ranks, **objective_options(settings)
-        ).to(self.device)
+        objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
+        objective.check_mini_batches()
+        self.objective = objective.to(self.device)
+        self.tv_edges = batches.tv_edges if "edges" in objective.needs else 0
         self.sampler = Sampler(graph)
-        size, with_others = (
-            batches.size * ranks.size,
-            bool(settings.mi or settings.tv or settings.consistency),
-        )
         self.plan = plan_for(
-            graph, size, fold=fold, clusters=batches.clusters, with_others=with_others, seed=seed
-        )
-        self.layer_bytes = 0  # a batch's values are small
+            graph, batches.size * ranks.size, fold=fold, clusters=batches.clusters,
+            with_others=objective.looks_beyond_labels, seed=seed,
+        )  # fmt: skip
+        self.layer_bytes = 0  # the values of a batch are small
         self.steps, self.step, self.sums = self.plan.steps, 0, dict[str, float]()
 
-    def part(self, epoch: int, step: int) -> tuple[Part, Batch]:
-        """This process's part of a step, and what the logits of its nodes are made of."""
+    def draw(self, epoch: int, step: int) -> tuple[Sample, Batch]:
+        """Draw this process's sample of a step, and the batch that gives the logits of its rows."""
         rng = generator(SURROUNDINGS, self.seed, epoch, step, self.ranks.rank)
         seed_random(int(rng.integers(2**63)), self.device)  # for dropout
         seeds = self.plan.seeds(epoch, step)
-        part = draw_part(
+        sample = draw_sample(
             self.graph, self.plan, seeds, self.tv_edges, rng, self.ranks.rank, self.ranks.size
         )
-        return part, self.sampler.batch(part.roots, self.fan_out, rng)
+        batch = self.sampler.batch(sample.nodes.numpy(), self.fan_out, rng)
+        return sample.with_features(batch.features), batch
 
     def advance(self, epoch: int) -> None:
-        """One step of the optimiser."""
+        """Take one step of the optimizer."""
         self.network.train()
-        part, batch = self.part(epoch, self.step)
-        there = batch.to(self.device)
-        views = [self.network(there) for _ in range(self.objective.passes)]
-        terms = self.objective.breakdown(views, part, batch.features, self.network)
+        sample, batch = self.draw(epoch, self.step)
+        on_device = batch.to(self.device)
+        passes = [self.network(on_device) for _ in range(self.objective.passes)]
+        terms = self.objective.breakdown(passes, self.network, sample)
         self.optimiser.zero_grad()
         terms.pop("total").backward()
+        # Every process has the whole value of a term that is not additive.
         values = {
-            name: value.item() / (self.ranks.size if name == "cvg" else 1)
+            name: value.item() / (1 if self.objective.terms[name].additive else self.ranks.size)
             for name, value in terms.items()
         }
-        added = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
+        sums = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
         self.optimiser.step()
-        values = dict(zip(values, added, strict=True))
-        values["total"] = sum(
-            self.objective.weights[name] * value for name, value in values.items()
-        )
+        values = dict(zip(values, sums, strict=True))
+        weights = self.objective.weights
+        values["total"] = sum(weights[name] * value for name, value in values.items())
         self.sums = {name: self.sums.get(name, 0.0) + value for name, value in values.items()}
         self.step += 1
 
     def validate(self) -> dict[str, float]:
-        """``val_loss``, ``val_accuracy`` and what else selects: each process looks at its share of the validation nodes."""
-        mine = slice(self.ranks.rank, None, self.ranks.size)
+        """Return ``val_loss``, ``val_accuracy`` and the metric that selects.
+
+        Each process computes its part of the validation nodes.
+        """
+        own = slice(self.ranks.rank, None, self.ranks.size)
         logits = torch.zeros(len(self.val), self.graph.num_classes, dtype=self.graph.dtype)
-        logits[mine] = infer(self.network, self.graph, self.val[mine], sampler=self.sampler)
+        logits[own] = infer(self.network, self.graph, self.val[own], sampler=self.sampler)
         return judge(self.ranks.add_up(logits), self.graph.labels[self.val], self.monitor)

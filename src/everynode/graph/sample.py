@@ -1,0 +1,177 @@
+"""Sample: a part of a graph, with the share of the whole that each of its pieces stands for.
+
+A term of the objective sees a sample. The full graph is the sample of everything, so that a term
+is written once for full batches and for mini-batches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everynode.graph.graph import Graph
+from everynode.sparse import SparseMatrix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """A part of a graph: r rows (its nodes), the edges between them, and their shares.
+
+    The shares make a weighted sum over the sample an estimate of a mean over the whole graph:
+    :meth:`mean_over_nodes`, :meth:`mean_over_labelled` and :meth:`mean_over_edges` use them.
+    Indices of nodes and ends of edges count rows, and the logits that a term gets are those of
+    the rows, in this order.
+
+    Examples
+    --------
+    >>> from everynode.graph import Split
+    >>> nodes = torch.arange(4)
+    >>> graph = Graph.from_arrays(
+    ...     torch.eye(4), [[0, 1, 2], [1, 2, 3]], [0, 0, 1, 1],
+    ...     splits=[Split(nodes[:2], nodes[2:3], nodes[3:])],
+    ... )
+    >>> sample = Sample.of_graph(graph, fold=0)
+    >>> sample
+    Sample of 4 nodes (2 labelled) and 3 edges, the full graph
+    >>> sample.mean_over_nodes(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    tensor(3.)
+    """
+
+    #: The node of each row, as the graph counts them.
+    nodes: Tensor
+    #: The share of each row in a mean over all nodes of the graph; 0 for a mere end of an edge.
+    node_share: Tensor
+    #: The rows with a training label.
+    labelled: Tensor
+    #: The class index of each of these.
+    labels: Tensor
+    #: The share of one of these in a mean over all training nodes of the graph.
+    label_share: float
+    #: Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph.
+    edges: Tensor
+    #: The share of each edge in a mean over all edges of the graph, times the weight of the edge.
+    edge_share: Tensor
+    #: :math:`1 / \\sqrt{d + 1}` of each row, with the degree in the whole graph.
+    scale: Tensor
+    #: The input features of the rows; None if they were not drawn.
+    features: SparseMatrix | Tensor | None = None
+    #: The graph, if the sample is all of it; else None.
+    graph: Graph | None = None
+    #: The training nodes of the step in all processes, as the graph counts them.
+    all_labelled: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    #: The class index of each of these.
+    all_labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    #: The position of the first labelled row of this process among them.
+    first_labelled: int = 0
+    #: The share of the graph's nodes that all processes together look at in this step.
+    coverage: float = 1.0
+
+    _cache: dict[Hashable, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_graph(cls, graph: Graph, fold: int | None = None) -> Sample:
+        """Return the sample of everything.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        fold : int, optional
+            The fold whose training nodes are the labelled rows; None: no row is labelled.
+        """
+        n, device = graph.num_nodes, graph.labels.device
+        nodes = torch.arange(n, device=device)
+        edges, weight = graph.undirected_edges
+        m = edges.shape[1]
+        edge_share = torch.full((1,), 1.0 / max(m, 1), dtype=torch.float64, device=device)
+        edge_share = edge_share.expand(m) if weight is None else edge_share * weight.double()
+        labelled = nodes[:0] if fold is None else graph.nodes("train", fold)
+        labels = graph.labels[labelled]
+        return cls(
+            nodes=nodes,
+            node_share=torch.full((n,), 1.0 / max(n, 1), dtype=torch.float64, device=device),
+            labelled=labelled,
+            labels=labels,
+            label_share=1.0 / max(len(labelled), 1),
+            edges=edges,
+            edge_share=edge_share,
+            scale=(graph.degree.double() + 1.0).rsqrt(),
+            features=graph.features,
+            graph=graph,
+            all_labelled=labelled,
+            all_labels=labels,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the sample is the full graph."""
+        return self.graph is not None
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of rows, r."""
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        whole = ", the full graph" if self.is_full else ""
+        return (
+            f"Sample of {self.num_nodes} nodes ({len(self.labelled)} labelled) "
+            f"and {self.edges.shape[1]} edges{whole}"
+        )
+
+    def mean_over_nodes(self, values: Tensor) -> Tensor:
+        """Estimate the mean over all nodes of the graph, from one value for each row."""
+        return torch.dot(values, self.node_share.to(values))
+
+    def mean_over_labelled(self, values: Tensor) -> Tensor:
+        """Estimate the mean over all training nodes, from one value for each labelled row."""
+        return values.sum() * self.label_share
+
+    def mean_over_edges(self, values: Tensor) -> Tensor:
+        """Estimate the mean over all edges of the graph, from one value for each edge.
+
+        The weight of an edge, where there is one, multiplies its value.
+        """
+        return torch.dot(values, self.edge_share.to(values))
+
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return ``make()``, computed once for this key.
+
+        For what depends on nodes, edges and features alone: folds and labels of one graph share
+        it. See :meth:`everynode.Graph.cached`.
+        """
+        if self.graph is not None:
+            return self.graph.cached(key, make)
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
+
+    def with_features(self, features: SparseMatrix | Tensor) -> Sample:
+        """Return the same sample with features, of the rows or of the rows and more nodes after."""
+        r = self.num_nodes
+        if features.shape[0] > r:
+            if isinstance(features, SparseMatrix):
+                features = features.rows(torch.arange(r, device=features.values.device))[0]
+            else:
+                features = features[:r]
+        return dataclasses.replace(self, features=features, _cache={})
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Sample:
+        """Return the same sample on another device; the features stay where they are."""
+        if self.nodes.device == torch.device(device):
+            return self
+        moved = {
+            name: getattr(self, name).to(device, non_blocking=non_blocking)
+            for name in ("nodes", "node_share", "labelled", "labels", "edges", "edge_share",
+                         "scale", "all_labelled", "all_labels")
+        }  # fmt: skip
+        return dataclasses.replace(self, **moved)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sample:
+        """Return the sample itself: nothing in it changes."""
+        return self
