@@ -27,5 +27,5 @@ def test_each_term_adds_to_the_loss(backbone: str) -> None:
 
     plain = loss(0, 0, 0)
     added = [loss(*weights) - plain for weights in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
-    assert all(abs(float(value)) > 1e-6 for value in added)
+    assert all(abs(value.item()) > 1e-6 for value in added)
     torch.testing.assert_close(loss(1, 1, 1), plain + sum(added))
