@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from everynode.graph import Graph, Split
 from everynode.models import Network
@@ -226,3 +227,30 @@ def test_copies_do_not_carry_the_graph() -> None:
         assert twin._last is None
         torch.testing.assert_close(twin.eval()(graph), network.eval()(graph))
         network.train()
+
+
+class _Products(TorchDispatchMode):
+    """Counts matrix products, dense and sparse, a batched one as one."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func.__name__.split(".")[0].rstrip("_") in (
+            "mm", "addmm", "bmm", "baddbmm", "addbmm", "_sparse_addmm", "_sparse_mm",
+        )  # fmt: skip
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gcnii"])
+def test_a_layer_takes_twelve_products(backbone: str) -> None:
+    graph = make(dense=True, weighted=False)
+
+    def products(num_layers: int) -> int:
+        network = network_for(graph, backbone=backbone, num_layers=num_layers)
+        logits, halves = network(graph), Halves(graph)
+        halves.short(logits, network)  # prepares the receptive field
+        with _Products() as counted:
+            halves.short(logits, network)
+        return counted.count
+
+    assert products(5) - products(4) == 12

@@ -76,7 +76,7 @@ class Model(nn.Module):
         )
 
     def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
         self.check_export()
         raise NotImplementedError
 

@@ -358,7 +358,7 @@ class Network(Model):
                 )
 
     def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         if self.normalize_features:
             total = x.abs().sum(1, keepdim=True)

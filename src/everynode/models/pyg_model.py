@@ -84,7 +84,7 @@ class PyGModel(Model):
         )
 
     def _features(self, graph: Graph) -> Tensor:
-        """Return the dense features, made once per graph."""
+        """Return the dense features, computed once per graph."""
         if not self.normalize_features:
             return graph.dense_features
 
