@@ -290,12 +290,11 @@ class Network(Model):
         if any(_is_changed(module) for module in self.modules()):
             return None
         view = self._view(graph, nodes)
-        derivatives = [
-            layer.derivatives(hop, inputs, step.saved)
-            for layer, hop, inputs, step in zip(
-                self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True
-            )
-        ]
+        steps = zip(self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True)
+        with torch.no_grad():
+            derivatives = [
+                layer.derivatives(hop, inputs, step.saved) for layer, hop, inputs, step in steps
+            ]
         complete = [d for d in derivatives if d is not None]
         if len(complete) < len(derivatives):
             return None
