@@ -27,7 +27,8 @@ from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_validating_gradients import CrossValidatingGradients
 from everynode.objectives.term import Step
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt, evaluate
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training, evaluate
 
 COUNT = 10
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell"

@@ -25,7 +25,8 @@ from everynode.graph import Graph
 from everynode.graph.sample import Sample
 from everynode.objectives import Term
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
 
 SEEDS = 10
 

@@ -1,4 +1,4 @@
-"""Packages whose names load on first use: importing PyTorch takes a second, and a command that only lists things should not wait."""
+"""Lazy packages: importing PyTorch takes a second, and listing things should not wait for it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import Any
 
 
 def lazy(
-    package: str, home: Mapping[str, str]
+    package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose public names live in the given modules below it."""
+    """Return ``__getattr__`` and ``__dir__`` for a package that loads its names on first use.
+
+    Parameters
+    ----------
+    package
+        Name of the package.
+    modules
+        The module, below the package, of each public name.
+    """
 
     def get(name: str) -> Any:
-        if name not in home:
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home[name]}"), name)
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
 
-    return get, lambda: sorted(home)
+    return get, lambda: sorted(modules)

@@ -1,4 +1,4 @@
-"""What is said to the person, on stderr: stdout is for the program that reads it."""
+"""Messages to the user, on stderr: stdout is for programs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from pathlib import Path
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Say it, unless ``quiet``. Where it cannot be heard (a pipe that nobody reads any more, a log on a full disk) what is said is lost,
-    and what is being done goes on.
+    """Print a message to stderr, unless ``quiet``.
+
+    If stderr is gone (a closed pipe, a full disk), the message is lost and the program continues.
     """
     if quiet:
         return
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
-        nobody = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process lives
-        os.dup2(nobody.fileno(), sys.stderr.fileno())
+        nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - open for the life of the process
+        os.dup2(nowhere.fileno(), sys.stderr.fileno())
 
 
 def showable(text: str) -> str:
-    """The same text, with a mark for what is none in the name of a file: it could be neither printed nor written.
+    """Replace the undecodable bytes of a file name by a mark, so that it can be printed.
 
     >>> showable(b"caf\\xe9.csv".decode(errors="surrogateescape"))
     'caf\N{REPLACEMENT CHARACTER}.csv'

@@ -1,4 +1,4 @@
-"""What can go wrong that people can do something about, and the sentence they are told."""
+"""Errors that users can do something about: one sentence each, with the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 class EverynodeError(Exception):
-    """Something outside the program is wrong; its text is one sentence with the way out."""
+    """Something outside the program is wrong; the message says what, and the remedy."""
 
     exit_code = 1
 
@@ -26,11 +26,11 @@ class DataError(EverynodeError, ValueError):
 
 
 class Diverged(EverynodeError):
-    """A training whose loss is no number any more: what went wrong is the settings, not the files (exit code 1)."""
+    """The loss is not finite any more: the settings are wrong, not the files (exit code 1)."""
 
 
-def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:
-    """Refuse a name that is not among the choices, and say which ones there are.
+def unknown(what: str, name: object, choices: Iterable[str]) -> NoReturn:
+    """Refuse a name that is not among the choices; the message lists them.
 
     >>> unknown("backbone", "gnc", ["gcn", "gat"])
     Traceback (most recent call last):
@@ -38,26 +38,26 @@ def unknown(what: str, given: object, choices: Iterable[str]) -> NoReturn:
     """
     choices = list(choices)
     raise UsageError(
-        f"Unknown {what} {given!r}{closest(given, choices)}. Choose from: {', '.join(choices)}."
+        f"Unknown {what} {name!r}{closest(name, choices)}. Choose from: {', '.join(choices)}."
     )
 
 
-def closest(given: object, choices: Iterable[str]) -> str:
-    """A question after the choice that is spelled most like what was given, if one is.
+def closest(name: object, choices: Iterable[str]) -> str:
+    """Return a hint at the choice with the most similar spelling, or an empty string.
 
     >>> closest("taem", ["team", "age"])
     " (did you mean 'team'?)"
     """
-    close = difflib.get_close_matches(str(given), list(choices), n=1)
+    close = difflib.get_close_matches(str(name), list(choices), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def require(condition: bool, parameter: str, owner: str, expected: str, given: object) -> None:
-    """Refuse a bad parameter in one sentence.
+def require(condition: bool, parameter: str, owner: str, expected: str, value: object) -> None:
+    """Refuse a bad parameter.
 
     >>> require(False, "sigma", "TotalVariation", "> 0", -1)
     Traceback (most recent call last):
     everynode.errors.UsageError: The 'sigma' of TotalVariation must be > 0. Got -1.
     """
     if not condition:
-        raise UsageError(f"The {parameter!r} of {owner} must be {expected}. Got {given!r}.")
+        raise UsageError(f"The {parameter!r} of {owner} must be {expected}. Got {value!r}.")

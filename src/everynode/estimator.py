@@ -32,7 +32,7 @@ from everynode.selection.successive_halving import Standing, successive_halving
 from everynode.settings import Settings, declarations
 from everynode.training import load_model, save_model
 from everynode.training.checkpoint import model_folder
-from everynode.training.loop import Fitted
+from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from everynode.objectives.term import Term

@@ -1,4 +1,4 @@
-"""Progress on stderr: a live bar in a terminal, a plain line now and then elsewhere, nothing when quiet."""
+"""Progress on stderr: a live bar in a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -16,52 +16,62 @@ from everynode.console import say
 
 #: Seconds between two plain lines where there is no terminal.
 PLAIN_EVERY = 5.0
-#: After the first step, which compiles and warms up, a pace is told by so many steps or seconds.
+#: Steps or seconds after the first step until a pace is known. The first step compiles.
 PACE_STEPS, PACE_SECONDS = 10, 3.0
+#: Columns of a terminal that has room for a long bar and the elapsed time.
+WIDE = 110
 
 
 class Bar:
-    """One bar over ``total`` steps, each with a short note.
+    """Progress bar over ``total`` steps, each with a short note.
 
-    ``unit`` names a step. ``show`` None means: only in a terminal. ``done``: steps that were done before. ``seconds``: how long all
-    others would probably take one after the other, if some take longer than others; ``at_once`` of them are done at a time. ``early``: the
-    steps are those of one training, which patience may end before. Use it as a context manager and call ``advance``.
+    Use it as a context manager and call :meth:`advance`.
+
+    Parameters
+    ----------
+    title
+        Text in front of the bar.
+    total
+        Number of steps.
+    unit
+        Name of a step, in the plural.
+    show
+        True: always. None: only in a terminal. False: never.
+    done
+        Steps that were done before.
+    seconds
+        Expected time of all remaining steps together, if steps differ in length.
+    at_once
+        Steps that run at the same time.
+    early
+        Whether the steps are epochs of one training, which early stopping may end sooner.
     """
 
     def __init__(
-        self, title: str, total: int, *, unit: str, show: bool | None = True, done: int = 0, seconds: float | None = None,
-        at_once: int = 1, early: bool = False,
-    ):  # fmt: skip
+        self,
+        title: str,
+        total: int,
+        *,
+        unit: str,
+        show: bool | None = True,
+        done: int = 0,
+        seconds: float | None = None,
+        at_once: int = 1,
+        early: bool = False,
+    ):
         console = Console(stderr=True)
-        #: ``begun``: the step from which on the pace is taken, once there is one.
         self.title, self.total, self.unit, self.done = title, total, unit, done
-        self.begun: int | None = None
+        #: The step at which the measurement of the pace began.
+        self.first: int | None = None
         self.early = early
         self.expected = None if seconds is None else seconds / at_once
-        self.at_once, self.behind = at_once, 0.0
+        #: Expected seconds of the steps done so far.
+        self.at_once, self.spent = at_once, 0.0
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live
-        self.started = self.latest = self.said = time.monotonic()
-        wide = (
-            console.width >= 110
-        )  # else the bar is shorter and tells only the time left, so that the note has room
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(24 if wide else 12),
-            TextColumn("{task.fields[count]} " + unit),
-        )
-        clocks = (
-            *[TimeElapsedColumn()] * wide,
-            TextColumn("at most" if early else "left"),
-            _Left(self),
-        )
-        note = TextColumn(
-            "{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)
-        )  # has what is left, and alone is cut
+        self.started = self.latest = self.printed = time.monotonic()
         self.progress = Progress(
-            *columns,
-            *clocks,
-            note,
+            *self._columns(wide=console.width >= WIDE),
             console=console,
             transient=True,
             disable=not self.live,
@@ -70,6 +80,18 @@ class Bar:
         self.task = self.progress.add_task(
             title, total=self.expected or total, note="", count=f"{done}/{total}"
         )
+
+    def _columns(self, *, wide: bool) -> list[ProgressColumn]:
+        return [
+            TextColumn("{task.description}"),
+            BarColumn(24 if wide else 12),
+            TextColumn("{task.fields[count]} " + self.unit),
+            *[TimeElapsedColumn()] * wide,
+            TextColumn("at most" if self.early else "left"),
+            _Left(self),
+            # The note takes the rest of the line, and only the note is cut.
+            TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
+        ]
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -84,66 +106,66 @@ class Bar:
         self.progress.stop()
 
     def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
-        """One step further (or to step ``to``), which was to take so many seconds (none if it had been done before)."""
-        another = to is not None and to < self.done  # another training begins: the pace is its own
+        """Advance by one step, or to step ``to``.
+
+        ``seconds`` is the expected time of the step; 0 if it had been done before.
+        """
+        restarted = to is not None and to < self.done  # another training has its own pace
         self.done = self.done + 1 if to is None else to
-        self.behind += seconds / self.at_once
+        self.spent += seconds / self.at_once
         self.latest = time.monotonic()
-        if self.expected is None and (self.begun is None or another):
-            self.begun, self.started = self.done, self.latest
+        if self.expected is None and (self.first is None or restarted):
+            self.first, self.started = self.done, self.latest
         if self.live:
-            completed = self.behind if self.expected else self.done
+            completed = self.spent if self.expected else self.done
             self.progress.update(
                 self.task, completed=completed, note=note, count=f"{self.done}/{self.total}"
             )
-        elif self.plain and self.latest - self.said >= PLAIN_EVERY:
-            left = self.left()
-            more = (
-                ""
-                if left is None
-                else f", this training at most {duration(left)} more"
-                if self.early
-                else f", {duration(left)} left"
-            )
-            say(
-                f"{self.title}: {self.done}/{self.total} {self.unit}{more}{f', {note}' if note else ''}"
-            )
-            self.said = self.latest
+        elif self.plain and self.latest - self.printed >= PLAIN_EVERY:
+            self._print(note)
+
+    def _print(self, note: str) -> None:
+        parts = [f"{self.title}: {self.done}/{self.total} {self.unit}"]
+        left = self.left()
+        if left is not None:
+            limit = f"this training at most {duration(left)} more"
+            parts.append(limit if self.early else f"{duration(left)} left")
+        say(", ".join([*parts, *([note] if note else [])]))
+        self.printed = self.latest
 
     def left(self) -> float | None:
-        """Seconds that are probably left, or None if there is nothing to tell by.
+        """Return the seconds probably left, or None if nothing is known yet.
 
-        By the pace since the first step. Where it was said beforehand how long the steps take, they are weighed by that, and it counts
-        as if one average step more had taken just so long: at first it is all there is to tell by.
+        The pace since the first step counts. If the expected times were given, they weigh the
+        steps, and count like one more average step: at first nothing else is known.
         """
         taken, waited = self.latest - self.started, time.monotonic() - self.latest
         if self.expected is None:
-            steps = 0 if self.begun is None else self.done - self.begun
-            told = steps >= PACE_STEPS or (steps > 0 and taken >= PACE_SECONDS)
-            return max(0.0, taken / steps * (self.total - self.done) - waited) if told else None
+            steps = 0 if self.first is None else self.done - self.first
+            if steps < PACE_STEPS and not (steps > 0 and taken >= PACE_SECONDS):
+                return None
+            return max(0.0, taken / steps * (self.total - self.done) - waited)
         step = self.expected / max(self.total, 1)
-        pace = (taken + step) / (self.behind + step) if step else 0.0
-        return max(0.0, pace * (self.expected - self.behind) - waited)
+        pace = (taken + step) / (self.spent + step) if step else 0.0
+        return max(0.0, pace * (self.expected - self.spent) - waited)
 
 
 class _Left(ProgressColumn):
-    """The time left by a bar's own reckoning: rich's forgets a step after half a minute, so that of longer ones it says nothing."""
+    """Column with the time left; rich's own forgets steps longer than half a minute."""
 
     def __init__(self, bar: Bar):
         super().__init__()
         self.bar = bar
 
     def render(self, task: Task) -> Text:
-        """As rich shows times."""
+        """Return the time in rich's format."""
         left = self.bar.left()
-        return Text(
-            "-:--:--" if left is None else str(timedelta(seconds=round(left))),
-            style="progress.remaining",
-        )
+        text = "-:--:--" if left is None else str(timedelta(seconds=round(left)))
+        return Text(text, style="progress.remaining")
 
 
 def describe(row: dict[str, float]) -> str:
-    """An epoch's validation accuracy and terms, for the end of a bar; what matters most comes first, for it may be cut.
+    """Return an epoch's validation accuracy and terms as a note; the end may be cut.
 
     >>> describe({"ce": 0.5, "total": 0.5, "val_loss": 1.0, "val_accuracy": 0.8})
     'val 80.0% | ce 0.500'
@@ -157,7 +179,7 @@ def describe(row: dict[str, float]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Return a duration in a readable unit.
 
     >>> duration(42), duration(600), duration(9000)
     ('42 s', '10 min', '2.5 h')

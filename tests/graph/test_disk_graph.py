@@ -15,7 +15,7 @@ from everynode.errors import DataError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.matrix_rows import FileRows, MemoryRows, room
-from everynode.models import Network
+from everynode.models.names import model_class
 from everynode.training.mini_batch.inference import infer
 
 RNG = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_what_goes_from_layer_to_layer_may_be_a_file(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.npy" for name in DISK_FILES} | {
         "graph.json"
     }, "the file has a name"
-    network = Network(6, 3, backbone="gcnii", num_layers=2, hidden_channels=5).eval()
+    network = model_class("gcnii")(6, 3, num_layers=2, hidden_channels=5).eval()
     whole = Graph.from_arrays(X, EDGES, LABELS, splits=[SPLIT], classes=range(3))
     with torch.no_grad():
         torch.testing.assert_close(

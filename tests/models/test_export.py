@@ -10,8 +10,17 @@ import pytest
 import torch
 
 from everynode import Graph, NodeClassifier
+from everynode.models import Network
 from everynode.models.export import Portable
-from everynode.models.names import MODELS
+from everynode.models.layer import brings
+from everynode.models.names import MODELS, model_class
+
+#: The networks with derivatives and export; a new model of another kind has tests of its own.
+NETWORKS = [
+    name
+    for name in MODELS
+    if issubclass(model_class(name), Network) and brings(model_class(name).layer, "derivatives")
+]
 
 LOAD = """
 import sys, torch
@@ -31,7 +40,7 @@ def make(n: int, *, weighted: bool, directed: bool, seed: int = 0) -> Graph:
 
 
 def inputs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    arcs, weight = graph.arcs
+    arcs, weight = graph.edge_index, graph.edge_weight
     return (
         graph.dense_features,
         arcs,
@@ -39,7 +48,7 @@ def inputs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     )
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 @pytest.mark.parametrize(
     ("weighted", "directed", "normalize_features"),
     [(False, False, False), (True, False, True), (True, True, False)],

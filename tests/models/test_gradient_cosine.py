@@ -7,11 +7,20 @@ from collections.abc import Iterable
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from everynode.graph import Graph, Split
 from everynode.models import Network
+from everynode.models.layer import brings
 from everynode.models.names import MODELS, model_class
 from everynode.numerics import gradient_cosine
+
+#: The networks with derivatives and export; a new model of another kind has tests of its own.
+NETWORKS = [
+    name
+    for name in MODELS
+    if issubclass(model_class(name), Network) and brings(model_class(name).layer, "derivatives")
+]
 
 
 def make(
@@ -87,7 +96,7 @@ def check(graph: Graph, network: Network) -> None:
         assert (a - b).norm() <= 1e-12 * size
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 @pytest.mark.parametrize("num_layers", [1, 2, 5])
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize(
@@ -116,7 +125,7 @@ def test_short_way_is_the_long_way(
     )
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 @pytest.mark.parametrize("labelled", [2, 3, 20, 40])
 def test_few_and_many_labels(backbone: str, labelled: int) -> None:
     """A field that is small, one that reaches everywhere after some layers, and all of the graph."""
@@ -135,7 +144,7 @@ def test_a_weight_in_two_places_counts_in_both() -> None:
     check(graph, network)
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 def test_changed_logits_take_the_long_way(backbone: str) -> None:
     graph = make(dense=False, weighted=False)
     network = network_for(graph, backbone=backbone)
@@ -143,7 +152,7 @@ def test_changed_logits_take_the_long_way(backbone: str) -> None:
         assert Halves(graph).short(logits, network) is None
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 def test_another_pass_in_between_takes_the_long_way(backbone: str) -> None:
     graph = make(dense=False, weighted=False)
     network = network_for(graph, backbone=backbone)
@@ -153,7 +162,7 @@ def test_another_pass_in_between_takes_the_long_way(backbone: str) -> None:
         assert Halves(graph).short(logits, network) is None
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 @pytest.mark.parametrize("change", ["hook", "parametrisation"])
 def test_a_network_that_somebody_has_changed_takes_the_long_way(backbone: str, change: str) -> None:
     graph = make(dense=False, weighted=False)
@@ -173,7 +182,7 @@ def test_a_frozen_parameter_takes_the_long_way() -> None:
     assert Halves(graph).short(network(graph), network) is None
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 def test_vanishing_gradients_give_zero(backbone: str) -> None:
     graph = make(dense=True, weighted=False)
     network = network_for(graph, backbone=backbone, dropout=0.0)
@@ -183,7 +192,7 @@ def test_vanishing_gradients_give_zero(backbone: str) -> None:
     # Every training node surely of its own class: softmax saturates and all gradients are exactly zero.
     graph = Graph.from_arrays(
         graph.dense_features,
-        graph.edge_index,
+        graph.edges,
         torch.zeros(40, dtype=torch.int64),
         classes=range(3),
         splits=graph.splits,
@@ -199,7 +208,7 @@ def test_vanishing_gradients_give_zero(backbone: str) -> None:
     assert all(torch.equal(g, torch.zeros_like(g)) for g in grads)
 
 
-@pytest.mark.parametrize("backbone", list(MODELS))
+@pytest.mark.parametrize("backbone", NETWORKS)
 def test_logits_of_some_nodes_are_those_of_all(backbone: str) -> None:
     graph = make(dense=False, weighted=True)
     network = network_for(graph, backbone=backbone, num_layers=2).eval()
@@ -218,3 +227,30 @@ def test_copies_do_not_carry_the_graph() -> None:
         assert twin._last is None
         torch.testing.assert_close(twin.eval()(graph), network.eval()(graph))
         network.train()
+
+
+class _Products(TorchDispatchMode):
+    """Counts matrix products, dense and sparse, a batched one as one."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func.__name__.split(".")[0].rstrip("_") in (
+            "mm", "addmm", "bmm", "baddbmm", "addbmm", "_sparse_addmm", "_sparse_mm",
+        )  # fmt: skip
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gcnii"])
+def test_a_layer_takes_twelve_products(backbone: str) -> None:
+    graph = make(dense=True, weighted=False)
+
+    def products(num_layers: int) -> int:
+        network = network_for(graph, backbone=backbone, num_layers=num_layers)
+        logits, halves = network(graph), Halves(graph)
+        halves.short(logits, network)  # prepares the receptive field
+        with _Products() as counted:
+            halves.short(logits, network)
+        return counted.count
+
+    assert products(5) - products(4) == 12

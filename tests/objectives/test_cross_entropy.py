@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from everynode import ENC, CrossValidatingGradients, Graph, Network, Split
+from everynode import ENC, CrossValidatingGradients, Graph, Split
 from everynode.errors import UsageError
 from everynode.graph.sample import Sample
-from everynode.models import BACKBONES
+from everynode.models.names import MODELS, model_class
 from everynode.objectives import CrossEntropy
 from everynode.objectives.cross_entropy import balanced
 from everynode.objectives.fused import Fused, at_once, one_by_one
@@ -133,13 +133,12 @@ def test_the_kernels_give_what_torch_gives(graph, logits, dtype):
     )
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
     network = (
-        Network(
+        model_class(backbone)(
             graph.num_features,
             3,
-            backbone=backbone,
             hidden_channels=7,
             num_layers=2,
             normalize_features=False,

@@ -17,7 +17,8 @@ from torch import Tensor
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph, Split
 from everynode.graph.sample import Sample
-from everynode.models import BACKBONES, Network
+from everynode.models import GCN
+from everynode.models.names import MODELS, model_class
 from everynode.objectives import (
     ENC,
     ClassPrior,
@@ -170,9 +171,9 @@ def test_cvg_is_zero_with_zero_gradients_where_a_gradient_vanishes() -> None:
         assert gradient.tolist() == [0.0] * K
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_a_saturated_network_trains_on_without_nan(backbone: str) -> None:
-    network = Network(5, K, backbone=backbone, hidden_channels=8, normalize_features=False)
+    network = model_class(backbone)(5, K, hidden_channels=8, normalize_features=False)
     with torch.no_grad():
         network.closing.weight.mul_(1e5)
     objective = ENC(GRAPH, mi=1.0, tv=1.0, cvg=1.0, preg=1.0)
@@ -486,7 +487,7 @@ def test_resumed_training_goes_on_with_the_draws_it_would_have_had() -> None:
 def test_cvg_leaves_the_dropout_stream_and_the_initial_weights_alone() -> None:
     def outputs(cvg: float) -> tuple[list[Tensor], list[Tensor]]:
         torch.manual_seed(11)
-        network = Network(5, K, hidden_channels=8, seed=2)
+        network = GCN(5, K, hidden_channels=8, seed=2)
         objective = ENC(GRAPH, cvg=cvg, seed=2)
         weights = [p.detach().clone() for p in network.parameters()]
         logits = []

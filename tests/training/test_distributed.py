@@ -25,7 +25,7 @@ import json, sys
 import numpy as np, torch
 from everynode.graph import Graph, Split
 from everynode.settings import Batches, Settings
-from everynode.training.distributed import joined
+from everynode.training.distributed import process_group
 from everynode.training.mini_batch.work import Batched
 
 def graph(train):
@@ -35,7 +35,7 @@ def graph(train):
     return Graph.from_arrays(rng.normal(size=(50, 6)), edges, np.arange(50) % 3, splits=[Split(*parts)]).to(torch.float64)
 
 found = []
-with joined() as ranks:
+with process_group() as ranks:
     torch.set_num_threads(1)
     for train, size in ((13, 26), (13, 12), (1, 20)):  # the last: one process has no training node
         for backbone in ("gcn", "gat", "gcnii"):

@@ -321,6 +321,17 @@ def look(job: int, shared: Unpicklable) -> int:
     return shared.value + job
 
 
+def plugin_paths(job: int, shared: None) -> str | None:
+    return os.environ.get("EVERYNODE_PLUGINS")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_know_the_plugins(monkeypatch, workers):
+    monkeypatch.setenv("EVERYNODE_PLUGINS", "/somewhere/my_terms.py")
+    paths = dict(run_many(plugin_paths, range(2), None, workers=workers))
+    assert set(paths.values()) == {"/somewhere/my_terms.py"}
+
+
 @linux
 def test_the_shared_graph_is_not_sent_to_the_workers():
     assert dict(run_many(look, range(3), Unpicklable(), workers=2)) == {0: 42, 1: 43, 2: 44}

@@ -71,6 +71,17 @@ def where(job: int, shared: list[str]) -> tuple[int, str, int]:
     return job * len(shared), ray.get_runtime_context().get_node_id(), torch.get_num_threads()
 
 
+def plugin_paths(job: int, shared: None) -> str | None:
+    return os.environ.get("EVERYNODE_PLUGINS")
+
+
+def test_workers_know_the_plugins(cluster, monkeypatch):
+    monkeypatch.setenv("EVERYNODE_PLUGINS", "/somewhere/my_terms.py")
+    assert dict(run_on_ray(plugin_paths, [0], None)) == {0: "/somewhere/my_terms.py"}
+    monkeypatch.delenv("EVERYNODE_PLUGINS")
+    assert dict(run_on_ray(plugin_paths, [0], None)) == {0: None}
+
+
 def test_jobs_are_done_on_both_nodes(cluster):
     found = dict(run_on_ray(where, range(6), ["a", "b"]))
     assert {job: value for job, (value, _, _) in found.items()} == {

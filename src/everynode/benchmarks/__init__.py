@@ -1,1 +1,1 @@
-"""Side by side with stock PyG, in one process and one run. (In the package, so that ``everynode bench`` works wherever it is installed.)"""
+"""Comparison with stock PyG in one process: the library behind ``everynode bench``."""

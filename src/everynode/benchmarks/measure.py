@@ -1,4 +1,4 @@
-"""Time both sides, interleaved, in one process, and say how far each is from what the machine can do."""
+"""Times of both sides, interleaved in one process, beside the limits of the machine."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def bench(
     data_dir: Any = None,
     known: Collection[Combination] = (),
 ) -> Iterator[dict[str, Any]]:
-    """One row for every graph, backbone, objective and number of threads: medians in ms of both sides, and their ratio.
+    """Yield one row for each combination: the medians of both sides in ms, and their ratio.
 
-    ``limits``: what :func:`machine` found, for each number of threads; ``roofline_ms``: the time that the flops and bytes of
-    :func:`work` take at these speeds. ``known``: what has been measured before and is left out.
+    ``limits``: the results of :func:`machine`, one for each number of threads; ``roofline_ms``: the
+    time for the flops and bytes of :func:`work` at these limits; ``known``: combinations to skip.
     """
-    asked = {
+    wanted = {
         c
         for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits])
         if c not in known
     }
     for name in graphs:
-        if not any(combination[0] == name for combination in asked):
+        if not any(combination[0] == name for combination in wanted):
             continue
         graph = one_fold(load(name, data_dir=data_dir))
         data = graph.to_pyg()
@@ -53,7 +53,7 @@ def bench(
                 missing = [
                     limit
                     for limit in limits
-                    if (name, backbone, objective, limit["threads"]) in asked
+                    if (name, backbone, objective, limit["threads"]) in wanted
                 ]
                 if not missing:
                     continue
@@ -64,9 +64,7 @@ def bench(
                 for limit in missing:
                     count = limit["threads"]
                     torch.set_num_threads(count)
-                    with (
-                        reused_memory()
-                    ):  # as in the training loop; stock PyG has the good of it too
+                    with reused_memory():  # as in the training loop; it helps stock PyG too
                         mine, theirs = interleaved(us.step, them.step, seconds)
                     yield {
                         "graph": name,
@@ -93,7 +91,10 @@ def bench(
 def interleaved(
     us: Callable[[], None], them: Callable[[], None], seconds: float
 ) -> tuple[list[float], list[float]]:
-    """Times of both, turn and turn about, for at least ``seconds`` in all and five turns of two steps each."""
+    """Return the times of both sides, which take turns of two steps.
+
+    Takes at least ``seconds`` in total, and at least five turns.
+    """
     for warm in (us, them, us, them):
         warm()
     mine: list[float] = []
@@ -117,7 +118,7 @@ def _time(step: Callable[[], object]) -> float:
 
 
 def machine(threads: int = 1) -> dict[str, Any]:
-    """What one can hope for here: the speed of a large matrix product and of copying, measured now."""
+    """Measure the limits of this machine: the speed of a matrix product and of a copy."""
     torch.set_num_threads(threads)
     a = torch.randn(2048, 2048)
     big = torch.randn(32 * 1024 * 1024)
@@ -136,21 +137,24 @@ def machine(threads: int = 1) -> dict[str, Any]:
 
 
 def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
-    """The time that the slower of arithmetic and memory takes, in ms."""
+    """Return the time of the slower of arithmetic and memory, in ms."""
     return max(needed["flops"] / limit["gflops"], needed["bytes"] / limit["gbytes_per_s"]) / 1e6
 
 
 def work(
     graph: Graph, backbone: str, objective: str, hidden_channels: int = 64
 ) -> dict[str, float]:
-    """An estimate of the flops and bytes that a step and an evaluation cannot do without.
+    """Estimate the flops and bytes that a step and an evaluation need at least.
 
-    Counted: the product of the features, per layer one dense product and one propagation, and the closing product; each once forward,
-    once in evaluation (over the validation nodes' receptive field), and in the backward pass once per operand that needs a gradient.
-    CVG, over the labelled nodes' receptive field: a backward pass for each half, a forward pass along each half's direction, and one
-    backward pass with two more products per layer. Every array is read or written once per product that has it as operand or result
-    (4 bytes a number, 8 a sparse entry), at the speed of memory: what stays in a cache is quicker, and attention, dropout, ReLU and the
-    other terms, which are not counted, take their time too.
+    Counted are the product of the features, one dense product and one propagation per layer, and
+    the closing product. Each counts once forward, once in evaluation (over the validation nodes'
+    receptive field), and in the backward pass once per operand that needs a gradient. CVG adds,
+    over the labelled nodes' receptive field, a backward pass for each half, a forward pass along
+    each half's direction, and one backward pass with two more products per layer.
+
+    Every product reads or writes each of its arrays once, at the speed of memory (4 bytes a number,
+    8 a sparse entry). Caches make it faster. Attention, dropout, ReLU and the other terms are not
+    counted and make it slower.
     """
     n, c, k, num_layers = graph.num_nodes, hidden_channels, graph.num_classes, DEPTH[backbone]
     nnz_x = (
@@ -175,5 +179,5 @@ def work(
 
 
 def _add(*costs: Sequence[float]) -> list[float]:
-    """Flops and bytes, added up."""
+    """Add up flops and bytes."""
     return [sum(part) for part in zip(*costs, strict=True)]

@@ -1,4 +1,7 @@
-"""Peak memory of one side, measured in a process of its own: ``python -m everynode.benchmarks.memory SIDE GRAPH BACKBONE OBJECTIVE``."""
+"""Peak memory of one side, measured in its own process.
+
+Run as ``python -m everynode.benchmarks.memory SIDE GRAPH BACKBONE OBJECTIVE``.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from typing import Any
 def peak(
     side: str, graph: str, backbone: str, objective: str, data_dir: Any = None
 ) -> dict[str, float]:
-    """``before_mb``, with everything imported and the graph loaded, and ``peak_mb``, after a few steps of that side."""
-    words = [
+    """Return ``before_mb`` (imports and graph loaded) and ``peak_mb`` (after a few steps)."""
+    command = [
         sys.executable,
         "-m",
         "everynode.benchmarks.memory",
@@ -22,13 +25,13 @@ def peak(
         objective,
         *([str(data_dir)] if data_dir else []),
     ]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    memory: dict[str, float] = json.loads(process.stdout)
+    return memory
 
 
 def main(side: str, name: str, backbone: str, objective: str, data_dir: str | None = None) -> None:
-    """Measure and print."""
+    """Measure one side and print the result as JSON."""
     import torch
 
     from everynode.benchmarks.sides import Ours, Stock, one_fold, settings_for

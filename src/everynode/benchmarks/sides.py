@@ -1,11 +1,13 @@
-"""The two sides of a comparison: the same network, weights, objective and optimiser; one stock, one everynode's."""
+"""The two sides of the benchmark: everynode and stock PyG.
+
+Both have the same network, weights, objective and optimizer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
-from unittest import mock
 
 import torch
 from torch import Tensor
@@ -14,28 +16,38 @@ from torch_geometric.nn import GATConv, GCN2Conv, GCNConv
 
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
-from everynode.graph.sample import Sample
-from everynode.models import network as ours
-from everynode.models.network import Backbone
-from everynode.objectives import CrossValidatingGradients
+from everynode.models import Network
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 from everynode.training.full_batch import build, layer_bytes, step, validate
 
-#: How deep each backbone is: GCN-2, GAT-2, GCNII-8.
+#: Number of layers of each backbone: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
-#: The terms that :mod:`everynode.benchmarks.stock` has.
+#: The terms that :mod:`everynode.benchmarks.stock` implements.
 OF_STOCK = ("mi", "tv", "cvg")
 
 
 def settings_for(
     backbone: str, objective: str, hidden_channels: int = 64, num_layers: int | None = None
 ) -> Settings:
-    """The benchmark's setting: the paper's architecture table with dropout 0.5, and the paper's weights for Cora."""
+    """Return the benchmark's settings: the paper's weights for Cora, with dropout 0.5."""
     return Settings(
-        backbone=cast(Backbone, backbone), num_layers=num_layers or DEPTH[backbone], hidden_channels=hidden_channels, dropout=0.5, layer_dropout=0.0, normalize_features=False,
-        mi=1.0, mi_lambda=2.0, tv=2.0, cvg=1.0, halves="random", lr_gnn=1e-3, lr=0.01, weight_decay_gnn=1e-5, weight_decay=1e-5,
-    ).for_objective(objective)  # fmt: skip
+        backbone=backbone,
+        num_layers=num_layers or DEPTH[backbone],
+        hidden_channels=hidden_channels,
+        dropout=0.5,
+        layer_dropout=0.0,
+        normalize_features=False,
+        mi=1.0,
+        mi_lambda=2.0,
+        tv=2.0,
+        cvg=1.0,
+        halves="random",
+        lr=0.01,
+        lr_gnn=1e-3,
+        weight_decay=1e-5,
+        weight_decay_gnn=1e-5,
+    ).for_objective(objective)
 
 
 class Ours:
@@ -43,20 +55,21 @@ class Ours:
 
     def __init__(self, graph: Graph, settings: Settings):
         self.graph = graph
-        self.network, self.objective, self.optimiser = build(graph, settings, fold=0, seed=0)
+        model, self.objective, self.optimiser = build(graph, settings, fold=0, seed=0)
+        self.network = cast(Network, model)
         self.layer_bytes = layer_bytes(graph, settings)
         self.val = graph.nodes("val")
         self.val_labels = graph.labels[self.val]
 
     def loss(self) -> Tensor:
-        """The training loss of a step."""
+        """Return the training loss of a step."""
         self.network.train()
         return self.objective(
             [self.network(self.graph) for _ in range(self.objective.passes)], self.network
         )
 
     def step(self) -> None:
-        """What the training loop does in an epoch."""
+        """Train and validate, as in one epoch of the training loop."""
         step(self.network, self.objective, self.optimiser, self.graph)
         validate(self.network, self.graph, self.val, self.val_labels)
 
@@ -77,7 +90,7 @@ class Stock:
             s.gcnii_lambda,
         )
         self.objective = StockObjective(data, s.tv_sigma, s.mi_lambda, s.mi, s.tv, s.cvg)
-        oc = [*self.network.opening.parameters(), *self.network.closing.parameters()]
+        rest = [*self.network.opening.parameters(), *self.network.closing.parameters()]
         self.optimiser = torch.optim.Adam(
             [
                 {
@@ -85,21 +98,21 @@ class Stock:
                     "lr": s.lr_gnn,
                     "weight_decay": s.weight_decay_gnn,
                 },
-                {"params": oc, "lr": s.lr, "weight_decay": s.weight_decay},
+                {"params": rest, "lr": s.lr, "weight_decay": s.weight_decay},
             ],
             fused=True,
         )
         self.val = data.val_mask.nonzero().view(-1)
 
     def loss(self, halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """The training loss of one forward pass."""
+        """Return the training loss of one forward pass."""
         self.network.train()
         return self.objective(
             self.network(self.data.x, self.data.edge_index), list(self.network.parameters()), halves
         )
 
     def step(self) -> None:
-        """The same epoch."""
+        """Train and validate, as everynode does."""
         loss = self.loss()
         self.optimiser.zero_grad()
         loss.backward()
@@ -112,27 +125,26 @@ class Stock:
 
 
 def one_fold(graph: Graph) -> Graph:
-    """The graph with its first fold only, without the nodes that have no label."""
+    """Return the graph with its first fold only, reduced to labelled nodes."""
     split = graph.splits[0]
     return graph.with_splits([type(split)(*(graph.nodes(part) for part in split._fields))])
 
 
 def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, float]:
-    """The loss and the norm of its gradient on both sides from the same weights, dropout masks and halves; refuses if they differ."""
+    """Return the differences in loss and (relative) gradient; raise if they are not rounding.
+
+    Both sides start from the same weights and use the same dropout masks and halves.
+    """
     us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
     copy_weights(us, them)
     masks = [
         torch.rand(graph.num_nodes, width) >= settings.dropout
         for width in (graph.num_features, settings.hidden_channels)
     ]
-    cvg = us.objective.terms["cvg"] if settings.cvg else None
-    halves = (
-        cvg.partition(Sample.of_graph(graph, 0))
-        if isinstance(cvg, CrossValidatingGradients)
-        else None
-    )
-    with _same_masks(us.graph, them.network, masks, settings.dropout):
-        mine, theirs = us.loss(), them.loss(halves)
+    halves = _record_halves(us.network)
+    with _same_masks(us, them.network, masks, settings.dropout):
+        mine = us.loss()
+        theirs = them.loss(halves[0] if halves else None)
     mine.backward()
     theirs.backward()
     gap, size = 0.0, 0.0
@@ -143,39 +155,41 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
         size += other.grad.square().sum().item()
     if not same_loss(mine, theirs) or gap**0.5 > 2e-3 * size**0.5:
         raise AssertionError(
-            f"the two sides differ: loss {mine.item()} and {theirs.item()}, gradients by {gap**0.5} of {size**0.5}"
+            f"the two sides differ: loss {mine.item()} and {theirs.item()}, "
+            f"gradients by {gap**0.5} of {size**0.5}"
         )
     return abs(mine.item() - theirs.item()), (gap / size) ** 0.5
 
 
 def same_loss(mine: Tensor, theirs: Tensor) -> bool:
-    """Whether two float32 losses are the same up to rounding, which is that of terms of about 1, also where these nearly cancel out.
+    """Whether two float32 losses agree up to rounding, also where their terms nearly cancel.
 
-    >>> same_loss(torch.tensor(-0.0019590), torch.tensor(-0.0019596)), same_loss(torch.tensor(1.0), torch.tensor(1.001))
-    (True, False)
+    >>> same_loss(torch.tensor(-0.0019590), torch.tensor(-0.0019596))
+    True
+    >>> same_loss(torch.tensor(1.0), torch.tensor(1.001))
+    False
     """
     return torch.allclose(mine, theirs, rtol=2e-4, atol=2e-6)
 
 
 def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
-    """The parameters of both sides that stand for the same thing, and whether PyG keeps them transposed.
+    """Return pairs of corresponding parameters, and whether PyG stores them transposed.
 
-    GAT's attention vectors are left out (PyG has them in two), their effect on all others is not.
+    GAT's attention vectors are left out, because PyG stores them as two parameters. Their effect
+    on all other parameters is compared.
     """
     parts = [(us.network.opening, them.network.opening), (us.network.closing, them.network.closing)]
-    found: list[tuple[Tensor, Tensor, bool]] = [(a.weight, b.weight, True) for a, b in parts]
-    found += [(a.bias, b.bias, False) for a, b in parts]
-    num_layers: list[tuple[Any, Any]] = list(
-        zip(us.network.layers, them.network.convs, strict=True)
-    )
-    for layer, conv in num_layers:
-        kept = isinstance(conv, GCN2Conv)
-        found.append((layer.weight, conv.weight1 if kept else conv.lin.weight, not kept))
-    return found
+    pairs: list[tuple[Tensor, Tensor, bool]] = [(a.weight, b.weight, True) for a, b in parts]
+    pairs += [(a.bias, b.bias, False) for a, b in parts]
+    layers: list[tuple[Any, Any]] = list(zip(us.network.layers, them.network.convs, strict=True))
+    for layer, conv in layers:
+        is_gcnii = isinstance(conv, GCN2Conv)
+        pairs.append((layer.weight, conv.weight1 if is_gcnii else conv.lin.weight, not is_gcnii))
+    return pairs
 
 
 def copy_weights(us: Ours, them: Stock) -> None:
-    """Give both sides the same random weights. (Identity layers would hide a transposed product.)"""
+    """Give both sides the same random weights: identities would hide a transposed product."""
     with torch.no_grad():
         for mine, theirs in (
             (us.network.opening, them.network.opening),
@@ -187,9 +201,8 @@ def copy_weights(us: Ours, them: Stock) -> None:
         for layer, conv in pairs:
             layer.weight.add_(0.05 * torch.randn_like(layer.weight))
             if isinstance(conv, GATConv):
-                layer.attention_weight = (
-                    layer.weight
-                )  # PyG's layer has one matrix for attention and values, so here ours has too
+                # PyG's layer has one matrix for attention and values.
+                layer.attention_weight = layer.weight
                 conv.lin.weight.copy_(layer.weight.T)
                 conv.att_dst.copy_(layer.a[0].view(1, 1, -1))
                 conv.att_src.copy_(layer.a[1].view(1, 1, -1))
@@ -199,19 +212,38 @@ def copy_weights(us: Ours, them: Stock) -> None:
                 conv.weight1.copy_(layer.weight)
 
 
+def _record_halves(network: Network) -> list[tuple[Tensor, Tensor]]:
+    """Return a list that receives the halves of each cross-validating gradient, as nodes."""
+    recorded: list[tuple[Tensor, Tensor]] = []
+    gradient_cosine = network.gradient_cosine
+
+    def record(
+        logits: Tensor,
+        nodes: Tensor,
+        labels: Tensor,
+        halves: tuple[Tensor, Tensor],
+        *args: Any,
+        **options: Any,
+    ) -> Tensor | None:
+        recorded.append((nodes[halves[0]], nodes[halves[1]]))
+        return gradient_cosine(logits, nodes, labels, halves, *args, **options)
+
+    network.gradient_cosine = record  # type: ignore[method-assign]
+    return recorded
+
+
 @contextmanager
-def _same_masks(graph: Graph, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
-    """Let both sides drop what ``masks`` say: the input's first, then the one before the closing layer."""
-    scale = 1.0 / (1.0 - p)
-    first = (
-        masks[0][graph.features.pattern.row, graph.features.pattern.column]
-        if isinstance(graph.features, SparseMatrix)
-        else masks[0]
-    )
+def _same_masks(us: Ours, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
+    """Let both sides use these dropout masks: the input's, then the closing layer's."""
+    scale, features = 1.0 / (1.0 - p), us.graph.features
+    first = masks[0]
+    if isinstance(features, SparseMatrix):
+        first = first[features.pattern.row, features.pattern.column]
     mine, theirs = iter([first, masks[1]]), iter(masks)
-    with mock.patch.object(
-        ours, "draw_noise", lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0
-    ):
-        stock.dropout = lambda x, p, training: x * next(theirs) * scale
+    us.network.draw_noise = lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0
+    stock.dropout = lambda x, p, training: x * next(theirs) * scale
+    try:
         yield
-    stock.dropout = torch.nn.functional.dropout
+    finally:
+        del us.network.draw_noise
+        stock.dropout = torch.nn.functional.dropout

@@ -1,7 +1,8 @@
-"""The nine combinations as a careful PyG user would write them, without everynode: the other side of the benchmark.
+"""The benchmark's other side: the same training as a careful PyG user would write it.
 
-Dense features, ``GCNConv(cached=True)``, ``GATConv``, ``GCN2Conv(cached=True)``, torch's dropout and Adam, the TV gate computed once,
-and autograd for CVG. The architecture is the paper's table, with the same widths and dropout as on the other side.
+Dense features, ``GCNConv(cached=True)``, ``GATConv``, ``GCN2Conv(cached=True)``, torch's dropout
+and Adam, the TV gate computed once, and autograd for CVG. The architecture is the paper's, with the
+same widths and dropout as everynode's side.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class StockNetwork(nn.Module):
         self.dropout: Dropout = F.dropout
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """n x k logits."""
+        """Return n x k logits."""
         x = x0 = self.opening(self.dropout(x, self.p, self.training)).relu()
         for conv in self.convs:
             x = (conv(x, x0, edge_index) if self.initial_residual else conv(x, edge_index)).relu()
@@ -65,7 +66,7 @@ class StockNetwork(nn.Module):
 
 
 class StockObjective:
-    """CE + a MI + b TV + c CVG, written down from the paper's equations."""
+    """CE + a MI + b TV + c CVG, written from the paper's equations."""
 
     def __init__(self, data: Data, sigma: float, lam: float, mi: float, tv: float, cvg: float):
         self.data, self.lam, self.mi, self.tv, self.cvg = data, lam, mi, tv, cvg
@@ -83,7 +84,7 @@ class StockObjective:
     def __call__(
         self, logits: Tensor, parameters: list[Tensor], halves: tuple[Tensor, Tensor] | None = None
     ) -> Tensor:
-        """The total loss."""
+        """Return the total loss."""
         y = self.data.y
         loss = F.cross_entropy(logits[self.train], y[self.train])
         if self.mi or self.tv:

@@ -180,7 +180,7 @@ def _write(
     """Write the results, and return their summary."""
     from everynode.evaluation.fit_summary import FitSummary
     from everynode.report.fit_page import page
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     fitted = FitSummary.of(classifier, graph, notes)
     summary = fitted.to_dict()

@@ -40,7 +40,8 @@ def prepare(folder: Path, key: str, results: Sequence[str], states: str, resume:
     resume : bool
         Whether to continue an earlier run; False starts over.
     """
-    from everynode.training.checkpoint import is_state, write_atomically
+    from everynode.storage.atomic import write_atomically
+    from everynode.training.checkpoint import is_state
 
     start, keep = folder / "run.json", folder / states
     if folder.is_file():

@@ -48,7 +48,7 @@ def report(
     from everynode.datasets.files import Root
     from everynode.experiments.exports import ExportedRuns, is_export
     from everynode.report.page import is_page, page_of_store
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     store: Store | ExportedRuns
     named: Path | None = None

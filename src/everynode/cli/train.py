@@ -72,7 +72,7 @@ def train(
     import torch
 
     from everynode.graph.disk_graph import DiskGraph
-    from everynode.training.distributed import how_many, joined
+    from everynode.training.distributed import num_processes, process_group
 
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)

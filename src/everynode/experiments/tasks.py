@@ -228,7 +228,7 @@ def _batches(run: Run) -> dict[str, Any]:
     return {"batches": dataclasses.asdict(run.batches), "processes": run.processes}
 
 
-def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[Fitted, Result]:
+def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[TrainingResult, Result]:
     fitted, result = train_run(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
     if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The graph: checked once, immutable, with the operators that depend on it alone."""
+"""The graph: checked once, immutable, with cached operators."""
 
 from everynode.graph.graph import Graph
 from everynode.graph.validation import UNLABELLED, Split

@@ -1,4 +1,4 @@
-"""Other libraries' graphs, taken apart into what :meth:`everynode.Graph.from_arrays` takes."""
+"""Graphs of other libraries as arguments of :meth:`everynode.Graph.from_arrays`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from torch import Tensor
 from everynode.errors import DataError
 from everynode.graph.validation import UNLABELLED, Split
 
-if TYPE_CHECKING:  # both are slow to import, and whoever has such a graph has imported them
+if TYPE_CHECKING:  # both are slow to import
     import networkx
     from torch_geometric.data import Data
 
-#: Attributes of NetworkX nodes that may be the labels, in lower case.
+#: Node attributes of NetworkX that are likely to be labels, in lower case.
 LIKE_LABELS = ("label", "y", "class", "target")
 
 
 def pyg_arrays(data: Data) -> dict[str, Any]:
-    """The arguments of ``from_arrays`` for a PyG ``Data``, on the CPU: features, edges, labels, splits and edge weights."""
+    """Return the arguments of ``from_arrays`` for a PyG ``Data``, on the CPU."""
     if data.edge_index is None:
         raise DataError(
             "This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2]))."
         )
-    data = copy.copy(data).cpu()  # which moves what it is called on
+    data = copy.copy(data).cpu()  # a copy, because cpu() moves the object itself
     x = data.x
     if x is not None and x.is_sparse:
         x = x.to_sparse_csr()
@@ -51,7 +51,8 @@ def pyg_arrays(data: Data) -> dict[str, Any]:
     for part, mask in zip(Split._fields, masks, strict=True):
         if mask is not None and len(mask) != data.num_nodes:
             raise DataError(
-                f"The {part}_mask is for {len(mask)} nodes, but there are {data.num_nodes}: give one value per node."
+                f"The {part}_mask is for {len(mask)} nodes, but there are {data.num_nodes}: "
+                "give one value per node."
             )
     splits = [] if masks[0] is None else splits_from_masks(*masks)
     return {
@@ -64,7 +65,7 @@ def pyg_arrays(data: Data) -> dict[str, Any]:
 
 
 def splits_from_masks(train: Tensor, val: Tensor | None, test: Tensor | None) -> list[Split]:
-    """Splits from boolean masks over the nodes, n or n x folds, as PyG keeps them."""
+    """Return splits from boolean masks of n or n x folds values, as in PyG."""
     columns = [torch.zeros_like(train) if m is None else m for m in (train, val, test)]
     columns = [m[:, None] if m.ndim == 1 else m for m in columns]
     folds = max(m.shape[1] for m in columns)
@@ -78,16 +79,21 @@ def networkx_arrays(
     label: str | None,
     weight: str | None,
 ) -> dict[str, Any]:
-    """The arguments of ``from_arrays`` for a NetworkX graph; the others are those of :meth:`everynode.Graph.from_networkx`."""
+    """Return the arguments of ``from_arrays`` for a NetworkX graph.
+
+    The parameters are those of :meth:`everynode.Graph.from_networkx`.
+    """
     ids = list(graph.nodes)
     position = {node: i for i, node in enumerate(ids)}
     attributes = {str(name): None for node in ids for name in graph.nodes[node]}
     likely = next((name for name in attributes if name.lower() in LIKE_LABELS), None)
-    if (
-        label and label not in attributes and likely
-    ):  # it may be no label: OSM's nodes have coordinates x and y
-        hint = f"No node has the attribute {label!r}, but some have {likely!r}: if it is the label, say so (label={likely!r})."
-        warnings.warn(hint, stacklevel=3)
+    # Only a hint: y may be a coordinate, as in graphs of OpenStreetMap.
+    if label and label not in attributes and likely:
+        warnings.warn(
+            f"No node has the attribute {label!r}, but some have {likely!r}: "
+            f"if it is the label, pass label={likely!r}.",
+            stacklevel=3,
+        )
     values = [graph.nodes[node].get(label) if label else None for node in ids]
     classes = sorted(
         {v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v)
@@ -101,7 +107,8 @@ def networkx_arrays(
             for attribute in names:
                 if attribute not in graph.nodes[node]:
                     raise DataError(
-                        f"Node {node!r} has no attribute {attribute!r}: set it, or name other features (features=...)."
+                        f"Node {node!r} has no attribute {attribute!r}: "
+                        "set it, or name other features (features=...)."
                     )
         rows = [
             graph.nodes[node][names[0]]
@@ -114,12 +121,15 @@ def networkx_arrays(
     pairs = [(position[a], position[b]) for a, b in graph.edges()]
     weights = [w for _, _, w in graph.edges(data=weight, default=1.0)] if weight else []
     edges = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
-    if (
-        not graph.is_directed()
-    ):  # say so by giving both directions, or every edge would be counted as one-way
+    if not graph.is_directed():  # both directions, or every edge would count as one-way
         edges, weights = np.concatenate([edges, edges[::-1]], axis=1), [*weights, *weights]
     kept = None if all(w == 1 for w in weights) else weights
     return {
-        "features": rows, "edge_index": edges, "labels": labels, "classes": classes, "edge_weight": kept,
-        "directed": graph.is_directed(), "node_ids": ids,
-    }  # fmt: skip
+        "features": rows,
+        "edge_index": edges,
+        "labels": labels,
+        "classes": classes,
+        "edge_weight": kept,
+        "directed": graph.is_directed(),
+        "node_ids": ids,
+    }

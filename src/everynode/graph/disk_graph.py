@@ -1,4 +1,4 @@
-"""A graph in a folder: its features stay on disk and are read as they are needed, so that it may be larger than memory."""
+"""Graph in a folder: its features stay on disk, so it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -22,17 +22,33 @@ from everynode.graph.validation import check_labels, check_split, tidy_edges, ti
 
 FORMAT = 1
 CARD = "graph.json"
-#: Rows that are read or written at once.
+#: Rows written at once.
 ROWS = 65536
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiskGraph:
-    """An undirected graph without edge weights whose features and neighbours are files. Open one, or :meth:`write` it first.
+    """Undirected graph without edge weights, whose features and neighbours are files.
 
-    The folder holds ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours, CSR), ``labels.npy``
-    and ``train.npy``, ``val.npy``, ``test.npy``. In memory are 8 bytes a node for ``crow``, as many for the degrees and for the labels, and
-    of ``col``, which is mapped, what was looked at: 8 bytes an edge at most. Of the features there is nothing.
+    Create the folder with :meth:`write`, or open an existing one with :meth:`open`. It holds
+    ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours,
+    CSR), ``labels.npy``, ``train.npy``, ``val.npy`` and ``test.npy``.
+
+    Memory: 8 bytes a node each for ``crow``, the degrees and the labels, and at most 8 bytes an
+    edge for the used parts of ``col``, which is mapped. Features take none.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    features : FileRows
+        The features, read row by row.
+    neighbours : Neighbours
+        The neighbours of every node.
+    labels, classes, splits, name
+        As in :class:`~everynode.graph.graph.Graph`; there is one split.
+    digest : str
+        Digest of the content.
     """
 
     folder: Path
@@ -42,7 +58,6 @@ class DiskGraph:
     neighbours: Neighbours
     labels: Tensor
     splits: tuple[Split, ...]
-    #: Of the content.
     digest: str
 
     dtype = torch.float32
@@ -50,13 +65,14 @@ class DiskGraph:
 
     @classmethod
     def open(cls, folder: Path | str) -> DiskGraph:
-        """The graph in a folder that :meth:`write` has written."""
+        """Open a folder that :meth:`write` has written."""
         folder = Path(folder)
         try:
             card = json.loads((folder / CARD).read_text(encoding="utf-8"))
             if card["format"] != FORMAT:
                 raise DataError(
-                    f"{folder / CARD} is of format {card['format']}, not {FORMAT}: a newer everynode wrote it."
+                    f"{folder / CARD} is of format {card['format']}, not {FORMAT}: "
+                    "a newer everynode wrote it."
                 )
             crow, labels, *parts = (
                 np.load(folder / f"{name}.npy") for name in ("crow", "labels", *Split._fields)
@@ -70,7 +86,8 @@ class DiskGraph:
             raise
         except FileNotFoundError as error:
             raise DataError(
-                f"{folder} is not a graph's folder: {Path(error.filename).name} is missing; write it again."
+                f"{folder} is not a graph's folder: {Path(error.filename).name} is missing; "
+                "write it again."
             ) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(
@@ -79,7 +96,8 @@ class DiskGraph:
         n = len(labels)
         if features.shape[0] != n or len(crow) != n + 1 or crow[-1] != len(col):
             raise DataError(
-                f"The files of {folder} are not of one graph ({n} labels, {features.shape[0]} rows): write it again."
+                f"The files of {folder} are not of one graph "
+                f"({n} labels, {features.shape[0]} rows): write it again."
             )
         split = Split(*(torch.from_numpy(part) for part in parts))
         return cls(
@@ -107,9 +125,23 @@ class DiskGraph:
     ) -> DiskGraph:
         """Write a graph into a folder and open it.
 
-        ``features``: n x c, or blocks of its rows one after the other, for what does not fit into memory. ``edge_index``: 2 x m, each
-        edge in one direction or both; loops and repeats are dropped. ``labels``: class indices, -1 for unlabelled. ``split``: train,
-        validation and test nodes.
+        Parameters
+        ----------
+        folder
+            The folder; it is created if necessary.
+        features
+            n x c matrix, or an iterable of blocks of its rows if it does not fit into memory.
+        edge_index
+            2 x m node indices; each edge in one direction or both. Self-loops and repeated edges
+            are dropped.
+        labels
+            Class indices, -1 for unlabelled.
+        split
+            Train, validation and test nodes, as indices or masks.
+        classes
+            Class names, in the order of their indices.
+        name
+            Name for messages and reports.
         """
         folder = Path(folder)
         y = torch.as_tensor(np.asarray(labels, dtype=np.int64))
@@ -122,9 +154,8 @@ class DiskGraph:
         sha = hashlib.sha256(repr((n, tuple(classes))).encode())
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / CARD).unlink(
-                missing_ok=True
-            )  # without it the folder holds no graph, until all of it is there
+            # Without the card the folder holds no graph, until everything is written.
+            (folder / CARD).unlink(missing_ok=True)
             arrays = {"crow": neighbours.crow, "col": neighbours.col, "labels": y.numpy()}
             arrays |= {
                 part: index.numpy() for part, index in zip(Split._fields, parts, strict=True)
@@ -143,42 +174,43 @@ class DiskGraph:
             (folder / CARD).write_text(json.dumps(card), encoding="utf-8")
         except OSError as error:
             raise DataError(
-                f"Cannot write {folder}: {error.strerror or error}; free some space or choose another folder."
+                f"Cannot write {folder}: {error.strerror or error}; "
+                "free some space or choose another folder."
             ) from error
         return cls.open(folder)
 
     def __repr__(self) -> str:
         return (
-            f"DiskGraph {self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, {self.num_features} features, "
-            f"{self.num_classes} classes, in {self.folder}"
+            f"DiskGraph {self.name!r}: {self.num_nodes} nodes, {self.num_edges} edges, "
+            f"{self.num_features} features, {self.num_classes} classes, in {self.folder}"
         )
 
     @property
     def num_nodes(self) -> int:
-        """n."""
+        """Number of nodes, n."""
         return self.features.shape[0]
 
     @property
     def num_edges(self) -> int:
-        """m: undirected edges."""
+        """Number of undirected edges, m."""
         return len(self.neighbours.col) // 2
 
     @property
     def num_features(self) -> int:
-        """c_in."""
+        """Number of features, c_in."""
         return self.features.shape[1]
 
     @property
     def num_classes(self) -> int:
-        """k."""
+        """Number of classes, k."""
         return len(self.classes)
 
     def nodes(self, part: str, fold: int = 0) -> Tensor:
-        """The labelled nodes of 'train', 'val' or 'test'."""
+        """Return the labelled nodes of 'train', 'val' or 'test'."""
         return labelled_nodes(self, part, fold)
 
     def rows(self, nodes: npt.NDArray[Any]) -> Tensor:
-        """The features of some nodes, read from disk."""
+        """Read the features of some nodes from disk."""
         return torch.from_numpy(self.features.read(nodes))
 
 
@@ -188,11 +220,11 @@ def _blocks_of(features: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 
 def _write_rows(path: Path, blocks: Iterable[npt.NDArray[Any]], n: int, sha: Any) -> None:
-    """Blocks of rows as one .npy file, each checked."""
+    """Check blocks of rows and write them as one .npy file."""
     done, width = 0, None
     with path.open("wb") as file:
-        for given in blocks:
-            block = np.ascontiguousarray(given, dtype=np.float32)
+        for rows in blocks:
+            block = np.ascontiguousarray(rows, dtype=np.float32)
             if width is None and block.ndim == 2:
                 width = block.shape[1]
                 np.lib.format.write_array_header_1_0(
@@ -200,12 +232,14 @@ def _write_rows(path: Path, blocks: Iterable[npt.NDArray[Any]], n: int, sha: Any
                 )
             if block.ndim != 2 or block.shape[1] != width or done + len(block) > n:
                 raise DataError(
-                    f"Features for {n} nodes must come in blocks of rows of one width; got shape {block.shape} at row {done}."
+                    f"Features for {n} nodes must come in blocks of rows of one width; "
+                    f"got shape {block.shape} at row {done}."
                 )
             if not np.isfinite(block).all():
                 node, column = np.argwhere(~np.isfinite(block))[0]
                 raise DataError(
-                    f"Feature {column} of node {done + node} is {block[node, column]}: features must be finite numbers."
+                    f"Feature {column} of node {done + node} is {block[node, column]}: "
+                    "features must be finite numbers."
                 )
             file.write(block.astype("<f4", copy=False).data)
             sha.update(block.data)

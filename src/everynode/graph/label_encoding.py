@@ -1,4 +1,4 @@
-"""Labels in the manner of scikit-learn, where those of some nodes are missing."""
+"""Labels as in scikit-learn, but some of them may be missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from everynode.graph.validation import UNLABELLED, is_missing
 
 
 def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
-    """Class indices with -1 for unlabelled, and the classes in order. Numbers are classes by their value, not indices.
+    """Return class indices, with -1 for unlabelled, and the sorted classes.
+
+    A number is a class by its value, not an index.
 
     >>> codes, classes = encode([7, None, 3, 7])
     >>> codes.tolist(), classes
@@ -23,10 +25,10 @@ def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
     """
     y = as_row(y)
     missing = unlabelled(y)
-    if (
-        y.dtype.kind == "O" and (known := np.array(y[~missing].tolist())).dtype.kind in "iufb"
-    ):  # numbers beside None
-        y = np.where(missing, 0, y).astype(known.dtype)
+    if y.dtype.kind == "O":
+        present = np.array(y[~missing].tolist())
+        if present.dtype.kind in "iufb":  # numbers beside None
+            y = np.where(missing, 0, y).astype(present.dtype)
     if len(y[~missing]):
         check_classification_targets(y[~missing])
     classes = np.unique(y[~missing])
@@ -36,13 +38,11 @@ def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def as_row(y: Any) -> np.ndarray:
-    """Labels as an array of one dimension."""
-    if type(y).__module__.partition(".")[0] == "pandas" and not isinstance(
-        getattr(y, "dtype", None), np.dtype | None
-    ):
-        y = y.to_numpy(
-            dtype=object
-        )  # of pandas' own types, which NumPy would make fractions of where one is missing
+    """Return labels as a one-dimensional array."""
+    is_pandas = type(y).__module__.partition(".")[0] == "pandas"
+    if is_pandas and not isinstance(getattr(y, "dtype", None), np.dtype | None):
+        # From integers of pandas' own types NumPy would make fractions if one is missing.
+        y = y.to_numpy(dtype=object)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
@@ -57,25 +57,23 @@ def as_row(y: Any) -> np.ndarray:
 
 
 def in_order(classes: Sequence[Any]) -> np.ndarray:
-    """The classes as an array in which each is what it was: NumPy would make text of a number beside text, and rows of tuples.
+    """Return the classes as an array that keeps their types.
+
+    By itself NumPy turns a number beside text into text, and tuples into rows.
 
     >>> in_order(["a", "b"]), in_order([1, "a"])
     (array(['a', 'b'], dtype='<U1'), array([1, 'a'], dtype=object))
     """
-    made = (
-        np.asarray(classes)
-        if len({type(c) for c in classes}) < 2
-        and not any(isinstance(c, tuple | list) for c in classes)
-        else None
-    )
-    if made is None:
-        made = np.empty(len(classes), dtype=object)
-        made[:] = [tuple(c) if isinstance(c, list) else c for c in classes]  # JSON knows no tuples
-    return made
+    sequences = any(isinstance(c, tuple | list) for c in classes)
+    if len({type(c) for c in classes}) < 2 and not sequences:
+        return np.asarray(classes)
+    array = np.empty(len(classes), dtype=object)
+    array[:] = [tuple(c) if isinstance(c, list) else c for c in classes]  # JSON has no tuples
+    return array
 
 
 def unlabelled(y: np.ndarray) -> np.ndarray:
-    """Which labels are -1, None, NaN, or empty text, as in a file."""
+    """Return a mask of the missing labels: -1, None, NaN, or empty text as in a file."""
     if y.dtype.kind == "O":
         return np.array(
             [

@@ -1,12 +1,13 @@
-"""Matrices of which rows are read and written a few at a time: in memory, or in a file that need not fit into it.
+"""Matrices that are read and written a few rows at a time, in memory or in a file.
 
-A file is read, not mapped: of a mapped one Linux may hold 2 MB in memory for every row that somebody has looked at.
+A file is read, not mapped: Linux may hold 2 MB in memory for every row read from a mapped file.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -17,12 +18,14 @@ import numpy.typing as npt
 from everynode.errors import DataError
 
 Array = npt.NDArray[Any]
-#: A matrix of so many bytes needs no file.
+#: Matrices of up to this many bytes stay in memory.
 IN_MEMORY = 1024**3
+#: Protects the file position on systems without pread and pwrite (Windows).
+_position = threading.Lock()
 
 
 class Rows(Protocol):
-    """A matrix."""
+    """A matrix with access by rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -30,7 +33,7 @@ class Rows(Protocol):
         ...
 
     def read(self, rows: Array) -> Array:
-        """Some rows."""
+        """Return some rows."""
         ...
 
     def write(self, start: int, rows: Array) -> None:
@@ -39,7 +42,7 @@ class Rows(Protocol):
 
 
 class MemoryRows:
-    """A matrix in memory."""
+    """Matrix in memory."""
 
     def __init__(self, array: Array):
         self.array = array
@@ -50,9 +53,9 @@ class MemoryRows:
         return self.array.shape[0], self.array.shape[1]
 
     def read(self, rows: Array) -> Array:
-        """Some rows."""
-        found: Array = self.array[rows]
-        return found
+        """Return some rows."""
+        selected: Array = self.array[rows]
+        return selected
 
     def write(self, start: int, rows: Array) -> None:
         """Replace the rows from ``start`` on."""
@@ -60,7 +63,7 @@ class MemoryRows:
 
 
 class FileRows:
-    """A matrix in an open file, row after row from ``offset`` on."""
+    """Matrix in an open file, row after row from ``offset`` on."""
 
     def __init__(
         self, file: BinaryIO, shape: tuple[int, int], dtype: npt.DTypeLike, offset: int = 0
@@ -70,53 +73,75 @@ class FileRows:
 
     @classmethod
     def of_npy(cls, path: Path) -> FileRows:
-        """A .npy file of a matrix."""
+        """Open a matrix in a .npy file."""
         file = path.open("rb")
         if np.lib.format.read_magic(file) != (1, 0):
-            raise DataError(f"{path} is no .npy file of version 1.0.")
+            raise DataError(f"{path} is not a .npy file of version 1.0.")
         shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
         if len(shape) != 2 or by_column or dtype.hasobject:
-            raise DataError(f"{path} is no matrix of numbers, row after row.")
+            raise DataError(f"{path} is not a matrix of numbers, stored row after row.")
         rows = cls(file, shape, dtype, file.tell())
         if path.stat().st_size < rows.offset + shape[0] * rows.row_bytes:
             raise DataError(f"{path} is cut short: it should hold {shape[0]} rows of {shape[1]}.")
         return rows
 
     def read(self, rows: Array) -> Array:
-        """Some rows; neighbouring ones in one go."""
+        """Return some rows; consecutive ones are read in one go."""
         out = np.empty((len(rows), self.shape[1]), self.dtype)
         if not out.size:
             return out
-        into, size, number = out.data.cast("B"), self.row_bytes, self.file.fileno()
+        buffer, size = out.data.cast("B"), self.row_bytes
         first = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
-        for a, b, row in zip(
-            first[:-1].tolist(), first[1:].tolist(), rows[first[:-1]].tolist(), strict=True
-        ):
-            if (
-                os.preadv(number, [into[a * size : b * size]], self.offset + row * size)
-                != (b - a) * size
-            ):
+        starts, ends = first[:-1].tolist(), first[1:].tolist()
+        for a, b, row in zip(starts, ends, rows[first[:-1]].tolist(), strict=True):
+            part = buffer[a * size : b * size]
+            if _read_at(self.file, part, self.offset + row * size) != (b - a) * size:
                 raise DataError(
-                    f"The file of {self.shape[0]} rows ends before row {row + b - a}: write it again."
+                    f"The file of {self.shape[0]} rows ends before row {row + b - a}: "
+                    "write it again."
                 )
         return out
 
     def write(self, start: int, rows: Array) -> None:
         """Replace the rows from ``start`` on."""
         content = np.ascontiguousarray(rows, self.dtype).data.cast("B")
-        if os.pwrite(self.file.fileno(), content, self.offset + start * self.row_bytes) != len(
-            content
-        ):
-            raise DataError("There is no space left on the disk for what goes from layer to layer.")
+        offset = self.offset + start * self.row_bytes
+        if _write_at(self.file, content, offset) != len(content):
+            raise DataError(
+                "The disk is full: there is no space for the values between two layers. "
+                "Free some space."
+            )
+
+
+def _read_at(file: BinaryIO, buffer: memoryview, offset: int) -> int:
+    """Fill a buffer from a place in a file; return the number of bytes read."""
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), [buffer], offset)
+    with _position:
+        file.seek(offset)
+        return int(file.readinto(buffer))  # type: ignore[attr-defined]
+
+
+def _write_at(file: BinaryIO, content: memoryview, offset: int) -> int:
+    """Write to a place in a file; return the number of bytes written."""
+    if hasattr(os, "pwrite"):
+        return os.pwrite(file.fileno(), content, offset)
+    with _position:
+        file.seek(offset)
+        written = file.write(content)
+        file.flush()
+        return written
 
 
 def room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> Rows:
-    """A matrix to write to: in memory, or, if it is large, in a file that is gone as soon as nobody needs it."""
+    """Return a matrix to write to: in memory, or if it is large in a temporary file.
+
+    The file lies in ``folder`` if that is writable: the system's own folder for temporary files may
+    be in memory.
+    """
     if rows * columns * np.dtype(dtype).itemsize <= IN_MEMORY:
         return MemoryRows(np.empty((rows, columns), dtype))
     file: Any = None
-    with suppress(
-        OSError
-    ):  # beside the graph if one may write there: the folder for temporary files may be one in memory
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed with the matrix
+    with suppress(OSError):
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the matrix
     return FileRows(file or tempfile.TemporaryFile(), (rows, columns), dtype)

@@ -1,4 +1,4 @@
-"""From outside into a graph: arrays are tidied up, which is counted, or refused, in one sentence with the way out."""
+"""Checks and repairs of the arrays that become a graph; every refusal names the remedy."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torch import Tensor
 from everynode.errors import DataError
 from everynode.sparse import SparseMatrix
 
-#: Features with at most this share of non-zeros are kept sparse.
+#: Features with at most this share of non-zeros become sparse.
 SPARSE_DENSITY = 0.25
-#: How many rows of features are looked at together: they may be more than memory holds, mapped from a file.
+#: Rows of features checked at once: features mapped from a file may exceed the memory.
 ROWS = 65_536
-#: The label of a node that has none.
+#: Label of an unlabelled node.
 UNLABELLED = -1
 
 
 class Split(NamedTuple):
-    """Which nodes are for training, for selection and for the final score: sorted node indices, disjoint."""
+    """Train, validation and test nodes: disjoint sets of sorted node indices."""
 
     train: Tensor
     val: Tensor
@@ -30,16 +30,17 @@ class Split(NamedTuple):
 
 
 def tidy_split(split: Sequence[Any], n: int) -> Split:
-    """Train, validation and test nodes as sorted indices, from indices or boolean masks in lists, arrays or tensors."""
+    """Convert three sets of nodes, given as indices or boolean masks, to a :class:`Split`."""
     if len(split) != 3:
         raise DataError(f"A split is three sets of nodes: train, val and test. Got {len(split)}.")
     parts = []
-    for given in split:
-        part = torch.as_tensor(given)
+    for nodes in split:
+        part = torch.as_tensor(nodes)
         if part.dtype == torch.bool:
             if part.shape != (n,):
                 raise DataError(
-                    f"A split's mask has shape {tuple(part.shape)}, but there are {n} nodes: give one value per node."
+                    f"A mask of the split has shape {tuple(part.shape)}, but there are {n} nodes: "
+                    "give one value per node."
                 )
             part = part.nonzero()[:, 0]
         parts.append(part.long().sort().values)
@@ -49,7 +50,10 @@ def tidy_split(split: Sequence[Any], n: int) -> Split:
 def encode_labels(
     labels: Any, classes: Sequence[Hashable] | None
 ) -> tuple[Tensor | None, Sequence[Hashable]]:
-    """Class indices and what they stand for. Integers are class indices already; anything else is sorted into classes."""
+    """Return class indices and class names.
+
+    Integers are class indices already; other values are sorted into classes.
+    """
     if labels is None:
         return None, ()
     if isinstance(labels, Tensor):
@@ -61,26 +65,22 @@ def encode_labels(
     if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
         codes = torch.tensor(values, dtype=torch.int64)
         return codes, classes if classes is not None else range(max(values, default=-1) + 1)
-    missing = [is_missing(v) or v == "" for v in values]
-    known = sorted(
-        {v for v, gone in zip(values, missing, strict=True) if not gone},
-        key=lambda v: (str(type(v)), v),
-    )
+    values = [None if is_missing(v) or v == "" else v for v in values]
     if classes is None:
-        classes = known
-    index = {c: i for i, c in enumerate(classes)}
-    for node, (value, gone) in enumerate(zip(values, missing, strict=True)):
-        if not gone and value not in index:
+        present = {v for v in values if v is not None}
+        classes = sorted(present, key=lambda v: (str(type(v)), v))
+    index = {None: UNLABELLED} | {c: i for i, c in enumerate(classes)}
+    for node, value in enumerate(values):
+        if value not in index:
             raise DataError(
-                f"Node {node} has the label {value!r}, which is not one of the {len(classes)} classes given."
+                f"Node {node} has the label {value!r}, "
+                f"which is not one of the {len(classes)} classes given."
             )
-    return torch.tensor(
-        [UNLABELLED if gone else index[v] for v, gone in zip(values, missing, strict=True)]
-    ), classes
+    return torch.tensor([index[value] for value in values]), classes
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a label says that there is none: None, NaN, or pandas' NA, of which nothing is true, not even that it differs.
+    """Return whether a label is missing: None, NaN, or NA of pandas.
 
     >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
     [True, True, False, False]
@@ -89,7 +89,7 @@ def is_missing(value: Any) -> bool:
 
 
 def tidy_features(features: Any) -> SparseMatrix | Tensor:
-    """Sparse when sparse, and float32 (``graph.to(torch.float64)`` is there for checking gradients)."""
+    """Convert features to float32, as a sparse matrix if most of them are zero."""
     if isinstance(features, SparseMatrix):
         return features
     if scipy.sparse.issparse(features):
@@ -97,9 +97,10 @@ def tidy_features(features: Any) -> SparseMatrix | Tensor:
             return torch.from_numpy(features.toarray()).float()
         return SparseMatrix.from_scipy(features)
     try:
+        # Contiguous, because torch has no negative strides.
         dense = torch.as_tensor(
             features if isinstance(features, Tensor) else np.ascontiguousarray(features)
-        )  # torch reads no memory backwards
+        )
     except (TypeError, ValueError) as wrong:
         raise DataError(
             f"Features must be a nodes x features matrix of numbers ({wrong})."
@@ -107,20 +108,22 @@ def tidy_features(features: Any) -> SparseMatrix | Tensor:
     dense = dense.detach().to(torch.float32, copy=True)
     if dense.ndim != 2:
         raise DataError(
-            f"Features must be a nodes x features matrix; got an array of shape {tuple(dense.shape)}."
+            "Features must be a nodes x features matrix; "
+            f"got an array of shape {tuple(dense.shape)}."
         )
     share = float((dense != 0).double().mean()) if dense.numel() else 1.0
-    return (
-        dense
-        if share > SPARSE_DENSITY
-        else SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()))
-    )
+    if share > SPARSE_DENSITY:
+        return dense
+    return SparseMatrix.from_scipy(scipy.sparse.csr_array(dense.numpy()))
 
 
 def tidy_edges(
     edge_index: Any, edge_weight: Any, n: int, directed: bool
 ) -> tuple[Tensor, Tensor | None, dict[str, int]]:
-    """Drop loops and repeats, join the two directions unless ``directed``, and count what was done."""
+    """Drop self-loops and repeated edges; join the two directions unless ``directed``.
+
+    Returns the edges, their weights, and the count of each repair.
+    """
     if edge_index is None:
         raise DataError(
             "The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges)."
@@ -131,11 +134,13 @@ def tidy_edges(
         )
     except (TypeError, ValueError) as wrong:
         raise DataError(
-            f"Edges must be a 2 x m array of node indices, rows of the features from 0 ({wrong}): if they are ids, use everynode.read."
+            "Edges must be a 2 x m array of node indices, rows of the features from 0 "
+            f"({wrong}): if they are ids, use everynode.read."
         ) from None
     if bool((edges != edges.long()).any()):
         raise DataError(
-            "Edges must be a 2 x m array of node indices, whole numbers from 0; these have fractions."
+            "Edges must be a 2 x m array of node indices, whole numbers from 0; "
+            "these have fractions."
         )
     edges = edges.long()
     if edges.ndim != 2 or edges.shape[0] != 2:
@@ -147,8 +152,9 @@ def tidy_edges(
     if len(outside):
         first = int(outside[0])
         raise DataError(
-            f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, but nodes are 0 to {n - 1}"
-            f" ({len(outside)} such edges): drop these edges or add the nodes."
+            f"Edge {first} joins nodes {int(edges[0, first])} and {int(edges[1, first])}, "
+            f"but nodes are 0 to {n - 1} ({len(outside)} such edges): "
+            "drop these edges or add the nodes."
         )
     if edge_weight is not None and not isinstance(edge_weight, Tensor):
         edge_weight = torch.as_tensor(np.ascontiguousarray(edge_weight))
@@ -161,7 +167,8 @@ def tidy_edges(
         bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
         if len(bad):
             raise DataError(
-                f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: weights must be positive and finite."
+                f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: "
+                "weights must be positive and finite."
             )
     loops = edges[0] == edges[1]
     edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
@@ -185,7 +192,7 @@ def tidy_edges(
 
 
 def check_features(features: SparseMatrix | Tensor) -> None:
-    """Refuse features that are not finite, naming the first."""
+    """Refuse features that are not finite; the message names the first one."""
     values = features.values if isinstance(features, SparseMatrix) else features
     for start in range(0, len(values), ROWS):
         if not bool(torch.isfinite(values[start : start + ROWS]).all()):
@@ -205,35 +212,38 @@ def check_features(features: SparseMatrix | Tensor) -> None:
         node, column = int(bad[0]), int(bad[1])
         value = float(values[node, column])
     raise DataError(
-        f"Feature {column} of node {node} is {value}: features must be finite numbers; fill or drop what is missing."
+        f"Feature {column} of node {node} is {value}: features must be finite numbers; "
+        "fill in or drop missing values."
     )
 
 
 def check_labels(labels: Tensor, k: int) -> None:
-    """Refuse class indices that are neither a class nor -1."""
+    """Refuse labels that are neither a class index nor -1."""
     bad = ((labels < UNLABELLED) | (labels >= k)).nonzero()[:, 0]
     if len(bad):
         node = int(bad[0])
         raise DataError(
-            f"Node {node} has the label {int(labels[node])}, but the classes are 0 to {k - 1} (-1 means unlabelled)."
+            f"Node {node} has the label {int(labels[node])}, "
+            f"but the classes are 0 to {k - 1} (-1 means unlabelled)."
         )
 
 
 def check_split(split: Split, n: int, fold: int) -> None:
-    """Refuse parts of a fold that reach outside the graph, name a node twice, or share one."""
+    """Refuse a fold with nodes outside the graph, repeated nodes, or overlapping parts."""
     owner: dict[str, Tensor] = {}
     for part, index in zip(Split._fields, split, strict=True):
         if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
             raise DataError(f"The {part} nodes of fold {fold} reach outside 0 to {n - 1}.")
         if len(index.unique()) != len(index):
             raise DataError(
-                f"A node is twice among the {part} nodes of fold {fold}: name each once."
+                f"A node appears twice among the {part} nodes of fold {fold}: name each once."
             )
         for other, taken in owner.items():
             both = index[torch.isin(index, taken)]
             if len(both):
                 raise DataError(
-                    f"Node {int(both[0])} is in both {other} and {part} of fold {fold} ({len(both)} such nodes): "
-                    "a score on nodes that were trained on means nothing; make the masks disjoint."
+                    f"Node {int(both[0])} is in both {other} and {part} of fold {fold} "
+                    f"({len(both)} such nodes): a score on training nodes means nothing; "
+                    "make the masks disjoint."
                 )
         owner[part] = index

@@ -67,8 +67,7 @@ class GATLayer(Layer):
         # a' [W f_i || W f_j] is one number per target plus one per source: no edges x channels.
         direction = self.attention_weight @ self.a.T
         target, source = (f @ direction).unbind(1)
-        if hop.targets is not None:
-            target = target[hop.targets]
+        target = hop.target_rows(target)
         scores = nn.functional.leaky_relu(
             target[pattern.row] + source[pattern.column], self.negative_slope
         )

@@ -55,9 +55,7 @@ class GCNIILayer(Layer):
 
     def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
         r"""Return :math:`S = (1 - \alpha) \tilde P f + \alpha f_0`."""
-        if hop.origins is not None:
-            f_0 = f_0.index_select(0, hop.origins)
-        return hop.gcn_operator.blend(f, f_0, self.alpha), ()
+        return hop.gcn_operator.blend(f, hop.opening_rows(f_0), self.alpha), ()
 
     def matrix(self) -> Tensor:
         r"""Return :math:`\beta W + (1 - \beta) I`, which makes one product of the two terms."""

@@ -213,7 +213,7 @@ class GradientCosine:
         _, n, k = at_logits.shape
         gradients[self.closing.weight].baddbmm_(self.last.T.expand(2, -1, -1), at_logits)
         gradients[self.closing.bias] += at_logits.sum(1)
-        # Not -1 in a view: a process may hold none of the nodes.
+        # Not -1 in a view: a process may hold no nodes.
         c = len(self.closing.weight)
         down = (at_logits.view(2 * n, k) @ self.closing.weight.T).view(2, n, c)
         down = self.masks[-1].apply(down)

@@ -58,7 +58,9 @@ class Layer(nn.Module, ABC):
     def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return S, and the tensors that :meth:`derivatives` needs.
 
-        ``f``: the input of the layer; ``f_0``: the output of the opening layer; ``hop``: the edges.
+        ``f``: the input of the layer, one row per source of the hop; ``f_0``: the output of the
+        opening layer; ``hop``: the edges. ``hop.target_rows(f)`` and ``hop.opening_rows(f_0)`` are
+        the rows of the targets.
         """
 
     def matrix(self) -> Tensor:

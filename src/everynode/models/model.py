@@ -76,7 +76,7 @@ class Model(nn.Module):
         )
 
     def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
         self.check_export()
         raise NotImplementedError
 
@@ -97,7 +97,7 @@ class Model(nn.Module):
 
 def input_features(graph: Graph | Batch, normalize: bool) -> SparseMatrix | Tensor:
     """Return the features that a model sees: raw, or with rows that sum to 1."""
-    return graph.row_normalised_features if normalize else graph.features
+    return graph.normalized_features if normalize else graph.features
 
 
 def node_indices(nodes: Tensor, graph: Graph | Batch) -> Tensor:

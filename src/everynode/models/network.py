@@ -290,12 +290,11 @@ class Network(Model):
         if any(_is_changed(module) for module in self.modules()):
             return None
         view = self._view(graph, nodes)
-        derivatives = [
-            layer.derivatives(hop, inputs, step.saved)
-            for layer, hop, inputs, step in zip(
-                self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True
-            )
-        ]
+        steps = zip(self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True)
+        with torch.no_grad():
+            derivatives = [
+                layer.derivatives(hop, inputs, step.saved) for layer, hop, inputs, step in steps
+            ]
         complete = [d for d in derivatives if d is not None]
         if len(complete) < len(derivatives):
             return None
@@ -358,7 +357,7 @@ class Network(Model):
                 )
 
     def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """Return the logits of a graph given as plain tensors, with plain torch operations."""
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         if self.normalize_features:
             total = x.abs().sum(1, keepdim=True)

@@ -54,7 +54,7 @@ class PyGModel(Model):
             )
         if hasattr(self, "num_features"):
             self.check_graph(graph)
-        edge_index, edge_weight = message_edges(graph)
+        edge_index, edge_weight = graph.edge_index, graph.edge_weight
         inputs = [self._features(graph), edge_index]
         if edge_weight is None and self._edge_weight == "required":
             inputs.append(torch.ones(edge_index.shape[1]).to(inputs[0]))
@@ -84,7 +84,7 @@ class PyGModel(Model):
         )
 
     def _features(self, graph: Graph) -> Tensor:
-        """Return the dense features, made once per graph."""
+        """Return the dense features, computed once per graph."""
         if not self.normalize_features:
             return graph.dense_features
 
@@ -94,11 +94,6 @@ class PyGModel(Model):
 
         features: Tensor = graph.cached("dense normalized features", normalized)
         return features
-
-
-def message_edges(graph: Graph) -> tuple[Tensor, Tensor | None]:
-    """Return PyG's ``edge_index`` and ``edge_weight``: both directions of every edge."""
-    return graph.arcs
 
 
 def _edge_weight(module: nn.Module) -> Literal["", "optional", "required"]:

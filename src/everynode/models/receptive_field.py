@@ -11,7 +11,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from everynode.graph.graph import Graph, row_normalised
+from everynode.graph.graph import Graph, normalize_rows
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
@@ -56,7 +56,7 @@ class Hop:
 
     @cached_property
     def _part(self) -> tuple[Pattern, Tensor]:
-        """The targets' rows and sources' columns of A + I, and their positions among its entries."""
+        """The rows of the targets and columns of the sources of A + I, and their entries there."""
         assert self.nodes is not None  # only a part of a graph calls this
         whole = self.graph.looped_adjacency.pattern
         entries, crow = rows_of(whole, self.nodes)
@@ -85,6 +85,14 @@ class Hop:
         """The matrix that selects the targets from the nodes of the opening layer."""
         assert self.origins is not None
         return selection_matrix(self.origins, self.num_origins, self.graph.dtype)
+
+    def target_rows(self, f: Tensor) -> Tensor:
+        """Select the rows of the targets from one row per source."""
+        return f if self.targets is None else f.index_select(0, self.targets)
+
+    def opening_rows(self, f_0: Tensor) -> Tensor:
+        """Select the rows of the targets from the output of the opening layer."""
+        return f_0 if self.origins is None else f_0.index_select(0, self.origins)
 
     def part(self, sources: Tensor | None, targets: Tensor | None, origins: Tensor | None) -> Hop:
         """Return the same hop to some targets only (None: to all of them)."""
@@ -181,9 +189,9 @@ class Batch:
         return self.features.dtype
 
     @cached_property
-    def row_normalised_features(self) -> SparseMatrix | Tensor:
+    def normalized_features(self) -> SparseMatrix | Tensor:
         """The features, each row divided by its sum of absolute values."""
-        return row_normalised(self.features)
+        return normalize_rows(self.features)
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on another device."""

@@ -200,7 +200,7 @@ class CrossValidatingGradients(Term):
         self, halves: tuple[Tensor, Tensor], step: Step
     ) -> tuple[tuple[Tensor, Tensor], Any]:
         """Return the labelled rows of this process in each half, and how the halves are shared."""
-        from everynode.models.gradient_cosine import Shared
+        from everynode.models.gradient_cosine import SharedHalves
 
         start, labels = step.sample.first_labelled, step.sample.all_labels
         end = start + len(step.sample.labelled)
@@ -209,7 +209,7 @@ class CrossValidatingGradients(Term):
             for half in halves
         ]
         one, other = (half[(half >= start) & (half < end)] - start for half in halves)
-        return (one, other), Shared((totals[0], totals[1]), step.processes.add_up)
+        return (one, other), SharedHalves((totals[0], totals[1]), step.processes.add_up)
 
 
 def require_autograd(logits: Tensor) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
 from everynode.graph.disk_graph import ROWS, DiskGraph
-from everynode.graph.graph import row_normalised
+from everynode.graph.graph import normalize_rows
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step, Term, mean_of
 from everynode.sparse import Pattern, SparseMatrix
@@ -219,7 +219,7 @@ def squared_feature_gradient(
     ``scale``: the factor of each column, for the ``standardised`` gate.
     """
     assert sample.features is not None
-    features = row_normalised(sample.features) if gate == "row" else sample.features
+    features = normalize_rows(sample.features) if gate == "row" else sample.features
     i, j = sample.edges.cpu().numpy()
     return squared_differences(features, scale, sample.scale.cpu().numpy(), i, j, chunk)
 

@@ -22,7 +22,7 @@ Report = Callable[[int, int, dict[str, float]], None]
 
 
 def train_more(
-    trained: Sequence[Fitted],
+    trained: Sequence[TrainingResult],
     graph: Graph,
     folds: Sequence[int],
     total: int,

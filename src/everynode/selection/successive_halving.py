@@ -18,7 +18,9 @@ from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.full_batch import history_name
-from everynode.training.loop import Fitted, Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
+from everynode.training.result import TrainingResult
 
 #: The epochs of each round and the candidates left after it (docs/accuracy.md, "Safe by default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))

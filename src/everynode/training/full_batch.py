@@ -1,4 +1,4 @@
-"""Training on the whole graph: one step an epoch, on all nodes."""
+"""Full-batch training: one step per epoch, on all nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,19 @@ from everynode.settings import Settings
 
 
 class WholeGraph:
-    """The :class:`~everynode.training.loop.Work` of an epoch that is one step."""
+    """The :class:`~everynode.training.loop.StepRunner` of full-batch training.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    settings : Settings
+        Model, objective and optimization.
+    fold, seed : int
+        The split, and the seed of all random draws.
+    watch : Tensor, optional
+        Test nodes to report in every epoch. They select nothing.
+    """
 
     steps = 1
 
@@ -32,24 +44,22 @@ class WholeGraph:
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
-        """The one step."""
+        """Take the step of this epoch."""
         self.sums = step(self.network, self.objective, self.optimiser, self.graph)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
-        """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy`` where there are test nodes to watch."""
+        """Return the validation metrics, and ``test_accuracy`` of the nodes to watch."""
         return validate(
             self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor
         )
 
 
 def layer_bytes(graph: Graph, settings: Settings) -> int:
-    """How large one layer's values are; on a GPU torch keeps memory itself, and none counts."""
-    return (
-        graph.num_nodes * settings.hidden_channels * graph.dtype.itemsize
-        if graph.labels.device.type == "cpu"
-        else 0
-    )
+    """Return the size of one layer's output; 0 on a GPU, where torch reuses memory itself."""
+    if graph.labels.device.type != "cpu":
+        return 0
+    return graph.num_nodes * settings.hidden_channels * graph.dtype.itemsize
 
 
 def build(
@@ -90,15 +100,17 @@ def build_network(
 
 
 def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:
-    """Those with a label, of which there must be some, and enough for the metric that selects."""
+    """Return the labelled validation nodes; refuse too few for the metric ``monitor``."""
     val = graph.nodes("val", fold)
     if not len(val):
         raise DataError(
-            f"Fold {fold} of graph {graph.name!r} has no labelled validation node to select the epoch by: set some apart."
+            f"Fold {fold} of graph {graph.name!r} has no labelled validation node, so no epoch "
+            "can be selected: set some labelled nodes apart."
         )
     if monitor == "auc" and len(graph.labels[val].unique()) < 2:
         raise DataError(
-            f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: select by another metric."
+            f"The validation nodes of graph {graph.name!r} are of one class, which has no AUC: "
+            "select by another metric."
         )
     return val
 
@@ -116,7 +128,7 @@ def step(
 
 
 def history_name(monitor: str) -> str:
-    """What a validation metric is called in the history.
+    """Return the name of a validation metric in the history.
 
     >>> history_name("macro_f1")
     'val_macro_f1'
@@ -125,7 +137,7 @@ def history_name(monitor: str) -> str:
 
 
 def judge(logits: Tensor, labels: Tensor, monitor: str) -> dict[str, float]:
-    """``val_loss``, ``val_accuracy`` and what else selects."""
+    """Return ``val_loss``, ``val_accuracy`` and the metric ``monitor``."""
     row = {
         "val_loss": nn.functional.cross_entropy(logits, labels).item(),
         "val_accuracy": accuracy(logits, labels),
@@ -143,9 +155,10 @@ def validate(
     watch: Tensor | None = None,
     monitor: str = "accuracy",
 ) -> dict[str, float]:
-    """``val_loss``, ``val_accuracy``, what else selects; and ``test_accuracy``, where there are test nodes to ``watch``.
+    """Return the validation metrics, and ``test_accuracy`` of the nodes to ``watch``.
 
-    ``looked_at``: the validation nodes, which have these ``labels``, and after them the nodes to watch: all in one pass.
+    ``looked_at``: the validation nodes, with these ``labels``, followed by the nodes to watch. One
+    pass computes both.
     """
     network.eval()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Many independent jobs at once: one single-threaded process per core, the graph shared between them."""
+"""Many independent jobs on one machine: one single-threaded process per core."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from everynode.machine import cores
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+#: In a worker process: the object that all jobs share.
 _shared: Any = None
 
 
 class Engine(Protocol):
-    """What does many jobs: :func:`run_many` on this machine, :func:`everynode.training.ray_engine.run_on_ray` on several."""
+    """Runs many jobs.
+
+    :func:`run_many` uses this machine, :func:`everynode.training.ray_engine.run_on_ray` a cluster.
+    """
 
     def __call__(
         self,
@@ -36,7 +40,7 @@ class Engine(Protocol):
         workers: int | None = None,
         at_most: int | None = None,
     ) -> Iterator[tuple[Job, Result]]:
-        """``work(job, shared)`` for every job, each once; (job, result) in the order in which they end."""
+        """Yield each job with ``work(job, shared)``, in the order in which they end."""
         ...
 
 
@@ -48,61 +52,78 @@ def run_many(
     workers: int | None = None,
     at_most: int | None = None,
 ) -> Iterator[tuple[Job, Result]]:
-    """``work(job, shared)`` for every job; (job, result) in the order in which they end.
+    """Yield each job with ``work(job, shared)``, in the order in which they end.
 
-    A job is taken from ``jobs`` only when a worker is free for it: another process may be waiting for one. ``at_most``: how many there will
-    be, if that is known. If ``jobs`` raises, what has ended comes out before that.
+    Each worker has one thread: two torch threads on two busy cores spin, and are slower than one.
+    Workers inherit the environment, and with it the plugins. On Linux they are forked and do not
+    copy ``shared``; elsewhere each worker receives a copy.
 
-    Two torch threads on two busy cores are slower than one (they spin while they wait), so every worker has one. On Linux workers are
-    forked and ``shared``, the graph, is not copied; elsewhere it is sent once to each worker.
+    Parameters
+    ----------
+    work
+        Function of one job and the shared object.
+    jobs
+        The jobs. One is taken only when a worker is free: another process may want it. If the
+        iterable raises an error, finished jobs are yielded first.
+    shared
+        Object that all jobs need, such as the graph.
+    workers
+        Number of processes; None: one per core.
+    at_most
+        Largest number of jobs, if known.
     """
-    known = len(jobs) if isinstance(jobs, Sized) else at_most
+    num_jobs = len(jobs) if isinstance(jobs, Sized) else at_most
     workers = workers or cores()
-    workers = workers if known is None else min(workers, known)
+    workers = workers if num_jobs is None else min(workers, num_jobs)
     if workers <= 1:
-        for job in jobs:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try:
-                result = work(job, shared)
-            finally:  # before whoever asked for it goes on
-                torch.set_num_threads(before)
-            yield job, result
+        yield from _run_here(work, jobs, shared)
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     pool = ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start_worker, initargs=(shared, os.getpid())
     )
     try:
-        waiting: dict[Future[Result], Job] = {}
-        coming = iter(jobs)
+        pending: dict[Future[Result], Job] = {}
+        remaining = iter(jobs)
         while True:
             try:
-                for job in islice(coming, workers - sum(not future.done() for future in waiting)):
-                    waiting[_submit(pool, work, job)] = job
-            finally:  # when their workers have something to do again; or when ``jobs`` has raised: what has ended is kept
-                done = [future for future in waiting if future.done()]
-                for future in sorted(
-                    done, key=lambda future: future.exception() is not None
-                ):  # well first: an exception ends all
-                    yield waiting.pop(future), _result(future)
-            if not (waiting or done):
+                busy = sum(not future.done() for future in pending)
+                for job in islice(remaining, workers - busy):
+                    pending[_submit(pool, work, job)] = job
+            finally:  # also if ``jobs`` raised an error: finished jobs are kept
+                done = [future for future in pending if future.done()]
+                # An exception ends everything, so the successful jobs come first.
+                for future in sorted(done, key=lambda future: future.exception() is not None):
+                    yield pending.pop(future), _result(future)
+            if not (pending or done):
                 return
-            if (
-                not done
-            ):  # else one that ended while others were taken may have left its worker free
-                wait(waiting, return_when=FIRST_COMPLETED)
+            if not done:  # otherwise a worker may be free already
+                wait(pending, return_when=FIRST_COMPLETED)
     finally:
-        # Not waiting: after Ctrl-C nobody wants to see the runs in hand end.
+        # Do not wait: after Ctrl-C nobody wants to see the current jobs end.
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _run_here(
+    work: Callable[[Job, Any], Result], jobs: Iterable[Job], shared: Any
+) -> Iterator[tuple[Job, Result]]:
+    """Run the jobs in this process, with one thread."""
+    for job in jobs:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            result = work(job, shared)
+        finally:  # before the caller continues
+            torch.set_num_threads(threads)
+        yield job, result
+
+
 def _submit(
     pool: ProcessPoolExecutor, work: Callable[[Job, Any], Result], job: Job
 ) -> Future[Result]:
-    """A pool that broke while nobody waited refuses the job: then it has failed like those that the pool had."""
+    """Submit a job; if the pool has broken in the meantime, the job has failed too."""
     try:
         return pool.submit(_call, work, job)
     except BrokenProcessPool as error:
@@ -115,20 +136,22 @@ def _result(future: Future[Result]) -> Result:
     try:
         return future.result()
     except BrokenProcessPool as error:
-        why = "A worker process was killed (out of memory?). What has ended is kept: run it again, perhaps with --workers 1."
-        raise EverynodeError(why) from error
+        raise EverynodeError(
+            "A worker process was killed (out of memory?). Finished runs are kept: "
+            "run the command again, perhaps with --workers 1."
+        ) from error
 
 
 def _start_worker(shared: Any, parent: int) -> None:
     global _shared
     _shared = shared
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
-    """A parent that was killed cannot end its workers: they look for themselves."""
+    """End this worker when its parent is gone: a killed parent cannot end its workers."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

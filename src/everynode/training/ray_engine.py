@@ -1,4 +1,7 @@
-"""Many independent jobs on the machines of a Ray cluster: what :mod:`everynode.training.process_pool` does on one."""
+"""Many independent jobs on a Ray cluster, as :mod:`everynode.training.process_pool` on one machine.
+
+Ray: https://docs.ray.io
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from typing import Any
 
 import torch
 
-from everynode import __version__
+from everynode import __version__, plugins
 from everynode.errors import EverynodeError, UsageError
 from everynode.training.process_pool import Job, Result
 
-#: How often a job may be lost with its worker before that is taken for the job's own fault.
+#: A job that is lost this often with its worker has failed.
 CHANCES = 3
-#: In a worker: the shared object of the driver's latest call, by its id in the object store.
+#: In a worker: the shared object of the latest call, by its id in the object store.
 _kept: dict[str, Any] = {}
 
 
@@ -31,76 +34,94 @@ def run_on_ray(
     workers: int | None = None,
     at_most: int | None = None,
 ) -> Iterator[tuple[Job, Result]]:
-    """As :func:`everynode.training.process_pool.run_many`, on the cluster at ``address``; default: the one that this machine belongs to.
+    """Yield each job with ``work(job, shared)``, in the order in which they end.
 
-    ``shared``, the graph, goes once into the cluster's object store and once from there to each worker process. A job whose worker or
-    machine is lost is done again elsewhere; machines may come and go. ``workers``: how many jobs at once; default: one per CPU that the
-    cluster has at the moment. The machines need the same versions of everynode and torch, but no data.
+    The machines need the same versions of everynode and torch, and the plugin files at the same
+    paths. They need no data: ``shared`` goes to the object store once, and from there once to each
+    worker. A job whose worker or machine is lost runs again elsewhere; machines may come and go.
+
+    Parameters
+    ----------
+    work, jobs, shared
+        As in :func:`everynode.training.process_pool.run_many`.
+    address
+        Address of the cluster; None: the cluster of this machine.
+    workers
+        Number of jobs at once; None: one per CPU of the cluster at the moment.
+    at_most
+        Ignored.
     """
-    coming = iter(jobs)
-    first = list(islice(coming, 1))
-    if not first:  # nothing to do is no reason to connect
+    remaining = iter(jobs)
+    first = list(islice(remaining, 1))
+    if not first:  # without a job there is no need to connect
         return
-    coming = chain(first, coming)
+    remaining = chain(first, remaining)
     ray, ours = _connect(address)
-    waiting: dict[Any, tuple[Job, int]] = {}
+    pending: dict[Any, tuple[Job, int]] = {}
     try:
-        task = ray.remote(num_cpus=1, max_retries=0)(
-            _call
-        )  # no retries of Ray's own: what is done again is counted here
-        box = [
-            ray.put(shared)
-        ]  # in a list, Ray hands the reference on and not a copy of the object for every job
+        # Ray must not retry by itself: lost jobs are counted here.
+        task = ray.remote(num_cpus=1, max_retries=0, runtime_env=_environment())(_call)
+        # Inside a list Ray passes the reference on; by itself, a copy of the object for every job.
+        box = [ray.put(shared)]
 
         def submit(job: Job, losses: int) -> None:
-            waiting[task.remote(work, job, box, _versions())] = (job, losses)
+            pending[task.remote(work, job, box, _versions())] = (job, losses)
 
         stopped: BaseException | None = None
         while True:
             at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 0)))
             try:
-                for job in islice(coming, 0 if stopped else max(0, at_once - len(waiting))):
+                for job in islice(remaining, 0 if stopped else max(0, at_once - len(pending))):
                     submit(job, 0)
-            except BaseException as error:  # Ctrl-C too: what has ended comes out first, and nothing else is waited for
+            except BaseException as error:  # Ctrl-C too: finished jobs are yielded first
                 stopped = error
-            done = ray.wait(list(waiting), timeout=0 if stopped else None)[0] if waiting else []
+            done = ray.wait(list(pending), timeout=0 if stopped else None)[0] if pending else []
             if stopped and not done:
                 raise stopped
             if not done:
                 return
-            ended = done[0]
-            job, losses = waiting.pop(ended)
+            job, losses = pending.pop(done[0])
             try:
-                result: Result = ray.get(ended)
+                result: Result = ray.get(done[0])
             except ray.exceptions.RayTaskError as error:
-                if lacks := re.search(r"No module named '([^']+)'", str(error)):
+                if missing := re.search(r"No module named '([^']+)'", str(error)):
                     raise UsageError(
-                        f"A machine of the Ray cluster has no {lacks[1]}: install everynode there as here."
+                        f"A machine of the Ray cluster has no {missing[1]}: "
+                        "install everynode there as here."
                     ) from error
                 raise (error.cause or error) from error
             except ray.exceptions.RayError as error:
                 if losses + 1 == CHANCES:
-                    why = f"A run was lost with its worker {CHANCES} times (out of memory?). What has ended is kept: run it again."
-                    raise EverynodeError(why) from error
+                    raise EverynodeError(
+                        f"A run was lost with its worker {CHANCES} times (out of memory?). "
+                        "Finished runs are kept: run the command again."
+                    ) from error
                 submit(job, losses + 1)
                 continue
             yield job, result
     finally:
-        for running in waiting:
+        for running in pending:
             ray.cancel(running, force=True)
         if ours:
             ray.shutdown()
 
 
+def _environment() -> dict[str, Any]:
+    """Return the runtime environment of the workers: the plugins of this process."""
+    files = os.environ.get(plugins.VARIABLE)
+    return {"env_vars": {plugins.VARIABLE: files}} if files else {}
+
+
 def _connect(address: str | None) -> tuple[Any, bool]:
-    """Ray, connected, and whether the connection is ours to close."""
+    """Return Ray, connected, and whether this call opened the connection."""
     if address is not None:
         _reach(address)
     try:
         import ray
     except ImportError as error:
         raise UsageError(
-            "--engine ray needs Ray: pip install 'everynode[ray]', here and on the cluster's machines."
+            "--engine ray needs Ray: pip install 'everynode[ray]', "
+            "here and on the machines of the cluster."
         ) from error
     if ray.is_initialized():
         return ray, False
@@ -112,14 +133,14 @@ def _connect(address: str | None) -> tuple[Any, bool]:
 
 
 def _reach(address: str) -> None:
-    """Make sure that something answers there: Ray itself would try for a quarter of an hour."""
+    """Raise an error at once if nothing answers: Ray would try for a quarter of an hour."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     loopback = host in ("127.0.0.1", "localhost")
     if loopback and port.isdigit() and _answers(_own_address(), int(port)):
-        return  # Ray takes the loopback for this machine's outer address
+        return  # Ray replaces the loopback by the outer address of this machine
     if not (port.isdigit() and _answers(host, int(port))):
         raise _no_cluster(address)
-    if loopback:  # The cluster is bound to it, and Ray has to leave it as it is: on the systems that this variable names it does.
+    if loopback:  # the cluster listens there only, and this variable keeps Ray from replacing it
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 
@@ -132,11 +153,11 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _own_address() -> str:
-    """This machine's address as others see it; nothing is sent."""
+    """Return the outer address of this machine; nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
-        except OSError:  # no network at all
+        except OSError:  # no network
             return "127.0.0.1"
         return str(probe.getsockname()[0])
 
@@ -144,7 +165,8 @@ def _own_address() -> str:
 def _no_cluster(address: str | None) -> UsageError:
     where = f"at {address}" if address else "on this machine"
     return UsageError(
-        f"There is no Ray cluster {where}: start one with `ray start --head`, or give its --address, such as 10.0.0.1:6379."
+        f"There is no Ray cluster {where}: start one with `ray start --head`, "
+        "or give its --address, such as 10.0.0.1:6379."
     )
 
 
@@ -155,16 +177,17 @@ def _versions() -> dict[str, str]:
 def _call(
     work: Callable[[Job, Any], Result], job: Job, box: list[Any], expected: dict[str, str]
 ) -> Result:
-    """In a worker process: do a job."""
+    """Run a job in a worker process."""
     import ray
 
     if _versions() != expected:
-        here, there = (
-            ", ".join(f"{name} {number}" for name, number in found.items())
-            for found in (_versions(), expected)
+        theirs, ours = (
+            ", ".join(f"{name} {number}" for name, number in versions.items())
+            for versions in (_versions(), expected)
         )
         raise UsageError(
-            f"A machine of the Ray cluster has {here}; here it is {there}: install the same everywhere."
+            f"A machine of the Ray cluster has {theirs}; this one has {ours}: "
+            "install the same versions everywhere."
         )
     if box[0].hex() not in _kept:
         _kept.clear()

@@ -13,8 +13,9 @@ from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.neighbors import Neighbours
 from everynode.graph.sample import Sample
-from everynode.models import BACKBONES, Network
-from everynode.models.gradient_cosine import Shared
+from everynode.models import Network
+from everynode.models.gradient_cosine import SharedHalves
+from everynode.models.names import MODELS, model_class
 from everynode.objectives import ENC, CrossValidatingGradients, consistency
 from everynode.settings import Batches, Settings
 from everynode.training.distributed import Ranks
@@ -60,14 +61,13 @@ def gradient(loss: torch.Tensor, network: Network) -> torch.Tensor:
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 @pytest.mark.parametrize("normalize_features", [True, False])
 def test_all_neighbours_give_the_logits_of_the_whole_graph(graph, backbone, normalize_features):
     network = shaken(
-        Network(
+        model_class(backbone)(
             graph.num_features,
             4,
-            backbone=backbone,
             num_layers=3,
             hidden_channels=5,
             normalize_features=normalize_features,
@@ -81,10 +81,10 @@ def test_all_neighbours_give_the_logits_of_the_whole_graph(graph, backbone, norm
         torch.testing.assert_close(network(batch), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_inference_in_blocks_is_that_of_the_whole_graph(graph, backbone):
     network = shaken(
-        Network(graph.num_features, 4, backbone=backbone, num_layers=3, hidden_channels=5).double()
+        model_class(backbone)(graph.num_features, 4, num_layers=3, hidden_channels=5).double()
     )
     nodes = torch.tensor([40, 3, 59, 3, 17])
     with torch.no_grad():
@@ -191,7 +191,7 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
     )
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_nothing(
     graph, backbone
 ):
@@ -204,8 +204,8 @@ def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_
     totals, sent = (len(one), len(other)), list[torch.Tensor]()
     everyone, nobody = sample.labelled, torch.arange(0)
     sending, adding = (
-        Shared(totals, lambda both: sent.append(both.clone())),
-        Shared(totals, lambda both: both.add_(sent[0])),
+        SharedHalves(totals, lambda both: sent.append(both.clone())),
+        SharedHalves(totals, lambda both: both.add_(sent[0])),
     )
     expected = network.gradient_cosine(logits, everyone, sample.labels, (one, other), None, sending)
     found = network.gradient_cosine(
@@ -243,7 +243,7 @@ def test_seeds_surroundings_and_halves_are_drawn_from_streams_of_their_own(make_
     assert len(set(streams)) == len(streams) - seeds_of_the_second
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", list(MODELS))
 @pytest.mark.parametrize("halves", ["random", "stratified", "fixed"])
 def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, halves):
     """All four terms, CVG included, and MI with the step's own marginal."""

@@ -42,6 +42,8 @@ def infer(
     sampler = sampler or Sampler(graph)
     device = next(network.parameters()).device
     if not isinstance(network, Network):
+        if network.num_hops is None and isinstance(graph, Graph):
+            return network(graph.to(device), nodes.to(device)).cpu()
         return _infer_by_batch(network, sampler, nodes, device, block)
     folder: Path | None = getattr(graph, "folder", None)
     dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype

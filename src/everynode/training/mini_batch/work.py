@@ -55,8 +55,8 @@ class Batched:
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
         if self.network.num_hops is None:
             raise UsageError(
-                f"Model {settings.backbone!r} trains on the full graph only: leave out "
-                "--batch-size."
+                f"Model {settings.backbone!r} trains on the full graph only: "
+                "leave out --batch-size."
             )
         self.fan_out = batches.for_layers(self.network.num_hops)
         objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
