@@ -42,7 +42,7 @@ def test_a_small_matrix_stays_in_memory(tmp_path):
     [
         (np.zeros(3), "is not a matrix of numbers"),
         (np.zeros((2, 3), order="F"), "row after row"),
-        (np.array([[print]], dtype=object), "is not a matrix of numbers"),
+        (np.array([[None]], dtype=object), "is not a matrix of numbers"),
     ],
 )
 def test_other_arrays_are_refused(tmp_path, content, message):
