@@ -32,9 +32,9 @@ class Diverged(EverynodeError):
 def unknown(what: str, name: object, choices: Iterable[str]) -> NoReturn:
     """Refuse a name that is not among the choices; the message lists them.
 
-    >>> unknown("backbone", "gnc", ["gcn", "gat"])
+    >>> unknown("backbone", "gnc", ["gcn"])
     Traceback (most recent call last):
-    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, gat.
+    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn.
     """
     choices = list(choices)
     raise UsageError(

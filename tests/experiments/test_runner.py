@@ -367,7 +367,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_state(
     )
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     monkeypatch.setattr(WholeGraph, "advance", logged)
-    monkeypatch.setattr(loop, "KEEPING", 1.0)
+    monkeypatch.setattr(loop, "SAVING_SHARE", 1.0)
     kills, end = 0, time.monotonic() + 240
     while len(Store(path).keys()) < workers:
         assert time.monotonic() < end, "it does not come to an end"

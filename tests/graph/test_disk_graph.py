@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from everynode.errors import DataError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.graph.matrix_rows import FileRows, MemoryRows, room
+from everynode.graph.matrix_rows import FileRows, room
 from everynode.models.names import model_class
 from everynode.training.mini_batch.inference import infer
 
@@ -104,23 +101,6 @@ def test_an_object_array_is_not_unpickled(tmp_path):
     np.save(tmp_path / "labels.npy", np.array([print], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="cannot be read as a graph"):
         DiskGraph.open(tmp_path)
-
-
-@given(st.lists(st.integers(0, 49), max_size=60))
-@settings(max_examples=40)
-def test_rows_of_a_file_are_those_of_memory(rows):
-    with tempfile.TemporaryFile() as file:
-        on_disk, in_memory = (
-            FileRows(file, (50, 6), np.float32, offset=13),
-            MemoryRows(np.empty((50, 6), np.float32)),
-        )
-        for matrix in (on_disk, in_memory):
-            assert matrix.shape == (50, 6)
-            for start in (30, 0, 15):
-                matrix.write(start, X[start : start + 20])
-        wanted = np.array(rows, dtype=np.int64)
-        np.testing.assert_array_equal(on_disk.read(wanted), X[wanted])
-        np.testing.assert_array_equal(in_memory.read(wanted), X[wanted])
 
 
 def test_a_file_that_was_cut_short_is_refused(tmp_path):

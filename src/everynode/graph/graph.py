@@ -503,7 +503,7 @@ class Graph:
         _hash(sha, [*tensors, self.edges])
         return sha
 
-    # ------------------------------------------------------------------ cached, per labels and splits
+    # ------------------------------------------------------------------ cached, not shared
 
     @cached_property
     def digest(self) -> str:

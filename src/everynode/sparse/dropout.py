@@ -33,7 +33,8 @@ def drop(x: Tensor, p: float, noise: Tensor) -> Tensor:
 
     ``p`` is met to 1/65536.
     """
-    # ReLU's derivative is "x where noise > t, else 0" in one kernel; torch.where is 20 times slower.
+    # One kernel, the derivative of ReLU, does "x where noise > t, else 0"; torch.where takes 20
+    # times as long.
     kept = torch.ops.aten.threshold_backward(x, noise, round(p * 65536) - 32769)
     return kept.mul_(1.0 / (1.0 - p))
 

@@ -129,7 +129,7 @@ class Recycling(TorchDispatchMode):
 
 
 def _outline(value: Any) -> Hashable:
-    """Return what the shape and type of a result depend on; the value of a float is not part of it."""
+    """Return everything that the shape and type of a result depend on."""
     if isinstance(value, Tensor):
         return (value.shape, value.stride(), value.dtype, value.device)
     if isinstance(value, float):

@@ -185,5 +185,5 @@ def test_on_disk_or_in_memory_it_is_the_same_training(graph, tmp_path):
     assert repr(on_disk).startswith("DiskGraph 'on-disk': 60 nodes, ")
     a, b = train(graph, QUICK, batches=SMALL, seed=1), train(on_disk, QUICK, batches=SMALL, seed=1)
     assert same(a, b)
-    with pytest.raises(UsageError, match=r"is on disk: it is trained in batches \(batches=Batches"):
+    with pytest.raises(UsageError, match=r"is on disk, so it needs mini-batches: pass batches=Batches"):
         train(on_disk, QUICK)

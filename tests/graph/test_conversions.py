@@ -1,0 +1,46 @@
+"""Graphs of other libraries as plain arrays; the graphs themselves are tested in test_graph.py."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from everynode.graph.conversions import networkx_arrays, pyg_arrays, splits_from_masks
+
+
+def test_pyg_data_stays_as_it_is():
+    data = Data(
+        x=torch.eye(3), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([[0], [1], [1]])
+    )
+    arrays = pyg_arrays(data)
+    assert arrays["labels"].tolist() == [0, 1, 1]
+    assert arrays["splits"] == []
+    assert arrays["edge_weight"] is None
+    assert data.y.shape == (3, 1)
+    sparse = pyg_arrays(Data(x=torch.eye(3).to_sparse(), edge_index=data.edge_index))
+    np.testing.assert_array_equal(sparse["features"].toarray(), np.eye(3))
+    assert sparse["labels"].tolist() == [-1, -1, -1]
+
+
+def test_masks_of_one_fold_and_of_several():
+    train = torch.tensor([[True, False], [False, True], [False, False]])
+    val = torch.tensor([False, False, True])
+    first, second = splits_from_masks(train, val, None)
+    assert [part.tolist() for part in first] == [[0], [2], []]
+    assert [part.tolist() for part in second] == [[1], [2], []]
+
+
+def test_networkx_edges_go_both_ways_unless_directed():
+    graph = nx.Graph()
+    graph.add_node("a", label="x")
+    graph.add_edge("a", "b", weight=2.0)
+    arrays = networkx_arrays(graph, None, "label", "weight")
+    assert arrays["edge_index"].tolist() == [[0, 1], [1, 0]]
+    assert arrays["edge_weight"] == [2.0, 2.0]
+    assert (arrays["labels"], arrays["classes"]) == ([0, -1], ["x"])
+    assert networkx_arrays(nx.DiGraph(graph), None, None, None)["directed"]
+    with pytest.warns(UserWarning, match="No node has the attribute 'y'"):
+        networkx_arrays(graph, None, "y", None)
