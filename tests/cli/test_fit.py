@@ -134,7 +134,7 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
         "city: category",
         "team: label",
         "120:",
-        "labels are put aside for the test",
+        "labels are held out for the test",
         "held out once, in 3 folds",
     ):
         assert text in done.stdout, text
@@ -579,7 +579,7 @@ def test_one_fold_of_a_file_is_followed_or_none(call):
     )
     assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
     assert (
-        "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
+        "12 of the 60 labels are held out for the test" in call(*words, "--split", "none").stdout
     )
 
 
@@ -599,7 +599,7 @@ def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
         "20",
     )
     assert done.returncode == 0
-    assert "none is put aside for a test" in done.stdout
+    assert "none are held out for a test" in done.stdout
     assert "too good for new nodes" in done.stdout
     assert "\n  test " not in done.stdout
 

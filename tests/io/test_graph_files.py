@@ -127,7 +127,7 @@ def test_a_file_that_is_directed_and_taken_for_undirected_is_remarked_on(tmp_pat
 def test_broken_files(tmp_path, kind):
     path = tmp_path / f"club.{kind}"
     path.write_text("<graphml><node></graphml>")
-    with pytest.raises(DataError, match=f"club.{kind} is not {kind}"):
+    with pytest.raises(DataError, match=f"club.{kind} is not valid {kind}"):
         en.read(path)
 
 
@@ -160,7 +160,7 @@ def test_the_layout_of_gnn_benchmark(tmp_path):
     assert graph.feature_encoder.matrix == 40
     assert "class_names" in graph.summary.warnings[0].text
     narrow = save(tmp_path / "h.npz", edge_index=[[0], [1]], x=np.ones((2, 3)))
-    with pytest.raises(DataError, match="must give 40 features as a matrix; it gives 3"):
+    with pytest.raises(DataError, match=r"must hold a matrix of 40 features. It has 3"):
         en.read(narrow, feature_encoder=graph.feature_encoder)
 
 
@@ -266,11 +266,11 @@ ARRAYS = {
     "too few features": ({"edge_index": np.array([[0], [5]]), "x": np.ones((2, 2))}, "6 nodes but the features are 2 x 2"),
     "words": ({"edge_index": np.array([[0], [1]]), "x": np.array([["a"], ["b"]])}, "not numbers"),
     "infinite": ({"edge_index": np.array([[0], [1]]), "x": np.array([[np.inf], [1]])}, "inf"),
-    "several labels": ({"edge_index": np.array([[0], [1]]), "y": np.ones((2, 3), int)}, "One label a node"),
+    "several labels": ({"edge_index": np.array([[0], [1]]), "y": np.ones((2, 3), int)}, "one label per node"),
     "half a matrix": ({"adj_indptr": np.arange(3), "adj_data": np.ones(2)}, "'adj_indices'"),
     "a broken matrix": (
         {"adj_indptr": np.array([0, 1, 9]), "adj_data": np.ones(2), "adj_indices": np.array([0, 7]), "adj_shape": np.array([2, 2])},
-        "no sparse matrix",
+        "not a sparse matrix",
     ),
     "a broken scipy matrix": ({"format": np.array("csr"), "data": np.ones(2)}, "scipy.sparse.save_npz"),
     "an empty matrix": (
@@ -296,7 +296,7 @@ def test_no_pickle_is_opened(tmp_path):
         tmp_path / "g.npz", edge_index=np.array([[0], [1]]), x=np.array([Trap()], dtype=object)
     )
     graph = en.read(path)
-    assert "passed over" in graph.summary.warnings[0].text
+    assert "skipped" in graph.summary.warnings[0].text
     buffer = io.BytesIO()
     np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
     path.write_bytes(buffer.getvalue())

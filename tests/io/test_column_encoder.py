@@ -1,4 +1,4 @@
-"""Columns become features: what each is taken for, and its numbers against plain arithmetic."""
+"""Columns become features: the type of each, and its numbers against plain arithmetic."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from everynode.errors import DataError, UsageError
-from everynode.io.columns import CATEGORIES, CLIP, column_values, fit_column
+from everynode.io.cells import Cells
+from everynode.io.column_encoder import CLIP
+from everynode.io.column_fitting import MAX_CATEGORIES, fit_column
 from everynode.io.summary import Notes
-from everynode.io.tables import open_table
+from everynode.io.table_files import open_table
 
 
-def table(values):
-    return open_table({"x": values}, Notes())
+def cells(values, na=()):
+    return Cells(open_table({"x": values}, Notes()), "x", na)
 
 
 def fit(values, kind=None):
     """The column that these values make, and its features as rows."""
-    column = fit_column("x", kind, table(values))
+    column = fit_column(cells(values), kind)
     return column, None if column.kind == "ignored" else apply(column, values)[0]
 
 
 def apply(column, values):
     notes = Notes()
-    features = column_values(column, table(values), notes)
+    features = column.transform(cells(values), notes)
     rows = features.toarray() if scipy.sparse.issparse(features) else features
     assert rows.shape == (len(values), len(column.feature_names))
     return rows, [note.text for note in notes.notes]
@@ -79,9 +81,9 @@ GUESSED = [
 def test_what_a_column_is_taken_for(values, kind):
     column, features = fit(values)
     assert column.kind == kind
-    assert column.taken.kind == kind
+    assert column.summary.kind == kind
     if kind == "ignored":
-        assert column.why
+        assert column.reason
         assert column.feature_names == []
     else:
         assert np.isfinite(features).all()
@@ -122,7 +124,7 @@ def test_points_between_thousands_where_the_comma_is_decimal(text, numbers):
 
 
 def test_points_that_may_be_either_are_refused():
-    sentence = "'x' of the table of nodes writes 1.234 {}, which may be 1.234 or 1234: write it without the point, or use the same sign"
+    sentence = "'x' of the table of nodes holds 1.234 {}, which may mean 1.234 or 1234. Write it without the point, or use the same decimal sign"
     with pytest.raises(DataError, match=sentence.format("beside 12,5")):
         fit(["12,5", "1.234", "1.5"])
     column, features = fit(["12,5", "1,234", "7"])
@@ -151,7 +153,7 @@ def test_commas_that_may_be_either_are_refused_where_the_model_does_not_tell():
     column, features = fit(["1.500", "2.250", "7"])
     with pytest.raises(
         DataError,
-        match=r"'x' of .* writes 1,500, which may be 1.500 or 1500: write it with a point, or without the comma",
+        match=r"'x' of .* holds 1,500, which may mean 1.500 or 1500. Write it with a point, or without the comma",
     ):
         apply(column, ["1,500", "2,250", "7"])
     np.testing.assert_array_equal(apply(column, ["1,500", "2,25", "7"])[0], features)
@@ -168,7 +170,7 @@ def test_a_column_of_something_else_is_refused_and_a_few_odd_cells_are_missing()
     column, _ = fit(["1.5", "2.25", "7"])
     with pytest.raises(
         DataError,
-        match=r"'x' of .*: 3 of 4 cells are not a number \('old': record.*which the column is taken for. Correct them, or empty them",
+        match=r"'x' of .*: 3 of 4 cells are not a number \('old': record.*but the column held a number in training. Correct these cells, or leave them empty",
     ):
         apply(column, ["old", "older", "?", "7"])
     for few in (["old", "older", "7", "8"], ["old", "older", "7"], ["?"]):
@@ -212,7 +214,7 @@ def test_words_among_numbers_count_as_missing_and_are_said():
     assert features[1].tolist() == features[3].tolist() == [0]
     assert (
         notes[0]
-        == "Column 'x' of the table of nodes: 1 cell not a number ('two': record 2), taken as missing."
+        == "Column 'x' of the table of nodes: 1 cell not a number ('two': record 2), treated as missing."
     )
     assert "2 missing values filled with the mean" in notes[1]
 
@@ -236,9 +238,9 @@ def test_one_feature_for_each_value_and_one_for_missing():
 
 
 def test_many_values_share_one_feature():
-    values = [f"v{i}" for i in range(CATEGORIES + 5) for _ in range(1 + (i < CATEGORIES))]
+    values = [f"v{i}" for i in range(MAX_CATEGORIES + 5) for _ in range(1 + (i < MAX_CATEGORIES))]
     column, features = fit(values)
-    assert len(column.words) == CATEGORIES
+    assert len(column.words) == MAX_CATEGORIES
     assert column.feature_names[-1] == "x = (other)"
     assert features.sum(1).tolist() == [1] * len(values)
     assert features[-5:, -1].tolist() == [1] * 5
@@ -289,50 +291,50 @@ def test_a_kind_can_be_said():
     assert fit(["1", "2"], "ignored")[0].kind == "ignored"
     with pytest.raises(UsageError, match=r"'nmber'.*did you mean 'number'"):
         fit(["1"], "nmber")
-    with pytest.raises(DataError, match="cannot be taken for a vector"):
+    with pytest.raises(DataError, match="cannot be a vector"):
         fit(["1", "2"], "vector")
 
 
 def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
-    """They were all taken as missing, and the column ignored for a reason that was false."""
+    """They were all treated as missing, and the column ignored for a reason that was false."""
     price = [f"about {i}" for i in range(20)]
     with pytest.raises(
         DataError,
-        match=r"You said that column 'x' of the table of nodes is a number, but 20 of 20 cells are none, such as 'about 0' in record 1: "
-        r"write them as in 1234.5, or empty them, or say another kind\.$",
+        match=r"Column 'x' of the table of nodes is declared as number, but 20 of 20 cells are not, such as 'about 0' in record 1\. "
+        r"Write them as in 1234.5, or leave them empty, or declare another kind\.$",
     ):
         fit(price, "number")
     with pytest.raises(
         DataError,
-        match=r"is a date, but 2 of 3 cells are none, such as '31/12/2020' in record 1: write them as in 2020-12-31",
+        match=r"is declared as date, but 2 of 3 cells are not, such as '31/12/2020' in record 1. Write them as in 2020-12-31",
     ):
         fit(["31/12/2020", "2021-02-01", "30/11/2020"], "date")
     with pytest.raises(
         DataError,
-        match=r"is a boolean, but 1 of 3 cells is none, such as 'maybe' in record 3: write them as yes or no",
+        match=r"is declared as boolean, but 1 of 3 cells is not, such as 'maybe' in record 3. Write them as yes or no",
     ):
         fit(["yes", "no", "maybe"], "boolean")
     known = [str(i) for i in range(95)]
     assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
     missing = (
-        r"but 6 of 101 cells are none, such as '\?' in record 98: .*if it stands for a missing value in all columns, say so "
+        r"but 6 of 101 cells are not, such as '\?' in record 98\. .*declare '\?' a missing value of all columns "
         r"\(na=\['\?'\], or --na='\?'\)"
     )
     with pytest.raises(DataError, match=missing):
         fit([*known, "a", "b", "?", "?", "c", "d"], "number")
-    assert fit(["", None, "NA"], "number")[0].why == "empty"
-    assert fit(["3", None, "3"], "number")[0].why == "no two values that differ"
+    assert fit(["", None, "NA"], "number")[0].reason == "empty"
+    assert fit(["3", None, "3"], "number")[0].reason == "all values are equal"
 
 
 def test_whole_numbers_with_zeros_in_front_are_codes():
     zips = ["01067", "10115", "80331", "01067", "10115", None]
     column, features = fit(zips)
     assert (column.kind, column.words) == ("category", ("01067", "10115", "80331"))
-    assert column.taken.detail == "3 values, one feature for missing; codes, with zeros in front"
+    assert column.summary.detail == "3 values, one feature for missing; codes with leading zeros"
     assert features.shape == (6, 4)
     ids, _ = fit([f"{i:05}" for i in range(200)])
     assert (
-        ids.taken.detail == "every value is different: a name or an id; codes, with zeros in front"
+        ids.summary.detail == "every value is different: a name or an id; codes with leading zeros"
     )
     assert fit([*zips * 10, "unknown"])[0].kind == "category"
     for numbers in (
@@ -360,7 +362,7 @@ def test_money_and_percents_are_numbers(unit):
     """As words they were lost, or a hundred features of noise."""
     column, features = fit(MONEY[unit])
     assert (column.kind, column.unit) == ("number", unit)
-    assert column.taken.detail == f"standardised, written with {unit}"
+    assert column.summary.detail == f"standardised, written with {unit}"
     np.testing.assert_allclose(features, fit([1334.73, 20.5, -3, -4.25, -12.5, 0])[1], rtol=1e-6)
     assert fit(MONEY[unit], "number")[0] == column
 
@@ -393,7 +395,7 @@ def test_thousands_in_money(money, numbers):
 def test_money_that_may_be_thousands_is_refused(money):
     with pytest.raises(
         DataError,
-        match=r"writes 1\.\d+ beside whole amounts, which may be 1\.\d+ or 1\d+: write it without the point",
+        match=r"holds 1\.\d+ beside whole amounts, which may mean 1\.\d+ or 1\d+\. Write it without the point",
     ):
         fit(money)
     column, _ = fit(["$1.50", "$12.50", "$7.25"])  # a point that is plainly decimal stays so
@@ -428,17 +430,17 @@ def test_money_by_the_rules_of_numbers():
     assert (column.kind, column.missing) == ("number", True)
     assert fit([*known, *["free"] * 6])[0].kind == "category"
     assert fit(["0%", "1%", "0%"])[0].kind == "number"
-    coded = fit_column("x", None, table(["$-999", "$5", "$6"]), ["-999"])
+    coded = fit_column(cells(["$-999", "$5", "$6"], ["-999"]))
     assert (coded.missing, coded.center) == (True, (5.5,))
     rows, notes = apply(column, ["$5", "€5", "7", "0"])
     assert rows[1].tolist() == [0, 1]
     assert (
         notes[0]
-        == "Column 'x' of the table of nodes: 1 cell not a number with $ ('€5': record 2), taken as missing."
+        == "Column 'x' of the table of nodes: 1 cell not a number with $ ('€5': record 2), treated as missing."
     )
     assert (
         notes[1]
-        == "Column 'x' of the table of nodes: 1 cell without $ taken for the same unit (record 3)."
+        == "Column 'x' of the table of nodes: 1 cell without $, assumed to have the same unit (record 3)."
     )
 
 
@@ -458,18 +460,18 @@ def test_codes_are_no_money(codes):
 
 def test_two_units_are_no_number():
     column, _ = fit(["5 EUR", "7 USD", "9 EUR", "7 USD"] * 5)
-    assert (column.kind, column.why) == (
+    assert (column.kind, column.reason) == (
         "category",
-        "no number, being written with both EUR and USD",
+        "not a number: written with both EUR and USD",
     )
     both = [f"{'€$'[i % 2]}{i}.99" for i in range(200)]
     assert (
-        fit(both)[0].why
-        == "every value is different: a name or an id; no number, being written with both $ and €"
+        fit(both)[0].reason
+        == "every value is different: a name or an id; not a number: written with both $ and €"
     )
     with pytest.raises(
         DataError,
-        match=r"is a number, but 200 of 200 cells are none, such as '€0.99' in record 1 \(written with both \$ and €\): write",
+        match=r"is declared as number, but 200 of 200 cells are not, such as '€0.99' in record 1 \(written with both \$ and €\)\. Write",
     ):
         fit(both, "number")
 
@@ -479,7 +481,7 @@ def test_a_model_reads_its_unit_or_none():
     rows, notes = apply(column, ["1334.73", "20.5", "3"])
     np.testing.assert_array_equal(rows, features)
     assert notes == [
-        "Column 'x' of the table of nodes: 3 cells without € taken for the same unit (records 1, 2, 3)."
+        "Column 'x' of the table of nodes: 3 cells without €, assumed to have the same unit (records 1, 2, 3)."
     ]
     np.testing.assert_array_equal(apply(column, [1334.73, 20.5, 3.0])[0], features)
     sentence = r"4 of 4 cells are not a number with € \('\$5': records 1, 2, 3 and 1 more\)"
