@@ -25,7 +25,8 @@ from everynode.graph import Graph
 from everynode.objectives.consistency import Consistency
 from everynode.objectives.cross_validating_gradients import CrossValidatingGradients
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt, evaluate
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training, evaluate
 
 COUNT = 10
 GRAPHS = "cora,citeseer,texas,wisconsin,cornell"
@@ -45,7 +46,7 @@ class ClosingLayer(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.terms["cvg"] = ClosingLayerCVG(
+        self.runner.objective.terms["cvg"] = ClosingLayerCVG(
             graph, fold=self.fold, halves=settings.halves, seed=self.seed
         )
 
@@ -89,7 +90,7 @@ class OnePass(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.passes, self.work.objective.terms["consistency"] = (
+        self.runner.objective.passes, self.runner.objective.terms["consistency"] = (
             1,
             OfItself(temperature=settings.consistency_temperature),
         )
@@ -100,7 +101,7 @@ class FourPasses(Training):
 
     def __init__(self, graph: Graph, settings: Settings, **which: Any):
         super().__init__(graph, settings, **which)
-        self.work.objective.passes = 4
+        self.runner.objective.passes = 4
 
 
 class Variant(NamedTuple):

@@ -37,7 +37,7 @@ def make(folder: Path) -> None:
     DiskGraph.write(
         folder,
         graph.features.numpy(),
-        graph.edge_index.numpy(),
+        graph.edges.numpy(),
         graph.labels.numpy(),
         split=split,
         classes=range(CLASSES),

@@ -18,7 +18,8 @@ from common import write
 from everynode.datasets import load
 from everynode.graph import Graph
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
 
 SEEDS, TOGETHER, WARM_UP = 20, 5, 50
 
@@ -32,7 +33,7 @@ class WarmedUp(Training):
 
     def _warm_up(self) -> None:
         share = min(1.0, self.epoch / WARM_UP)
-        self.work.objective.weights |= {
+        self.runner.objective.weights |= {
             "mi": share * self.settings.mi,
             "cvg": share * self.settings.cvg,
         }

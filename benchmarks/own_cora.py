@@ -44,7 +44,7 @@ def export(graph: Graph, folder: Path) -> tuple[Path, Path]:
     with edges.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["source", "target"])
-        writer.writerows([f"paper{a}", f"paper{b}"] for a, b in graph.edge_index.T.tolist())
+        writer.writerows([f"paper{a}", f"paper{b}"] for a, b in graph.edges.T.tolist())
     return nodes, edges
 
 

@@ -22,7 +22,8 @@ from everynode.datasets import load
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Graph
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
 
 SEEDS = 10
 
@@ -32,7 +33,7 @@ class WithPrior(Training):
 
     def __init__(self, graph: Graph, settings: Settings, *, seed: int, prior: Tensor | None):
         super().__init__(graph, settings, seed=seed)
-        objective, weight = self.work.objective, settings.mi * settings.mi_lambda
+        objective, weight = self.runner.objective, settings.mi * settings.mi_lambda
         plain = objective.breakdown
 
         def breakdown(logits: Tensor, model: object) -> dict[str, Tensor]:

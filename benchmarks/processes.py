@@ -24,13 +24,13 @@ SIZE, FAN_OUT, STEPS, WARM_UP, ROUNDS = 512, (5, 4, 3), 8, 2, 2
 def measure() -> None:
     from everynode.datasets import generate
     from everynode.settings import Batches, Settings
-    from everynode.training.distributed import joined
+    from everynode.training.distributed import process_group
     from everynode.training.memory import reused_memory
     from everynode.training.mini_batch.work import Batched
 
     torch.set_num_threads(1)
     graph = generate()
-    with joined() as ranks, reused_memory():
+    with process_group() as ranks, reused_memory():
         work = Batched(
             graph,
             Settings(num_layers=3, hidden_channels=256),

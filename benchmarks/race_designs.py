@@ -23,7 +23,8 @@ from common import ROOT, write
 from everynode.graph import Graph
 from everynode.presets import entrants
 from everynode.settings import Settings
-from everynode.training.loop import Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
 from safe_defaults import cases
 
 Rounds = tuple[tuple[int, int], ...]

@@ -81,7 +81,7 @@ def measure(folder: Path, kind: str) -> None:
     check(graph)
     clock = done("check", clock)
     if kind == FORMATS[0]:  # from here on the format does not matter
-        structural_features(graph.edge_index.numpy(), graph.num_nodes)
+        structural_features(graph.edges.numpy(), graph.num_nodes)
         done("structure", clock)
     print(
         json.dumps(

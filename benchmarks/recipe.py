@@ -64,7 +64,7 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 def median_difference(graph: str) -> float:
     """Of the features of neighbours, squared and summed, to four digits."""
     data = load(graph, CATALOGUE[graph].splits[0])
-    x, (one, other) = data.dense_features, data.edge_index
+    x, (one, other) = data.dense_features, data.edges
     return float(f"{(x[one] - x[other]).square().sum(1).median().item():.4g}")
 
 

@@ -106,7 +106,7 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
     assert np.array_equal(again.predict_proba(graph), probabilities)
     assert len(again.networks_) == 3
     together.export(tmp_path / "net.pt2")
-    arcs, _ = graph.arcs
+    arcs = graph.edge_index
     program = torch.export.load(tmp_path / "net.pt2").module()
     assert program(
         graph.dense_features, arcs, torch.ones(arcs.shape[1])
@@ -316,7 +316,7 @@ def test_test_nodes_stay_out_of_training_when_validation_is_held_out(graph):
     bare = graph.with_splits([graph.splits[0]._replace(val=none)])
     labels = graph.labels.clone()
     labels[bare.splits[0].test] = (labels[bare.splits[0].test] + 1) % 3
-    turned = Graph.from_arrays(graph.features, graph.edge_index, labels, splits=bare.splits)
+    turned = Graph.from_arrays(graph.features, graph.edges, labels, splits=bare.splits)
     a, b = (NodeClassifier(**QUICK).fit(g) for g in (bare, turned))
     assert (a.predict_proba(graph) == b.predict_proba(graph)).all()
     assert a.score(bare, "test") != b.score(turned, "test")
@@ -470,7 +470,7 @@ def test_a_loaded_model_scores_on_the_fold_that_it_was_fitted_on(graph, tmp_path
 def test_auc_needs_two_classes_in_every_fold(graph):
     labels = torch.full((90,), -1)
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
-    few = Graph.from_arrays(graph.features, graph.edge_index, labels, classes=graph.classes)
+    few = Graph.from_arrays(graph.features, graph.edges, labels, classes=graph.classes)
     with pytest.raises(DataError, match=r"of a single class, of which there is no AUC: give cv=1"):
         NodeClassifier(**QUICK, monitor="auc").fit(few)
 
@@ -833,7 +833,7 @@ def test_files_give_the_numbers_of_the_graph_they_were_written_from(tmp_path):
     ]
     (tmp_path / "nodes.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "edges.csv").write_text(
-        "source,target\n" + "".join(f"n{a},n{b}\n" for a, b in graph.edge_index.T.tolist())
+        "source,target\n" + "".join(f"n{a},n{b}\n" for a, b in graph.edges.T.tolist())
     )
     own = en.read(tmp_path / "nodes.csv", tmp_path / "edges.csv")
     one, two = (NodeClassifier(**QUICK, objective="enc").fit(g) for g in (graph, own))

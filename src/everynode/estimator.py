@@ -27,7 +27,7 @@ from everynode.selection.successive_halving import Standing, race
 from everynode.settings import Settings
 from everynode.training import load_model, save_model
 from everynode.training.checkpoint import model_folder
-from everynode.training.loop import Fitted
+from everynode.training.result import TrainingResult
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -229,7 +229,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 checkpoint=None if checkpoint is None else Path(checkpoint),
             )
             networks = self.n_estimators * len(folds)
-            self.fitted_: Fitted
+            self.fitted_: TrainingResult
             self.fitted_, *self._more = train_more(
                 trained,
                 graph,
@@ -260,7 +260,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             else 1.0
         )
         for network in self.networks_:
-            network.let_go()  # of the graph, which may be large
+            network.clear_cache()  # of the graph, which may be large
         return self
 
     def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
@@ -465,9 +465,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 | {name: card["run"][name] for name in ("objective", "preset") if "run" in card},
             )
         )
-        model.fitted_ = Fitted.from_card(network, card)
+        model.fitted_ = TrainingResult.from_card(network, card)
         model._more = [
-            Fitted.from_card(*load_model(Path(folder) / str(number)))
+            TrainingResult.from_card(*load_model(Path(folder) / str(number)))
             for number in range(2, card.get("networks", 1) + 1)
         ]
         model.classes_ = in_order(card["classes"])

@@ -1,4 +1,4 @@
-"""What this machine has."""
+"""This machine: its cores, its processor, its devices."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import os
 import platform
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def cpu() -> str:
-    """The processor, and with which of its instructions torch computes: what the last digits of a result depend on."""
+    """Return the processor and the instruction set torch uses; rounding depends on both."""
     import torch
 
     name = platform.processor() or platform.machine()
@@ -24,19 +30,36 @@ def cpu() -> str:
         name = next(
             line.partition(":")[2].strip() for line in lines if line.startswith("model name")
         )
-    except (OSError, StopIteration):  # elsewhere than on Linux
+    except (OSError, StopIteration):  # only Linux has this file
         pass
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
 
 
-def others_running() -> int | None:
-    """How many other threads of the machine want a core at this moment; only Linux tells."""
+def usable_device(device: torch.device | str) -> torch.device:
+    """Return a torch device, or refuse one that does not work here.
+
+    >>> usable_device("cpu")
+    device(type='cpu')
+    """
+    import torch
+
     try:
-        running = int(
-            Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]
-        )
+        usable = torch.device(device)
+        torch.zeros(1, device=usable).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"The device {str(device)!r} cannot be used here ({reason}): use the device 'cpu'."
+        ) from error
+    return usable
+
+
+def others_running() -> int | None:
+    """Return the number of other threads that want a core now; None if the system hides it."""
+    try:
+        load = Path("/proc/loadavg").read_text(encoding="ascii").split()
+        running = int(load[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
         return None
-    return (
-        running - 1 if running else None
-    )  # at least this one runs: a system that says 0 does not count
+    # This thread runs, so a system that reports 0 does not count threads.
+    return running - 1 if running else None

@@ -91,9 +91,7 @@ def test_equals_pyg_node_by_node_and_arc_by_arc(name, folder, split, data_root, 
     assert torch.equal(ours.dense_features, theirs.x)
     arcs = remove_self_loops(theirs.edge_index)[0]
     n = ours.num_nodes
-    assert torch.equal(
-        ours.edge_index[0] * n + ours.edge_index[1], (arcs[0] * n + arcs[1]).sort().values
-    )
+    assert torch.equal(ours.edges[0] * n + ours.edges[1], (arcs[0] * n + arcs[1]).sort().values)
     labelled = ours.labels >= 0
     assert int((~labelled).sum()) == (15 if name == "citeseer" else 0)
     assert torch.equal(ours.labels[labelled], theirs.y[labelled])

@@ -31,7 +31,7 @@ def write(root, **changes):
 
 def test_a_small_graph_in_the_layout_of_arxiv(tmp_path):
     graph = load("ogbn-arxiv", data_dir=write(tmp_path), directed=True)
-    assert graph.edge_index.T.tolist() == [[0, 1], [2, 1]]
+    assert graph.edges.T.tolist() == [[0, 1], [2, 1]]
     assert graph.repairs == {"self_loops": 1, "repeated_edges": 1, "one_way_edges": 0}
     assert graph.dense_features[0].tolist() == [0.5, -1.25]
     assert graph.labels.tolist() == [0, 2, 1, -1]

@@ -51,7 +51,7 @@ def test_any_size(
     assert graph.num_edges <= edges
     assert sorted(set(graph.labels.tolist())) == list(range(classes))
     tidied = type(graph).from_arrays(
-        graph.features, graph.edge_index, graph.labels, splits=graph.splits, classes=range(classes)
+        graph.features, graph.edges, graph.labels, splits=graph.splits, classes=range(classes)
     )
     assert tidied.digest == graph.digest, "edges are each once, in order, without loops"
     if homophily == 1:

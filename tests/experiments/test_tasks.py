@@ -25,7 +25,7 @@ def test_a_record_is_complete_and_true(graph, make_run):
     run = make_run(seed=4, fold=1)
     result = carry_out(run, graph)
     test = graph.nodes("test", 1)
-    fitted = train(graph, run.settings, fold=1, seed=4, watch=test)
+    fitted = train(graph, run.settings, fold=1, seed=4, test_nodes=test)
     with torch.no_grad():
         logits = fitted.network(graph)
     on = {
@@ -121,7 +121,7 @@ def test_terms_are_there_where_cvg_is_taken_only_now_and_then(graph, make_run):
 def test_watching_the_test_nodes_changes_nothing_that_is_selected(graph, name, monitor):
     seen = graph if name == "toy" else load("citeseer")
     settings = Settings(hidden_channels=8, epochs=12, monitor=monitor)
-    blind, watching = train(seen, settings), train(seen, settings, watch=seen.nodes("test"))
+    blind, watching = train(seen, settings), train(seen, settings, test_nodes=seen.nodes("test"))
     assert blind.best_epoch == watching.best_epoch
     assert blind.history == {
         name: values for name, values in watching.history.items() if name != "test_accuracy"
@@ -131,7 +131,7 @@ def test_watching_the_test_nodes_changes_nothing_that_is_selected(graph, name, m
 
 
 def test_what_is_watched_is_the_test_accuracy_of_each_epoch(graph):
-    fitted = train(graph, Settings(hidden_channels=8, epochs=6), watch=graph.nodes("test"))
+    fitted = train(graph, Settings(hidden_channels=8, epochs=6), test_nodes=graph.nodes("test"))
     assert len(fitted.history["test_accuracy"]) == 6
     assert fitted.history["test_accuracy"][fitted.best_epoch] == evaluate(
         fitted.network, graph, "test"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import warnings
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import homophily, to_dense_adj
 
@@ -58,18 +60,18 @@ def test_arrays_of_any_kind(kind: Callable[[object], object]) -> None:
     graph = Graph.from_arrays(kind(X.tolist()), kind(EDGES), kind(LABELS))
     assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (4, 3, 3, 2)
     assert graph.dense_features.tolist() == X.tolist()
-    assert graph.edge_index.tolist() == EDGES
+    assert graph.edges.tolist() == EDGES
     assert graph.labels.tolist() == LABELS
     assert graph.classes == (0, 1)
     assert graph.dtype == torch.float32
-    assert graph.labels.dtype == graph.edge_index.dtype == torch.int64
+    assert graph.labels.dtype == graph.edges.dtype == torch.int64
 
 
 def test_undirected_edges_are_kept_once_and_repairs_are_counted() -> None:
     #        loop  1->0  0->1  1->0 again  2->3  2->3 again  3->0 (one way, larger first)
     edges = [[2, 1, 0, 1, 2, 2, 3], [2, 0, 1, 0, 3, 3, 0]]
     graph = Graph.from_arrays(X, edges, LABELS)
-    assert graph.edge_index.T.tolist() == [[0, 1], [0, 3], [2, 3]]
+    assert graph.edges.T.tolist() == [[0, 1], [0, 3], [2, 3]]
     assert graph.repairs == {"self_loops": 1, "repeated_edges": 2, "one_way_edges": 2}
     assert graph.degree.tolist() == [2.0, 1.0, 1.0, 2.0]
     assert not graph.directed
@@ -78,9 +80,9 @@ def test_undirected_edges_are_kept_once_and_repairs_are_counted() -> None:
 def test_direction_is_kept_on_request() -> None:
     edges = [[2, 1, 0, 1, 2, 2, 3], [2, 0, 1, 0, 3, 3, 0]]
     graph = Graph.from_arrays(X, edges, LABELS, directed=True)
-    assert graph.edge_index.T.tolist() == [[0, 1], [1, 0], [2, 3], [3, 0]]
+    assert graph.edges.T.tolist() == [[0, 1], [1, 0], [2, 3], [3, 0]]
     assert graph.repairs == {"self_loops": 1, "repeated_edges": 2, "one_way_edges": 0}
-    assert graph.arcs[0] is graph.edge_index
+    assert graph.edge_index is graph.edges
     assert graph.undirected_edges[0].T.tolist() == [[0, 1], [0, 3], [2, 3]]
     assert graph.degree.tolist() == [2.0, 1.0, 1.0, 2.0]
     assert "directed edges" in repr(graph)
@@ -92,12 +94,12 @@ def test_direction_is_kept_on_request() -> None:
 def test_of_repeated_edges_the_largest_weight_stays() -> None:
     edges, weight = [[0, 1, 0, 2, 2], [1, 0, 1, 3, 2]], [1.0, 4.0, 2.0, 0.5, 9.0]
     graph = Graph.from_arrays(X, edges, LABELS, edge_weight=weight)
-    assert graph.edge_index.T.tolist() == [[0, 1], [2, 3]]
-    assert graph.edge_weight.tolist() == [4.0, 0.5]
+    assert graph.edges.T.tolist() == [[0, 1], [2, 3]]
+    assert graph.weights.tolist() == [4.0, 0.5]
     assert graph.degree.tolist() == [4.0, 4.0, 0.5, 0.5]
     kept = Graph.from_arrays(X, edges, LABELS, edge_weight=weight, directed=True)
-    assert kept.edge_index.T.tolist() == [[0, 1], [1, 0], [2, 3]]
-    assert kept.edge_weight.tolist() == [2.0, 4.0, 0.5]
+    assert kept.edges.T.tolist() == [[0, 1], [1, 0], [2, 3]]
+    assert kept.weights.tolist() == [2.0, 4.0, 0.5]
     assert kept.undirected_edges[1].tolist() == [4.0, 0.5]
 
 
@@ -186,13 +188,13 @@ def test_a_ready_matrix_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_row_normalised_features(sparse: bool) -> None:
+def test_normalized_features(sparse: bool) -> None:
     x = np.zeros((5, 8))
     x[0, :2], x[1, 3], x[3, 4:6] = (1.0, -3.0), 5.0, (2.0, 2.0)
     graph = Graph.from_arrays(x, [[0], [1]])
     if not sparse:
-        graph = Graph(graph.dense_features, graph.edge_index, graph.labels, graph.classes)
-    rows = graph.row_normalised_features
+        graph = Graph(graph.dense_features, graph.edges, graph.labels, graph.classes)
+    rows = graph.normalized_features
     dense = rows.to_dense() if isinstance(rows, SparseMatrix) else rows
     expected = np.zeros((5, 8))
     expected[0, :2], expected[1, 3], expected[3, 4:6] = (0.25, -0.75), 1.0, (0.5, 0.5)
@@ -200,11 +202,11 @@ def test_row_normalised_features(sparse: bool) -> None:
     assert dense.tolist() == expected.tolist()
 
 
-def test_row_normalised_features_of_stored_zeros() -> None:
+def test_normalized_features_of_stored_zeros() -> None:
     matrix = SparseMatrix(
         Pattern(torch.tensor([0, 1, 2]), torch.tensor([0, 1]), (2, 8)), torch.tensor([0.0, 3.0])
     )
-    rows = Graph.from_arrays(matrix, [[0], [1]]).row_normalised_features
+    rows = Graph.from_arrays(matrix, [[0], [1]]).normalized_features
     assert rows.to_dense()[:, :2].tolist() == [[0.0, 0.0], [0.0, 1.0]]
 
 
@@ -252,14 +254,14 @@ def test_from_pyg_reads_what_is_there() -> None:
     graph = Graph.from_pyg(data, name="mine")
     assert graph.name == "mine"
     assert graph.splits == ()
-    assert graph.edge_weight is None
+    assert graph.weights is None
     assert graph.repairs["self_loops"] == 1
     data.y = torch.tensor([[0.0], [1.0], [float("nan")], [1.0]])
     data.edge_weight = torch.tensor([2.0, 3.0, 1.0])
     data.train_mask = torch.tensor([True, False, True, False])
     graph = Graph.from_pyg(data)
     assert graph.labels.tolist() == [0, 1, -1, 1]
-    assert graph.edge_weight.tolist() == [3.0]
+    assert graph.weights.tolist() == [3.0]
     assert graph.splits[0].train.tolist() == [0, 2]
     assert graph.splits[0].val.tolist() == graph.splits[0].test.tolist() == []
     assert graph.nodes("train").tolist() == [0], "node 2 has no label"
@@ -308,10 +310,10 @@ def test_from_networkx() -> None:
     graph = Graph.from_networkx(g, name="people")
     assert graph.node_ids == ("ann", "bob", "cid")
     assert graph.dense_features.tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    assert graph.edge_index.T.tolist() == [[0, 2]]
+    assert graph.edges.T.tolist() == [[0, 2]]
     assert graph.labels.tolist() == [1, 0, -1]
     assert graph.classes == ("blue", "red")
-    assert graph.edge_weight is None
+    assert graph.weights is None
     assert graph.repairs["one_way_edges"] == graph.repairs["repeated_edges"] == 0
 
 
@@ -340,14 +342,14 @@ def test_from_networkx_with_weights_direction_and_several_attributes() -> None:
     g.add_edge(2, 1, weight=2.5)
     graph = Graph.from_networkx(g, features=["age", "size"], label="team")
     assert graph.directed
-    assert graph.edge_index.T.tolist() == [[1, 0]]
-    assert graph.edge_weight.tolist() == [2.5]
+    assert graph.edges.T.tolist() == [[1, 0]]
+    assert graph.weights.tolist() == [2.5]
     assert graph.dense_features.tolist() == [[3.0, 4.0], [5.0, 6.0]]
     assert Graph.from_networkx(g, features="age", label="team").dense_features.tolist() == [
         [3.0],
         [5.0],
     ]
-    assert Graph.from_networkx(g, features=None, label="team", weight=None).edge_weight is None
+    assert Graph.from_networkx(g, features=None, label="team", weight=None).weights is None
     assert (
         Graph.from_networkx(g, features=None, label="team").dense_features.tolist()
         == np.eye(2).tolist()
@@ -370,11 +372,11 @@ def test_from_scipy() -> None:
     a = np.array([[5.0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]])
     graph = Graph.from_scipy(scipy.sparse.csr_array(a), X, LABELS, name="s")
     assert graph.name == "s"
-    assert graph.edge_index.T.tolist() == [[0, 1], [1, 2], [1, 3]]
-    assert graph.edge_weight.tolist() == [1.0, 1.0, 1.0]
+    assert graph.edges.T.tolist() == [[0, 1], [1, 2], [1, 3]]
+    assert graph.weights.tolist() == [1.0, 1.0, 1.0]
     assert graph.repairs == {"self_loops": 1, "repeated_edges": 0, "one_way_edges": 1}
     a[0, 0] = 0
-    assert Graph.from_scipy(scipy.sparse.coo_matrix(a), X, LABELS).edge_weight is None
+    assert Graph.from_scipy(scipy.sparse.coo_matrix(a), X, LABELS).weights is None
     a[2, 1] = 3
     kept = Graph.from_scipy(scipy.sparse.csr_array(a), X, LABELS, directed=True)
     np.testing.assert_array_equal(kept.looped_adjacency.to_dense().numpy(), a.T + np.eye(4))
@@ -391,7 +393,7 @@ def test_from_scipy() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_operators_are_their_dense_formulas(seed: int, weighted: bool, directed: bool) -> None:
     graph = random_graph(seed, weighted=weighted, directed=directed).to(torch.float64)
-    index, weight = graph.arcs
+    index, weight = graph.edge_index, graph.edge_weight
     a = (
         to_dense_adj(index, edge_attr=weight, max_num_nodes=graph.num_nodes)[0].double().T
     )  # row = target
@@ -415,7 +417,9 @@ def close(actual: Tensor, expected: Tensor) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gcn_operator_is_pygs(seed: int, weighted: bool, directed: bool) -> None:
     graph = random_graph(seed, weighted=weighted, directed=directed).to(torch.float64)
-    index, weight = gcn_norm(*graph.arcs, num_nodes=graph.num_nodes, dtype=torch.float64)
+    index, weight = gcn_norm(
+        graph.edge_index, graph.edge_weight, num_nodes=graph.num_nodes, dtype=torch.float64
+    )
     close(
         graph.gcn_operator.to_dense(),
         to_dense_adj(index, edge_attr=weight, max_num_nodes=graph.num_nodes)[0].T,
@@ -431,9 +435,38 @@ def test_homophilies_are_pygs(seed: int) -> None:
     )  # so that no node is on its own: PyG counts such a node as 0
     edges = np.concatenate([ring, rng.integers(0, n, (2, 20))], axis=1)
     graph = Graph.from_arrays(np.ones((n, 1)), edges, rng.integers(0, 3, n))
-    y, index = graph.labels, graph.arcs[0]
+    y, index = graph.labels, graph.edge_index
     assert graph.edge_homophily == pytest.approx(homophily(index, y, method="edge"), rel=1e-6)
     assert graph.node_homophily == pytest.approx(homophily(index, y, method="node"), rel=1e-6)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gcn_conv_of_pyg_on_edge_index_loses_no_message(weighted: bool, directed: bool) -> None:
+    graph = random_graph(1, weighted=weighted, directed=directed).to(torch.float64)
+    conv = GCNConv(graph.num_features, 4, bias=False).double()
+    theirs = conv(graph.dense_features, graph.edge_index, graph.edge_weight)
+    close(graph.gcn_operator @ conv.lin(graph.dense_features), theirs)
+    if not directed:
+        assert graph.edge_index.shape[1] == 2 * graph.num_edges
+
+
+def test_edge_weight_is_aligned_with_edge_index() -> None:
+    graph = Graph.from_arrays(X, EDGES, edge_weight=[1.0, 2.0, 3.0])
+    assert graph.edge_index.tolist() == [[0, 1, 2, 1, 2, 3], [1, 2, 3, 0, 1, 2]]
+    assert graph.edge_weight.tolist() == [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
+    assert Graph.from_arrays(X, EDGES).edge_weight is None
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_graph_survives_the_way_to_pyg_and_back(weighted: bool, directed: bool) -> None:
+    graph = random_graph(2, weighted=weighted, directed=directed)
+    data = graph.to_pyg()
+    assert torch.equal(data.edge_index, graph.edge_index)
+    back = Graph.from_pyg(data, directed=directed)
+    assert back.digest == graph.digest
+    assert not any(back.repairs.values())
 
 
 def test_homophily_looks_at_labelled_nodes_only() -> None:
@@ -447,18 +480,79 @@ def test_what_depends_on_the_graph_alone_is_computed_once(directed: bool) -> Non
     graph = random_graph(0, weighted=True, directed=directed)
     names = [
         "degree",
-        "arcs",
+        "edge_index",
+        "edge_weight",
         "undirected_edges",
+        "neighbours",
         "looped_adjacency",
         "gcn_operator",
         "mean_operator",
         "dense_features",
         "digest",
     ]
-    for name in [*names, "row_normalised_features", "edge_homophily", "node_homophily"]:
+    for name in [*names, "normalized_features", "edge_homophily", "node_homophily"]:
         assert getattr(graph, name) is getattr(graph, name), name
     operator = graph.gcn_operator
     assert (operator.transpose is operator) == (not directed)
+
+
+SHARED = [
+    "edge_index",
+    "edge_weight",
+    "undirected_edges",
+    "degree",
+    "looped_adjacency",
+    "gcn_operator",
+    "mean_operator",
+    "dense_features",
+    "normalized_features",
+    "neighbours",
+]
+
+
+def test_other_splits_and_labels_share_the_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(0, weighted=True)
+    before = {name: getattr(graph, name) for name in SHARED}
+    digest = graph.digest
+    scans: list[object] = []
+    monkeypatch.setattr("everynode.graph.graph.check_features", scans.append)
+    monkeypatch.setattr(Graph, "_hash_structure", lambda self: scans.append(self))
+    other = graph.with_splits([split([0], [1], [2])]).with_labels(graph.labels.flip(0))
+    for name, value in before.items():
+        assert getattr(other, name) is value, name
+    assert other.features is graph.features
+    assert other.digest != digest
+    assert not scans, "the features were scanned again"
+    lazily = graph.cached("made later", object)
+    assert other.cached("made later", object) is lazily
+
+
+def test_a_changed_graph_has_its_own_cache() -> None:
+    graph = random_graph(0)
+    operator = graph.gcn_operator
+    assert graph.to(torch.float32) is graph
+    assert graph.to("cpu") is graph
+    assert graph.to(torch.float64).gcn_operator is not operator
+    fewer = dataclasses.replace(graph, edges=graph.edges[:, :1])
+    assert fewer.gcn_operator.pattern.nnz == graph.num_nodes + 2
+    pickled = pickle.loads(pickle.dumps(graph))
+    assert pickled._cache == {}
+    assert pickled.gcn_operator is not operator
+    assert pickled.digest == graph.digest
+
+
+def test_with_labels() -> None:
+    graph = Graph.from_arrays(X, EDGES, ["a", "b", "a", None])
+    other = graph.with_labels([1, -1, 0, 0])
+    assert (other.labels.tolist(), other.classes) == ([1, -1, 0, 0], ("a", "b"))
+    named = graph.with_labels(["c", None, "d", "c"])
+    assert (named.labels.tolist(), named.classes) == ([0, -1, 1, 0], ("c", "d"))
+    assert graph.with_labels(None).labels.tolist() == [-1] * 4
+    assert graph.with_labels([2, 0, 0, 0], classes="xyz").classes == ("x", "y", "z")
+    with pytest.raises(DataError, match="Node 0 has the label 2"):
+        graph.with_labels([2, 0, 0, 0])
+    with pytest.raises(DataError, match="4 nodes have features but 2 have labels"):
+        graph.with_labels([1, 0])
 
 
 # ---------------------------------------------------------------- a value that stays
@@ -480,14 +574,14 @@ def test_to_float64() -> None:
         graph = random_graph(seed, weighted=True)
         double = graph.to(torch.float64)
         assert graph.dtype == torch.float32
-        assert double.dtype == double.features.dtype == double.edge_weight.dtype == torch.float64
+        assert double.dtype == double.features.dtype == double.weights.dtype == torch.float64
         assert (
             double.degree.dtype
             == double.gcn_operator.dtype
             == double.mean_operator.dtype
             == torch.float64
         )
-        assert double.labels.dtype == double.edge_index.dtype == torch.int64
+        assert double.labels.dtype == double.edges.dtype == torch.int64
         assert torch.equal(double.dense_features.float(), graph.dense_features)
         assert len(double.splits) == len(graph.splits)
         torch.testing.assert_close(
@@ -521,6 +615,16 @@ def test_the_digest_is_of_the_content() -> None:
     assert build(edge_index=[[3, 2, 1, 1], [2, 1, 0, 1]], name="another") == build(), (
         "order, direction, loops and the name do not count"
     )
+
+
+def test_the_digest_never_changes() -> None:
+    """Stored runs name their graph by its digest."""
+    folds = [split([0], [1], [2])]
+    weighted = Graph.from_arrays(X, EDGES, LABELS, splits=folds, edge_weight=[1.0, 2.0, 0.5])
+    assert weighted.digest == "0b938c3e828467bfd1aa26106554627de98809e8b53a95d4bebbaf059ac39fce"
+    labels = ["a", "b", None, "b"]
+    directed = Graph.from_arrays(np.eye(4), [[0, 1, 2], [1, 2, 0]], labels, directed=True)
+    assert directed.digest == "bf8d186e8fb1645a8f398db501d7c8c5ac351623c310fb08c7b26d785bc55504"
 
 
 # ---------------------------------------------------------------- refusals
@@ -577,7 +681,7 @@ BAD = {
     ),
     "neither features nor labels": (
         lambda: Graph.from_arrays(None, EDGES),
-        "A graph needs features or labels: with neither, the number of nodes is not known.",
+        "The number of nodes is unknown: pass features, or labels (-1 for unlabelled).",
     ),
     "weights too few": (
         lambda: Graph.from_arrays(X, EDGES, edge_weight=[1.0]),
@@ -609,7 +713,7 @@ BAD = {
     ),
     "no split": (
         lambda: Graph.from_arrays(X, EDGES, LABELS).nodes("train"),
-        "Graph 'graph' has no split: graph.with_splits(...) gives one; a PyG Data has it as train_mask, val_mask, test_mask.",
+        "Graph 'graph' has no split: add one with graph.with_splits(...). A PyG Data brings it as train_mask, val_mask and test_mask.",
     ),
     "overlapping split": (
         lambda: Graph.from_arrays(
@@ -726,12 +830,12 @@ def test_any_edge_list_becomes_a_sound_graph(
     )
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = Graph.from_arrays(np.ones((n, 2)), edges, edge_weight=weights, directed=directed)
-    found = [tuple(edge) for edge in graph.edge_index.T.tolist()]
+    found = [tuple(edge) for edge in graph.edges.T.tolist()]
     proper = {(s, t) for s, t in pairs if s != t}
     assert found == sorted(set(found)), "sorted, each once"
     assert set(found) == (proper if directed else {(min(e), max(e)) for e in proper})
     if weighted:
-        for edge, weight in zip(found, graph.edge_weight.tolist(), strict=True):
+        for edge, weight in zip(found, graph.weights.tolist(), strict=True):
             assert weight == max(
                 w
                 for p, w in zip(pairs, weights, strict=True)
@@ -742,7 +846,7 @@ def test_any_edge_list_becomes_a_sound_graph(
     assert graph.repairs["one_way_edges"] == (
         0 if directed else sum((t, s) not in proper for s, t in proper)
     )
-    arcs = [tuple(arc) for arc in graph.arcs[0].T.tolist()]
+    arcs = [tuple(arc) for arc in graph.edge_index.T.tolist()]
     assert set(arcs) == (proper if directed else proper | {(t, s) for s, t in proper})
     assert len(arcs) == len(set(arcs))
     operator = graph.gcn_operator.to_dense()
@@ -759,7 +863,7 @@ def test_any_edge_list_becomes_a_sound_graph(
         )
     )
     again = Graph.from_arrays(
-        np.ones((n, 2)), graph.edge_index, edge_weight=graph.edge_weight, directed=directed
+        np.ones((n, 2)), graph.edges, edge_weight=graph.weights, directed=directed
     )
     assert again.digest == graph.digest, "tidying what is tidy changes nothing"
     shuffled = np.random.default_rng(0).permutation(len(pairs))

@@ -181,7 +181,7 @@ def test_edges_features_labels_and_folds(tmp_path):
         test_masks=masks[[4, 4]],
     )
     graph = en.read(path)
-    assert graph.edge_index.tolist() == [coo.row.tolist(), coo.col.tolist()]
+    assert graph.edges.tolist() == [coo.row.tolist(), coo.col.tolist()]
     assert graph.labels.tolist() == labels.tolist()
     assert [[part.tolist() for part in split] for split in graph.splits] == [
         [[0], [2], [4]],
@@ -195,13 +195,13 @@ def test_edges_features_labels_and_folds(tmp_path):
 def test_weights_of_an_archive(tmp_path, name):
     arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 3]]), "y": np.array([0, 1, 0, 1])}
     graph = en.read(save(tmp_path / "g.npz", **arrays, **{name: np.array([1.0, 2.0, 6.0])}))
-    np.testing.assert_allclose(graph.edge_weight, [1 / 3, 2 / 3, 2])
-    assert en.read(tmp_path / "g.npz", weight="none").edge_weight is None
+    np.testing.assert_allclose(graph.weights, [1 / 3, 2 / 3, 2])
+    assert en.read(tmp_path / "g.npz", weight="none").weights is None
     column = en.read(
         save(tmp_path / "h.npz", **arrays, **{name: np.ones((3, 1))}),
         feature_encoder=graph.feature_encoder,
     )  # all 1, but weights
-    np.testing.assert_allclose(column.edge_weight, [1 / 3] * 3)
+    np.testing.assert_allclose(column.weights, [1 / 3] * 3)
     with pytest.raises(DataError, match=f"there are 3 edges but {name} is 2"):
         en.read(save(tmp_path / "g.npz", **arrays, **{name: np.ones(2)}))
 
@@ -249,14 +249,12 @@ def test_an_adjacency_matrix_alone(tmp_path):
         graph = en.read(tmp_path / "a.npz")
         assert graph.feature_encoder.structural
         np.testing.assert_allclose(
-            graph.edge_weight / graph.edge_weight[0], adjacency.data / adjacency.data[0]
+            graph.weights / graph.weights[0], adjacency.data / adjacency.data[0]
         )
         bare = save(tmp_path / "b.npz", edge_index=[[0], [1]])
         with pytest.raises(DataError, match="has no column 'weight'"):
             en.read(bare, feature_encoder=graph.feature_encoder)
-        assert (
-            en.read(bare, feature_encoder=graph.feature_encoder, weight="none").edge_weight is None
-        )
+        assert en.read(bare, feature_encoder=graph.feature_encoder, weight="none").weights is None
 
 
 ARRAYS = {

@@ -72,7 +72,7 @@ def test_two_tables_become_a_graph(write):
     assert graph.node_ids == ("ann", "bob", "cas", "dan", "eve")
     assert graph.classes == ("blue", "red")
     assert graph.labels.tolist() == [1, 0, 1, -1, 0]
-    assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    assert graph.edges.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
     ages = np.array([30, 40, 50, 70.0])
     age = (np.array([30, 40, 50, ages.mean(), 70]) - ages.mean()) / ages.std()
     assert graph.feature_encoder.feature_names == [
@@ -262,7 +262,7 @@ def test_a_comment_with_a_comma_is_no_heading(write, comment):
 
 def test_a_heading_is_one_though_its_words_are_nodes(write):
     write(nodes_csv="id,label\nfrom,a\nto,b\nx,b\n", edges_csv="from,to\nx,to\nx,from\n")
-    assert en.read("nodes.csv", "edges.csv").edge_index.tolist() == [[0, 1], [2, 2]]
+    assert en.read("nodes.csv", "edges.csv").edges.tolist() == [[0, 1], [2, 2]]
 
 
 def test_a_very_wide_table(write):
@@ -291,13 +291,13 @@ def test_a_very_wide_table(write):
 )
 def test_bare_edge_lists(write, text):
     write(nodes_csv="id,label\n1,a\n2,b\n3,b\n", edges_txt=text)
-    assert en.read("nodes.csv", "edges.txt").edge_index.tolist() == [[0, 1], [1, 2]]
+    assert en.read("nodes.csv", "edges.txt").edges.tolist() == [[0, 1], [1, 2]]
 
 
 def test_a_first_edge_is_not_taken_for_a_heading(write):
     write(nodes_csv=PEOPLE, edges_csv="ann,bob\nbob,cas\n")
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
     write(edges_csv="ann,bob\nbob,cas\nann,zoe\n")
     refused("row 3", "'zoe'", label="team")
 
@@ -349,7 +349,7 @@ def test_the_row_number_that_pandas_and_r_write_is_no_feature(write, heading, fi
 def test_the_row_number_is_no_end_of_an_edge(write):
     write(nodes_csv="id,label\n0,a\n1,a\n2,b\n", edges_csv=",person,friend\n0,1,2\n1,0,2\n")
     graph = en.read("nodes.csv", "edges.csv")
-    assert graph.edge_index.tolist() == [[0, 1], [2, 2]]
+    assert graph.edges.tolist() == [[0, 1], [2, 2]]
 
 
 def test_an_index_that_pandas_wrote_into_parquet_is_no_feature(tmp_path):
@@ -398,29 +398,27 @@ def test_columns_under_any_name_and_in_any_order(write):
         directed=True,
     )
     assert graph.node_ids == (7, 8, 9)
-    assert graph.edge_index.tolist() == [[0, 1], [2, 0]]
-    assert graph.edge_weight.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
+    assert graph.edges.tolist() == [[0, 1], [2, 0]]
+    assert graph.weights.tolist() == pytest.approx([3 / 2.5, 2 / 2.5])  # divided by their mean
     assert graph.summary.weighted
     assert (
-        en.read(
-            "nodes.csv", "edges.csv", label="team", id="person", source="a", target="b"
-        ).edge_weight
+        en.read("nodes.csv", "edges.csv", label="team", id="person", source="a", target="b").weights
         is None
     )
     same_name = {"person": [7, 9], "friend": [8, 7]}
     assert en.read(
         "nodes.csv", same_name, id="person", label="team", directed=True
-    ).edge_index.tolist() == [[0, 2], [1, 0]]
+    ).edges.tolist() == [[0, 2], [1, 0]]
     refused("'persn'", "did you mean 'person'", "team, person, x", id="persn")
 
 
 def test_a_weight_column_is_used_unless_told_otherwise(write):
     write(nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,2.5\nbob,cas,0\ncas,dan,1\n")
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    assert graph.edge_weight.tolist() == pytest.approx([2.5 / 1.75, 1 / 1.75])
+    assert graph.weights.tolist() == pytest.approx([2.5 / 1.75, 1 / 1.75])
     assert "1 edge of edges.csv with weight 0 dropped (row 3)." in notes(graph)
     plain = en.read("nodes.csv", "edges.csv", label="team", weight="none")
-    assert plain.edge_weight is None
+    assert plain.weights is None
     assert plain.num_edges == 3
 
 
@@ -526,7 +524,7 @@ def test_ids_that_look_like_numbers_are_text_in_one_file(write):
     )
     graph = en.read("nodes.csv", "edges.csv")
     assert graph.node_ids == ("007", "7", "08")
-    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -545,7 +543,7 @@ def test_ids_written_in_two_ways_match_by_value(write, nodes, edges):
     rows = "\n".join(f"{i},{x},{x % 2}" for x, i in enumerate(nodes.split(",")))
     write(nodes_csv=f"id,x,label\n{rows}\n", edges_csv=f"source,target\n{a},{b}\n{b},{c}\n")
     graph = en.read("nodes.csv", "edges.csv")
-    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
     assert "matched by value" in notes(graph)
 
 
@@ -579,7 +577,7 @@ def test_ids_that_lost_digits_as_fractions_are_refused(kind, digits):
     ids = [2**digits - 1, 2**digits, 2**digits + 1]
     nodes = {"id": ids, "x": [1, 2, 5], "label": ["a", "b", "b"]}
     edges = pandas.DataFrame({"source": ids[:2], "target": ids[1:]})
-    assert en.read(nodes, edges).edge_index.tolist() == [[0, 1], [1, 2]]
+    assert en.read(nodes, edges).edges.tolist() == [[0, 1], [1, 2]]
     refused(
         "record 2, column 'source'",
         "lost digits",
@@ -748,7 +746,7 @@ def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
 def test_edges_in_both_directions_are_counted_once_and_it_is_said(write):
     write(nodes_csv=PEOPLE, edges_csv="source,target,weight\nann,bob,1\nbob,ann,3\nbob,cas,2\n")
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    assert graph.edge_weight.tolist() == [1.5, 1.0]
+    assert graph.weights.tolist() == [1.5, 1.0]
     assert (
         "1 edge of edges.csv listed in both directions, counted once; the largest weight is kept."
         in notes(graph)
@@ -1075,10 +1073,11 @@ def test_a_recipe_keeps_the_unit_of_weights_that_are_all_one(write):
     )
     feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
     assert feature_encoder.weight_unit == 4
-    assert en.read(
-        "nodes.csv", "new.csv", feature_encoder=feature_encoder
-    ).edge_weight.tolist() == [0.25, 0.25]
-    assert en.read("nodes.csv", "new.csv", label="team").edge_weight is None
+    assert en.read("nodes.csv", "new.csv", feature_encoder=feature_encoder).weights.tolist() == [
+        0.25,
+        0.25,
+    ]
+    assert en.read("nodes.csv", "new.csv", label="team").weights is None
 
 
 def test_a_recipe_reads_commas_in_weights_as_before(write):
@@ -1089,7 +1088,7 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
         new_csv="source;target;weight\nann;bob;1,250\nbob;cas;3,75\n",
     )
     graph = en.read("nodes.csv", "edges.csv", label="team")
-    assert graph.edge_weight.tolist() == [0.5, 1.5]
+    assert graph.weights.tolist() == [0.5, 1.5]
     refused(
         "new.csv, row 3, column 'weight' holds '3,75'",
         edges="new.csv",
@@ -1098,9 +1097,10 @@ def test_a_recipe_reads_commas_in_weights_as_before(write):
     write(edges_csv="source;target;weight\nann;bob;0,250\nbob;cas;3,750\n")
     feature_encoder = en.read("nodes.csv", "edges.csv", label="team").feature_encoder
     assert feature_encoder.weight_unit == 2
-    assert en.read(
-        "nodes.csv", "new.csv", feature_encoder=feature_encoder
-    ).edge_weight.tolist() == [0.625, 1.875]
+    assert en.read("nodes.csv", "new.csv", feature_encoder=feature_encoder).weights.tolist() == [
+        0.625,
+        1.875,
+    ]
 
 
 def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
@@ -1116,9 +1116,10 @@ def test_commas_in_weights_that_may_be_either_are_refused_as_in_features(write):
         feature_encoder=feature_encoder,
     )
     write(new_csv="source;target;weight\nann;bob;1,500\nbob;cas;2,5\n")
-    assert en.read(
-        "nodes.csv", "new.csv", feature_encoder=feature_encoder
-    ).edge_weight.tolist() == [0.75, 1.25]
+    assert en.read("nodes.csv", "new.csv", feature_encoder=feature_encoder).weights.tolist() == [
+        0.75,
+        1.25,
+    ]
     write(new_csv="source;target;weight\nann;bob;12,5\nbob;cas;1.234\ncas;dan;1.5\n")
     refused(
         "Column 'weight' of new.csv holds 1.234 beside 12,5, which may mean 1.234 or 1234",

@@ -54,7 +54,7 @@ def test_gcn(seed: int, weighted: bool, directed: bool) -> None:
     with torch.no_grad():
         ours.weight.copy_(weight)
         theirs.lin.weight.copy_(weight.T)
-    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, *graph.arcs)))
+    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, graph.edge_index, graph.edge_weight)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -68,7 +68,7 @@ def test_gcnii(seed: int, weighted: bool, position: int, alpha: float, lam: floa
     with torch.no_grad():
         ours.weight.copy_(weight)
         theirs.weight1.copy_(weight)
-    close(ours(f, f_0, Hop(graph)), torch.relu(theirs(f, f_0, *graph.arcs)))
+    close(ours(f, f_0, Hop(graph)), torch.relu(theirs(f, f_0, graph.edge_index, graph.edge_weight)))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -84,7 +84,7 @@ def test_gat_with_one_matrix_for_both(seed: int, directed: bool) -> None:
         theirs.lin.weight.copy_(weight.T)
         theirs.att_dst.copy_(a[0].view(1, 1, C))
         theirs.att_src.copy_(a[1].view(1, 1, C))
-    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, graph.arcs[0])))
+    close(ours(f, f, Hop(graph)), torch.relu(theirs(f, graph.edge_index)))
 
 
 def test_gat_survives_scores_that_overflow_an_exponential() -> None:
@@ -175,7 +175,7 @@ def sparse_and_dense() -> tuple[Graph, Graph]:
     x = rng.normal(size=(N, 12)) * (rng.random((N, 12)) < 0.15)
     sparse = Graph.from_arrays(x, rng.integers(0, N, (2, 40)), np.arange(N) % 3).to(torch.float64)
     assert isinstance(sparse.features, SparseMatrix)
-    dense = Graph(sparse.dense_features, sparse.edge_index, sparse.labels, sparse.classes)
+    dense = Graph(sparse.dense_features, sparse.edges, sparse.labels, sparse.classes)
     assert isinstance(dense.features, Tensor)
     return sparse, dense
 

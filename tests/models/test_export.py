@@ -31,7 +31,7 @@ def make(n: int, *, weighted: bool, directed: bool, seed: int = 0) -> Graph:
 
 
 def inputs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    arcs, weight = graph.arcs
+    arcs, weight = graph.edge_index, graph.edge_weight
     return (
         graph.dense_features,
         arcs,

@@ -185,7 +185,7 @@ def test_vanishing_gradients_give_zero(backbone: str) -> None:
     # Every training node surely of its own class: softmax saturates and all gradients are exactly zero.
     graph = Graph.from_arrays(
         graph.dense_features,
-        graph.edge_index,
+        graph.edges,
         torch.zeros(40, dtype=torch.int64),
         classes=range(3),
         splits=graph.splits,

@@ -249,7 +249,9 @@ def follow(monkeypatch):
         value = names[self.settings.dropout][self.epoch]
         if math.isnan(value):
             raise Diverged("diverged")
-        monkeypatch.setattr(self.work, "validate", lambda: {"val_loss": 1.0, "val_accuracy": value})
+        monkeypatch.setattr(
+            self.runner, "validate", lambda: {"val_loss": 1.0, "val_accuracy": value}
+        )
         return plain(self)
 
     monkeypatch.setattr(Training, "_end_epoch", end_epoch)

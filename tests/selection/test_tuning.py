@@ -119,7 +119,7 @@ def test_without_test_labels_the_study_is_the_same(begin, graph):
     assert (blind != graph.labels).sum() == 25
     seeing, blinded = begin("a"), begin("b")
     tune(seeing, graph, 6, workers=1)
-    tune(blinded, dataclasses.replace(graph, labels=blind), 6, workers=1)
+    tune(blinded, graph.with_labels(blind), 6, workers=1)
     assert found(seeing) == found(blinded)
 
 

@@ -25,7 +25,7 @@ import json, sys
 import numpy as np, torch
 from everynode.graph import Graph, Split
 from everynode.settings import Batches, Settings
-from everynode.training.distributed import joined
+from everynode.training.distributed import process_group
 from everynode.training.mini_batch.work import Batched
 
 def graph(train):
@@ -35,11 +35,11 @@ def graph(train):
     return Graph.from_arrays(rng.normal(size=(50, 6)), edges, np.arange(50) % 3, splits=[Split(*parts)]).to(torch.float64)
 
 found = []
-with joined() as ranks:
+with process_group() as ranks:
     torch.set_num_threads(1)
     for train, size in ((13, 26), (13, 12), (1, 20)):  # the last: one process has no training node
         for backbone in ("gcn", "gat", "gcnii"):
-            weighted = {"class_weight": "balanced", "select": "macro_f1"} if backbone == "gcn" else {}
+            weighted = {"class_weight": "balanced", "monitor": "macro_f1"} if backbone == "gcn" else {}
             settings = Settings(backbone=backbone, hidden_channels=4, dropout=0.0, layer_dropout=0.0, cvg=0.8, mi=0.5, mi_lambda=2.0, **weighted)
             work = Batched(graph(train), settings, Batches(size // ranks.size, (-1,), tv_edges=-1), fold=0, seed=1, ranks=ranks)
             generator = torch.Generator().manual_seed(5)

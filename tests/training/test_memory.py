@@ -4,6 +4,7 @@ What concerns malloc is in a fresh process each, since it remembers what was bef
 """
 
 import gc
+import math
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import torch
 from everynode.datasets import load
 from everynode.settings import Batches, Settings
 from everynode.training import train
-from everynode.training.memory import reused_memory
+from everynode.training.memory import forget_peak, peak_mb, reused_memory
 
 linux = pytest.mark.skipif(
     sys.platform != "linux", reason="glibc's malloc, and /proc, are on Linux only"
@@ -109,3 +110,25 @@ def test_no_array_waits_for_the_garbage_collector(
     finally:
         gc.enable()
     assert min(alive[3:]) <= max(alive[:3]), alive  # how many are drawn in advance varies
+
+
+def test_the_peak_of_a_process() -> None:
+    before = peak_mb()
+    array = torch.ones(30 * 2**18)
+    assert peak_mb() >= before > 10
+    del array
+    forget_peak()
+    assert peak_mb() > 0
+
+
+def test_a_system_that_does_not_tell_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_proc(*args: object, **options: object) -> str:
+        raise FileNotFoundError
+
+    before = peak_mb()
+    monkeypatch.setattr("pathlib.Path.read_text", no_proc)
+    if sys.platform == "linux":
+        assert peak_mb() > before / 2, "in MB, as by /proc"
+    monkeypatch.setitem(sys.modules, "resource", None)
+    if sys.platform != "win32":
+        assert math.isnan(peak_mb())

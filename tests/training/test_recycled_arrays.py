@@ -121,7 +121,7 @@ def test_many_numbers_are_one_operation() -> None:
     with Recycling(1) as recycling:
         for number in range(100):
             assert (x * (number / 7) == number / 7).all()
-        assert len(recycling._made) < 5
+        assert len(recycling._results) < 5
 
 
 def test_nothing_is_kept_after_the_block() -> None:

@@ -53,7 +53,7 @@ def bench(
     from everynode.benchmarks.sides import DEPTH, OF_STOCK, settings_for
     from everynode.datasets import is_present
     from everynode.objective_names import named_terms
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     for backbone in backbones.split(","):
         if backbone not in DEPTH:

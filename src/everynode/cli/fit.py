@@ -207,7 +207,7 @@ def _write(
     """Everything that a fit leaves behind; its summary."""
     from everynode.report.fit import Fit
     from everynode.report.fit_page import page
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     made = Fit.of(classifier, graph, said, command())
     classifier.save(folder / "model")

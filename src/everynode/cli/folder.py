@@ -28,7 +28,8 @@ def prepare(folder: Path, key: str, made: Sequence[str], states: str, resume: bo
     its states while it goes on. To start over, these files are removed, and of a folder of states only the states; what anybody else
     keeps where the states should be is refused, for when the run ends they are removed.
     """
-    from everynode.training.checkpoint import is_state, write_atomically
+    from everynode.storage.atomic import write_atomically
+    from everynode.training.checkpoint import is_state
 
     start, keep = folder / "run.json", folder / states
     if folder.is_file():

@@ -53,7 +53,8 @@ def predict(
     from everynode.estimator import NodeClassifier
     from everynode.evaluation.predictions import is_table, predictions
     from everynode.evaluation.quality import wilson
-    from everynode.training.checkpoint import model_folder, write_atomically
+    from everynode.storage.atomic import write_atomically
+    from everynode.training.checkpoint import model_folder
 
     torch.set_num_threads(1)
     folder = model_folder(model)

@@ -47,7 +47,7 @@ def report(
     from everynode.experiments.exports import Exports, is_export
     from everynode.presets import PRESETS
     from everynode.report.page import is_page, page_of_store
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     root = Root.find(data_dir)
     named: Path | None = None

@@ -111,8 +111,8 @@ def results_export(
     from everynode.experiments.store import Store
     from everynode.report.export import runs_csv, runs_json
     from everynode.report.text import count
+    from everynode.storage.atomic import write_atomically
     from everynode.storage.locks import changing
-    from everynode.training.checkpoint import write_atomically
 
     writers = {".csv": runs_csv, ".json": runs_json}
     ending = file.suffix.lower()
@@ -192,7 +192,7 @@ def results_tables(
     from everynode.experiments.exports import has_runs, is_export, read_runs
     from everynode.experiments.store import Store
     from everynode.report.export import tables_json
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     if has_runs(file):
         raise UsageError(

@@ -72,16 +72,16 @@ def train(
 
     from everynode.experiments.run_spec import short
     from everynode.graph.disk_graph import DiskGraph
-    from everynode.training.distributed import how_many, joined
+    from everynode.training.distributed import num_processes, process_group
 
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     batches = batch.batches()
-    if batches is None and how_many() > 1:
+    if batches is None and num_processes() > 1:
         raise UsageError(
             "Several processes share the steps of training in batches: give --batch-size, or start one process."
         )
-    with joined(data.usable_device()) as ranks:
+    with process_group(data.usable_device()) as ranks:
         # In batches the graph stays on the CPU, and only a batch at a time goes to the device.
         graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
         if batches is None and isinstance(graph, DiskGraph):

@@ -75,7 +75,7 @@ def tune(
     from everynode.selection.study_storage import Database, Journal
     from everynode.selection.tuned_presets import merge, rows_of
     from everynode.selection.tuning import tune as do_trials
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     if any(given is not None and given < 1 for given in (trials, seeds, folds)):
         raise UsageError("--trials, --seeds and --folds must be at least 1.")
@@ -174,7 +174,7 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     """
     from everynode.report.text import count
     from everynode.selection.tuned_presets import merge, rows_of, studies, trials_csv
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     if file.suffix == ".csv":
         found = studies(place)

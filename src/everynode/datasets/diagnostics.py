@@ -285,7 +285,7 @@ def _direction(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
     if s.directed is None:
         return
     entered = np.zeros(s.n, dtype=bool)
-    entered[s.directed.edge_index[1].cpu().numpy()] = True
+    entered[s.directed.edges[1].cpu().numpy()] = True
     lonely = int((~entered & (s.degree > 0)).sum())
     facts["nodes_without_in_edges"] = int((~entered).sum())
     if lonely:

@@ -26,7 +26,7 @@ from everynode.machine import cpu, others_running
 from everynode.models import Network
 from everynode.numerics import subnormals_flushed
 from everynode.settings import TERMS
-from everynode.training import Fitted, train
+from everynode.training import TrainingResult, train
 from everynode.training.checkpoint import UnusableState
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import build, layer_bytes, step
@@ -85,7 +85,7 @@ def train_run(
     checkpoint: Path | None = None,
     checkpoint_every: float = 1.0,
     ranks: Ranks | None = None,
-) -> tuple[Fitted, Result]:
+) -> tuple[TrainingResult, Result]:
     """Train, select the epoch on validation, and only then look at the test nodes.
 
     The one exception is the curve ``test_accuracy``, from which nothing is selected: it is kept to show, as a diagnostic that says so,
@@ -96,7 +96,7 @@ def train_run(
     test = graph.nodes("test", run.fold)
     fitted = train(
         graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        watch=None if run.batches else test, batches=run.batches, ranks=ranks,
+        test_nodes=None if run.batches else test, batches=run.batches, ranks=ranks,
     )  # fmt: skip
     nodes = {part: graph.nodes(part, run.fold) for part in ("val", "test")}
     logits = dict(
@@ -165,7 +165,7 @@ def terms_of(run: Run) -> tuple[str, ...]:
     return ("ce", *(term for term in TERMS if getattr(run.settings, term)))
 
 
-def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[Fitted, Result]:
+def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[TrainingResult, Result]:
     fitted, result = train_run(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
     if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
         raise KeyboardInterrupt

@@ -16,7 +16,7 @@ class Portable(nn.Module):
     r"""From features and edges to probabilities, with the weights of some networks, whose probabilities are averaged, and a temperature.
 
     ``x``: n x c features, dense. ``arcs``: 2 x m, source and target of every way that messages travel: both ways along an undirected
-    edge, no self-loops (``Graph.arcs``, or PyG's ``edge_index``). ``weight``: of each arc, ones if they have none. The operators
+    edge, no self-loops (``Graph.edge_index``, as in PyG). ``weight``: of each arc, ones if they have none. The operators
     (:math:`\tilde P`, or GAT's attention) are made of these in every call, so it works for a graph of any size; it materialises arcs x
     channels, which :class:`Network` does not.
     """

@@ -283,7 +283,7 @@ class Network(nn.Module):
                 self._views = {**dict(list(self._views.items())[-3:]), id(nodes): view}
         return view
 
-    def let_go(self) -> None:
+    def clear_cache(self) -> None:
         """Forget what was kept for the next pass, and with it the graphs."""
         self._last, self._views = None, {}
 
@@ -293,7 +293,7 @@ class Network(nn.Module):
 
     def features_of(self, graph: Graph | Batch) -> SparseMatrix | Tensor:
         """What the opening layer is applied to: the features as they are, or row-normalised."""
-        return graph.row_normalised_features if self.normalize_features else graph.features
+        return graph.normalized_features if self.normalize_features else graph.features
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """The paper's two groups: ``gnn`` (the L layers) and ``oc`` (opening and closing)."""

@@ -11,7 +11,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from everynode.graph.graph import Graph, row_normalised
+from everynode.graph.graph import Graph, normalize_rows
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
@@ -154,9 +154,9 @@ class Batch:
         return self.features.dtype
 
     @cached_property
-    def row_normalised_features(self) -> SparseMatrix | Tensor:
+    def normalized_features(self) -> SparseMatrix | Tensor:
         """Each node's features divided by their sum of absolute values."""
-        return row_normalised(self.features)
+        return normalize_rows(self.features)
 
     def to(self, device: torch.device) -> Batch:
         """The same on another device."""

@@ -139,7 +139,7 @@ def _gradient_operator(graph: Graph, factor: Tensor | None) -> SparseMatrix:
 
 def _squared_feature_gradient(graph: Graph, gate: Gate, chunk: int = 65536) -> np.ndarray:
     """:math:`\\|(\\nabla f^{in})_{ij}\\|_2^2` of every edge, in float64."""
-    features = graph.row_normalised_features if gate == "row" else graph.features
+    features = graph.normalized_features if gate == "row" else graph.features
     scale = column_scale([features]) if gate == "standardised" else None
     i, j = graph.undirected_edges[0].cpu().numpy()
     return squared_differences(features, scale, _node_weight(graph).cpu().numpy(), i, j, chunk)

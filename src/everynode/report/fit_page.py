@@ -283,7 +283,7 @@ def _uncertain(fit: Fit) -> Html:
         "probability",
         "or else",
         "probability",
-        "edges" if fit.graph.edge_weight is None else "weight of its edges",
+        "edges" if fit.graph.weights is None else "weight of its edges",
     ]
     return join(h("p", note), listed(heads, rows, "Most uncertain nodes", sortable=True))
 

@@ -16,21 +16,22 @@ from everynode.errors import Diverged
 from everynode.evaluation.calibration import HeldOut
 from everynode.graph import Graph
 from everynode.models import Network
-from everynode.training.loop import Fitted, train
+from everynode.training.loop import train
+from everynode.training.result import TrainingResult
 
 #: Called after every epoch with the network's number (from 1), the epoch and its history row.
 Report = Callable[[int, int, dict[str, float]], None]
 
 
 def train_more(
-    trained: Sequence[Fitted],
+    trained: Sequence[TrainingResult],
     graph: Graph,
     folds: Sequence[int],
     whole: int,
     *,
     checkpoint: Path | None,
     report: Report,
-) -> list[Fitted]:
+) -> list[TrainingResult]:
     """These networks and, with the settings of the first, others until there are ``whole``: one of every fold, then the next one.
 
     The first has the seconds of all of them, and says whether Ctrl-C ended any: then there are fewer. One that diverges is left out with a
@@ -61,7 +62,7 @@ def train_more(
     return [first, *more]
 
 
-def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
+def held_out(trained: Sequence[TrainingResult], graph: Graph) -> HeldOut:
     """Every fold's validation nodes, and what the networks of that fold say of them."""
     by_fold: dict[int, list[Network]] = {}
     for one in trained:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import optuna
 from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedTrialError
@@ -26,7 +26,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from everynode.errors import DataError, UsageError
 from everynode.selection.study import Study
 from everynode.settings import Settings
-from everynode.storage.locks import lock_file
+from everynode.storage.locks import file_lock
 from everynode.storage.owner import Owner, lives
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -313,14 +313,14 @@ class _Lock(JournalFileOpenLock):
         super().__init__(str(path))
         self._journal = path
         self._path = path.with_name(f"{path.name}.lock")
-        self._file: IO[str] | None = None
+        self._lock = file_lock(self._path)
         self._depth = 0
 
     def acquire(self) -> bool:
         """Wait until it is ours."""
         if self._depth == 0:
-            self._file = self._path.open("w")
-            lock_file(self._file)
+            self._lock = file_lock(self._path)  # a forked process needs its own
+            self._lock.acquire()
         self._depth += 1
         if self._depth == 1 and self._journal.exists():
             self._drop_torn_line()
@@ -329,8 +329,8 @@ class _Lock(JournalFileOpenLock):
     def release(self) -> None:
         """Let go, as often as it was taken."""
         self._depth -= 1
-        if self._depth == 0 and self._file is not None:
-            self._file.close()
+        if self._depth == 0:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         self.acquire()

@@ -13,7 +13,9 @@ from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.training.full_batch import history_name
-from everynode.training.loop import Fitted, Training, deferred_interrupt
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
+from everynode.training.result import TrainingResult
 
 #: Round by round: after so many epochs so many are left (docs/accuracy.md, "Safe by default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
@@ -59,7 +61,7 @@ def race(
     seed: int = 0,
     report: RaceReport | None = None,
     checkpoint: Path | None = None,
-) -> tuple[list[Fitted], dict[str, Standing]]:
+) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """The best of several settings by validation, and how each came off.
 
     The default race takes about twice as long as a training of cross-entropy with GCN (docs/accuracy.md, "Safe by default").

@@ -1,4 +1,4 @@
-"""Who is doing a piece of work, and whether they still live: the lock of a file, which the system lets go of however a process ends."""
+"""Owners of unfinished work: a process that holds the lock of a file until it ends."""
 
 from __future__ import annotations
 
@@ -6,37 +6,51 @@ import os
 import uuid
 from pathlib import Path
 
-from everynode.storage.locks import lock_file
+from everynode.storage.locks import file_lock, remove_lock_file, try_lock
 
 
 class Owner:
-    """A process (and those that it forks) as the owner of work that ``path``, a file which others write too, says is being done."""
+    """This process as the owner of claims in a file that several processes share.
+
+    The claims name the owner. Others ask :func:`lives` whether they still hold.
+
+    Parameters
+    ----------
+    path
+        The shared file, for example a store of runs. The lock file lies beside it.
+
+    Attributes
+    ----------
+    name : str
+        Unique name of this owner.
+    """
 
     def __init__(self, path: Path):
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
-        self._path = _beside(path, self.name)
-        self._file = self._path.open("w")
-        lock_file(self._file)
+        self._path = _lock_path(path, self.name)
+        self._pid = os.getpid()
+        self._lock = file_lock(self._path)
+        self._lock.acquire()
 
     def close(self) -> None:
-        """Own nothing any more."""
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        """Give up everything this process owns. A forked copy leaves its parent's lock alone."""
+        if os.getpid() == self._pid:
+            remove_lock_file(self._path)
+            self._lock.release()
 
 
 def lives(path: Path, name: str) -> bool:
-    """Whether the owner of this name still lives; what a dead one left behind is removed."""
-    lock = _beside(path, name)
-    try:
-        with lock.open("r+") as file:
-            lock_file(file, wait=False)
-    except FileNotFoundError:
+    """Return whether the owner of this name still lives; remove the lock file of a dead one."""
+    lock_path = _lock_path(path, name)
+    if not lock_path.exists():
         return False
-    except BlockingIOError:
+    lock = try_lock(lock_path)
+    if lock is None:
         return True
-    lock.unlink(missing_ok=True)
+    remove_lock_file(lock_path)
+    lock.release()
     return False
 
 
-def _beside(path: Path, name: str) -> Path:
+def _lock_path(path: Path, name: str) -> Path:
     return path.with_name(f"{path.name}.{name}.lock")

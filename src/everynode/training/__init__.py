@@ -1,6 +1,7 @@
-"""The training loop, races between settings, checkpoints, and many runs at once."""
+"""Training: the loop, checkpoints, mini-batches, and many trainings at once."""
 
 from everynode.training.checkpoint import load_model, save_model
-from everynode.training.loop import Fitted, evaluate, train
+from everynode.training.loop import evaluate, train
+from everynode.training.result import TrainingResult
 
-__all__ = ["Fitted", "evaluate", "load_model", "save_model", "train"]
+__all__ = ["TrainingResult", "evaluate", "load_model", "save_model", "train"]

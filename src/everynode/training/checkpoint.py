@@ -1,12 +1,10 @@
-"""What is kept of a run on disk: safetensors and JSON, no pickles, every file complete or absent."""
+"""Training states and trained models on disk: safetensors and JSON, no pickles."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,123 +16,89 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
 from everynode import __version__
-from everynode.errors import DataError, UsageError
-from everynode.models import Network
+from everynode.errors import DataError
+from everynode.models.build import build_model
 from everynode.settings import Settings
-from everynode.storage.locks import alone
+from everynode.storage.atomic import write_atomically
 from everynode.training.random_state import random_state, set_random_state
 
 if TYPE_CHECKING:
-    from everynode.training.loop import Fitted, Training
+    from everynode.models.model import Model
+    from everynode.training.loop import Training
+    from everynode.training.result import TrainingResult
 
 MODEL_FORMAT = 1
-#: Under which name the file of a training state keeps its digest.
-DIGEST = "sha256"
-#: How the files of SQLite begin.
-DATABASE = b"SQLite format 3\0"
+#: Keys in the metadata of a state file: everything but the tensors as JSON, and a digest.
+HEADER, DIGEST = "everynode", "sha256"
 
 
 class UnusableState(DataError):
-    """A file that is no state of the training in hand; its only argument is why."""
+    """A file is not a state of this training; the only argument is the reason."""
 
     def __str__(self) -> str:
         return f"{self.args[0]}: remove it (or --no-resume) to start over."
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all; a full disk is one clear sentence and loses nothing.
-
-    A database, such as a store of runs, is never replaced; what is no file (a device, a pipe) is written to.
-    """
-    try:
-        if not path.name or path.is_dir():
-            raise UsageError(f"{path} is a folder: name a file.")
-        path = path.resolve() if path.is_symlink() else path
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-            return
-        if path.is_file():
-            with path.open("rb") as file:
-                if file.read(len(DATABASE)) == DATABASE:
-                    raise UsageError(
-                        f"{path} is a database, perhaps a store of runs, and is not replaced: name another file."
-                    )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(
-            f".{path.name}.part"
-        )  # always the same: what a kill leaves behind, the next write replaces
-        with alone(temporary) as file:
-            try:
-                file.truncate(0)
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # links in a circle are a RuntimeError until Python 3.13
-        why = getattr(error, "strerror", None) or error
-        raise DataError(
-            f"Cannot write {path}: {why}. What was there before is untouched; free some space or write elsewhere."
-        ) from error
-
-
 @dataclass
 class TrainingState:
-    """Everything that a training needs to go on as if it had never stopped; one safetensors file, the JSON in its header."""
+    """Everything a training needs to continue as if it had never stopped.
+
+    It is stored as one safetensors file, with all but the tensors as JSON in its metadata.
+
+    Attributes
+    ----------
+    tensors : dict
+        Weights, best weights, optimizer moments, state of the objective, random generators.
+    identity : str
+        Digest of settings, fold, seed and graph.
+    history, best_epoch, best_key, epoch, seconds
+        Those of the :class:`~everynode.training.loop.Training`.
+    step, sums
+        Steps done in the current epoch, and the sums of the terms over them.
+    """
 
     tensors: dict[str, Tensor]
-    #: Of which training: its settings, fold, seed and graph.
     identity: str
     history: dict[str, list[float]]
     best_epoch: int
     best_key: tuple[float, float]
     epoch: int
     seconds: float
-    #: Within an epoch of several steps: how many are done, and the sums of the terms over them.
     step: int = 0
     sums: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def capture(cls, training: Training) -> TrainingState:
-        """The state between two steps, torch's random generators included."""
-        t, work = training, training.work
-        tensors = random_state(next(t.network.parameters()).device)
-        for part, found in {
-            "network": t.network.state_dict(),
-            "best": t.best,
-            "objective": work.objective.state_dict(),
-        }.items():
-            tensors |= {f"{part}.{name}": value for name, value in found.items()}
-        for index, moments in work.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{name}": value for name, value in moments.items()}
-        tensors = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
+        """Return the state between two steps, including torch's random generators."""
+        runner = training.runner
+        tensors = random_state(next(training.network.parameters()).device)
+        parts = {
+            "network": training.network.state_dict(),
+            "best": training.best,
+            "objective": runner.objective.state_dict(),
+        }
+        for part, values in parts.items():
+            tensors |= {f"{part}.{name}": value for name, value in values.items()}
+        for index, moments in runner.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
         return cls(
-            tensors,
-            t.identity,
-            t.history,
-            t.best_epoch,
-            t.best_key,
-            t.epoch,
-            t.seconds,
-            work.step,
-            work.sums,
+            tensors={name: value.detach().contiguous().cpu() for name, value in tensors.items()},
+            identity=training.identity,
+            history=training.history,
+            best_epoch=training.best_epoch,
+            best_key=training.best_key,
+            epoch=training.epoch,
+            seconds=training.seconds,
+            step=runner.step,
+            sums=runner.sums,
         )
 
     def restore(
-        self, network: nn.Module, objective: nn.Module, optimiser: torch.optim.Optimizer
+        self, network: nn.Module, objective: nn.Module, optimizer: torch.optim.Optimizer
     ) -> dict[str, Tensor]:
-        """Put the state back into the parts of a training; returns the best weights so far."""
+        """Load the state into the parts of a training; return the best weights so far."""
         parts: dict[str, dict[str, Tensor]] = {
-            "network": {},
-            "best": {},
-            "objective": {},
-            "optimiser": {},
+            part: {} for part in ("network", "best", "objective", "optimizer")
         }
         for name, value in self.tensors.items():
             part, _, rest = name.partition(".")
@@ -143,39 +107,38 @@ class TrainingState:
         network.load_state_dict(parts["network"])
         objective.load_state_dict(parts["objective"])
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in parts["optimiser"].items():
+        for name, value in parts["optimizer"].items():
             index, _, key = name.partition(".")
             moments.setdefault(int(index), {})[key] = value
-        optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         set_random_state(self.tensors, next(network.parameters()).device)
         return parts["best"]
 
     def save(self, path: Path) -> None:
-        """Write the state, replacing the one before."""
-        header = json.dumps(
-            {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "tensors"}
-        )
-        metadata = {"everynode": header, DIGEST: _digest(header, self.tensors)}
+        """Write the state; it replaces the previous one."""
+        names = [f.name for f in dataclasses.fields(self) if f.name != "tensors"]
+        header = json.dumps({name: getattr(self, name) for name in names})
+        metadata = {HEADER: header, DIGEST: _digest(header, self.tensors)}
         write_atomically(path, tensors_to_bytes(self.tensors, metadata=metadata))
 
     @classmethod
     def load(cls, path: Path, identity: str) -> TrainingState | None:
-        """Read the state of this training back; None if there is none, and a refusal if it is another's."""
+        """Read the state of this training; None without a file. Refuse the state of another."""
         if not path.exists():
             return None
         try:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-                # everynode 0.16 and before kept none
-                if metadata.get(DIGEST) not in (None, _digest(metadata["everynode"], tensors)):
-                    raise ValueError("it is not what was written")
-                header = json.loads(metadata["everynode"])
-                header["best_key"] = tuple(header["best_key"])
-                state = cls(tensors, **header)
-        except OSError as error:  # which may pass
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if metadata[DIGEST] != _digest(metadata[HEADER], tensors):
+                raise ValueError("its digest differs from its content")
+            header = json.loads(metadata[HEADER])
+            header["best_key"] = tuple(header["best_key"])
+            state = cls(tensors, **header)
+        except OSError as error:  # it may be temporary
             raise DataError(
-                f"{path} cannot be read ({error}): try again, or remove it (or --no-resume) to start over."
+                f"{path} cannot be read ({error}): "
+                "try again, or remove it (or --no-resume) to start over."
             ) from error
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise UnusableState(f"{path} is not a training state of everynode ({error})") from error
@@ -187,18 +150,23 @@ class TrainingState:
 
 
 def is_state(path: Path, *, damaged: bool) -> bool:
-    """Whether a file is the state of a training, or, if ``damaged``, what a kill or a bad disk left of one. Others' safetensors are not."""
+    """Return whether a file is a training state, or the remains of writing one.
+
+    ``damaged``: count unreadable files too. Safetensors files of other programs never count.
+    """
+    if path.name.startswith(".") and path.name.endswith(".safetensors.lock"):
+        return True
     if not path.is_file() or not path.name.removesuffix(".part").endswith(".safetensors"):
         return False
     try:
         with safe_open(path, framework="pt") as file:
-            return "everynode" in (file.metadata() or {})
-    except SafetensorError:  # cut short, damaged, or something else by that name
+            return HEADER in (file.metadata() or {})
+    except SafetensorError:
         return damaged
 
 
 def _digest(header: str, tensors: dict[str, Tensor]) -> str:
-    """By which damage to a state is seen: a flipped bit of a weight would be trained on."""
+    """Return a SHA-256 that reveals damage: training would go on from a flipped bit unnoticed."""
     digest = hashlib.sha256(header.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
@@ -206,8 +174,20 @@ def _digest(header: str, tensors: dict[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None = None) -> None:
-    """Write a model folder: ``model.safetensors`` (weights) and ``model.json`` (what they are for and how they came about)."""
+def save_model(
+    folder: Path | str, fitted: TrainingResult, extra: dict[str, Any] | None = None
+) -> None:
+    """Write a model folder: ``model.safetensors`` (weights) and ``model.json`` (the card).
+
+    Parameters
+    ----------
+    folder
+        The folder; it is created if necessary.
+    fitted
+        The trained model.
+    extra
+        Further entries of the card.
+    """
     folder = Path(folder)
     weights = tensors_to_bytes(
         {name: value.contiguous().cpu() for name, value in fitted.network.state_dict().items()}
@@ -231,25 +211,25 @@ def save_model(folder: Path | str, fitted: Fitted, extra: dict[str, Any] | None 
         **(extra or {}),
         "history": fitted.history,
     }
-    content = json.dumps(
-        card, indent=1, default=_plain
-    ).encode()  # before anything is written: it may be refused
-    # The card comes last and names the digest of the weights: a folder with half a model in it is told apart.
+    # Encode the card before writing anything: a class name may be refused.
+    content = json.dumps(card, indent=1, default=_to_python).encode()
+    # The card comes last and names the digest of the weights, so half a model is recognised.
     write_atomically(folder / "model.safetensors", weights)
     write_atomically(folder / "model.json", content)
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy number as Python's."""
+def _to_python(value: Any) -> Any:
+    """Return a NumPy number as a Python number."""
     if not hasattr(value, "item"):
         raise DataError(
-            f"A {type(value).__name__} cannot be saved ({value!r}): use strings or numbers for classes and parameters."
+            f"A {type(value).__name__} cannot be saved ({value!r}): "
+            "use strings or numbers for classes and parameters."
         )
     return value.item()
 
 
 def model_folder(folder: Path | str) -> Path:
-    """Where the model is: in this folder, or, if it is the --out of ``everynode fit``, in the folder ``model`` in it."""
+    """Return the folder of the model: this one, or ``model`` in the --out of ``everynode fit``."""
     folder = Path(folder)
     if folder.is_file():
         raise DataError(
@@ -257,14 +237,18 @@ def model_folder(folder: Path | str) -> Path:
         )
     if not folder.is_dir():
         raise DataError(
-            f"There is no folder {folder}: give the folder of a model, or the --out of a fit or a training."
+            f"There is no folder {folder}: "
+            "give the folder of a model, or the --out of a fit or a training."
         )
     inside = folder / "model"
     return inside if inside.is_dir() and not (folder / "model.json").exists() else folder
 
 
-def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
-    """The network of a model folder (or of the --out of ``everynode fit``), ready to predict, and its card."""
+def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
+    """Return the model of a folder, ready to predict, and its card.
+
+    The folder may also be the --out of ``everynode fit``.
+    """
     folder = model_folder(folder)
     card_path, weights_path = folder / "model.json", folder / "model.safetensors"
     try:
@@ -272,7 +256,8 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         weights = weights_path.read_bytes()
     except FileNotFoundError as error:
         raise DataError(
-            f"{folder} is not a model folder: {Path(error.filename).name} is missing; give the --out of a training."
+            f"{folder} is not a model folder: {Path(error.filename).name} is missing; "
+            "give the --out of a training."
         ) from error
     except (OSError, ValueError) as error:
         raise DataError(
@@ -280,24 +265,27 @@ def load_model(folder: Path | str) -> tuple[Network, dict[str, Any]]:
         ) from error
     if not isinstance(card, dict) or card.get("format") != MODEL_FORMAT:
         raise DataError(
-            f"{card_path} is not a model card of format {MODEL_FORMAT}: it was written by something else or a newer version."
+            f"{card_path} is not a model card of format {MODEL_FORMAT}: "
+            "another program or a newer version wrote it."
         )
     if hashlib.sha256(weights).hexdigest() != card.get("weights_sha256"):
         raise DataError(
-            f"{weights_path} does not belong to {card_path.name} (digests differ): train again, or restore the folder."
+            f"{weights_path} does not belong to {card_path.name} (digests differ): "
+            "train again, or restore the folder."
         )
     try:
-        settings = Settings(**card["settings"])
-        network = Network(card["num_features"], len(card["classes"]), **settings.group("Model"))
+        settings = Settings.from_dict(card["settings"], str(card_path))
+        model = build_model(card["num_features"], len(card["classes"]), settings)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"{card_path} is not a whole model card ({error}): train again, or restore the folder."
+            f"{card_path} is not a complete model card ({error}): "
+            "train again, or restore the folder."
         ) from error
     try:
         tensors = load_tensors(weights)
-        network.to(tensors["opening.weight"].dtype).load_state_dict(tensors)
+        dtypes = [value.dtype for value in tensors.values() if value.is_floating_point()]
+        model.to(dtypes[0] if dtypes else torch.float32).load_state_dict(tensors)
     except (RuntimeError, KeyError, SafetensorError) as error:
-        raise DataError(
-            f"{weights_path} holds the weights of another network ({str(error).splitlines()[-1].strip()})."
-        ) from error
-    return network.eval(), card
+        reason = str(error).splitlines()[-1].strip()
+        raise DataError(f"{weights_path} holds the weights of another model ({reason}).") from error
+    return model.eval(), card

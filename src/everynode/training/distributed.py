@@ -1,4 +1,4 @@
-"""Processes that train together, on one machine or several, as ``torchrun`` starts them."""
+"""Data-parallel training: several processes, on one machine or more, started by ``torchrun``."""
 
 from __future__ import annotations
 
@@ -18,26 +18,42 @@ from torch import Tensor
 
 from everynode.errors import EverynodeError, UsageError
 
-LOST = "Another process of this training has ended. What was kept is not lost: run the same command again and it goes on."
-
+LOST = (
+    "Another process of this training has ended. The last checkpoint is kept: "
+    "run the same command again to continue."
+)
 CPU = torch.device("cpu")
-#: Seconds after the last word. gloo's threads end by themselves, and a process that exits before them is aborted ("terminate called
-#: without an active exception", one job in five on a busy machine), so that a training which has ended would be reported as failed.
-FAREWELL = 0.5
-#: How long a process waits for the others before it says that they are lost: a host that vanishes sends no farewell.
-PATIENCE = timedelta(minutes=10)
+#: Seconds to wait before a process exits. A process that exits before gloo's threads is aborted
+#: ("terminate called without an active exception"), and torchrun would report a failed training.
+EXIT_DELAY = 0.5
+#: How long a process waits for the others. A machine that vanishes does not say so.
+TIMEOUT = timedelta(minutes=10)
 
 
 class Ranks:
-    """This process among those that train together, by itself the only one; and the device on which it computes its batches."""
+    """The processes of a training as one of them sees them; by default it is the only one.
+
+    Parameters
+    ----------
+    rank
+        Number of this process, from 0.
+    size
+        Number of processes.
+    device
+        Device on which this process computes its batches.
+
+    Attributes
+    ----------
+    first : bool
+        Whether this process writes the files.
+    """
 
     def __init__(self, rank: int = 0, size: int = 1, device: torch.device = CPU):
         self.rank, self.size, self.device = rank, size, device
-        #: Whether this is the one that writes.
         self.first = rank == 0
 
     def add_up(self, tensor: Tensor) -> Tensor:
-        """Make a tensor, in place, the sum of those of all processes."""
+        """Replace a tensor by its sum over all processes, in place."""
         if self.size > 1:
             try:
                 dist.all_reduce(tensor)
@@ -48,7 +64,7 @@ class Ranks:
     def add_up_gradients(
         self, parameters: list[torch.nn.Parameter], numbers: list[float]
     ) -> list[float]:
-        """Make the gradients those of all processes together, and add up some numbers too: all in one go."""
+        """Sum the gradients over all processes, in place, and return the sums of ``numbers``."""
         if self.size == 1:
             return numbers
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -60,52 +76,54 @@ class Ranks:
         return sums.tolist()
 
     def any(self, flag: bool) -> bool:
-        """Whether it is so in any process."""
+        """Return whether the flag is set in any process."""
         return flag if self.size == 1 else self.add_up(torch.tensor(float(flag))).item() > 0
 
     def agree_on(self, what: str, number: int) -> None:
-        """Refuse to go on if the processes do not have the same (whole) number: they would train different things."""
+        """Raise an error unless all processes have the same number: they would train apart."""
         mine = torch.tensor(number, dtype=torch.int64)
         if self.any(bool(self.add_up(mine.clone()) != mine * self.size)):
             raise EverynodeError(
-                f"The processes of this training do not have the same {what}: start all with one command and one --out."
+                f"The processes of this training do not have the same {what}: "
+                "start all with one command and one --out."
             )
 
 
-def how_many() -> int:
-    """How many processes ``torchrun`` has started; 1 without it."""
+def num_processes() -> int:
+    """Return the number of processes that ``torchrun`` has started; 1 without it."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 @contextmanager
-def joined(device: torch.device = CPU) -> Iterator[Ranks]:
-    """This process among those that ``torchrun`` has started; alone where there is none. With ``cuda`` each has a GPU of its own."""
-    if how_many() == 1:
+def process_group(device: torch.device = CPU) -> Iterator[Ranks]:
+    """Join the processes that ``torchrun`` has started; without it, be the only one.
+
+    With a ``cuda`` device, each process of a machine takes a GPU of its own.
+    """
+    if num_processes() == 1:
         yield Ranks(device=device)
         return
     backend = "gloo"
     if device.type == "cuda":
-        there, mine = (
-            int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
-            int(os.environ.get("LOCAL_RANK", "0")),
-        )
-        if there > torch.cuda.device_count():
+        local_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        if local_size > torch.cuda.device_count():
             raise UsageError(
-                f"{there} processes and {torch.cuda.device_count()} GPU(s): start one process for each GPU of a machine."
+                f"{local_size} processes and {torch.cuda.device_count()} GPU(s): "
+                "start one process for each GPU of a machine."
             )
-        device = torch.device("cuda", mine)
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-        backend = "cpu:gloo,cuda:nccl"  # what stays on the CPU goes by gloo
-    with _told_when_ended():
-        dist.init_process_group(backend, timeout=PATIENCE)
+        backend = "cpu:gloo,cuda:nccl"  # tensors that stay on the CPU need gloo
+    with _terminated_as_error():
+        dist.init_process_group(backend, timeout=TIMEOUT)
         yield Ranks(dist.get_rank(), dist.get_world_size(), device)
         dist.destroy_process_group()  # not after an error: it would wait for the others
-        time.sleep(FAREWELL)
+        time.sleep(EXIT_DELAY)
 
 
 @contextmanager
-def _told_when_ended() -> Iterator[None]:
-    """torchrun ends the others when one process has ended: then say so, as where a process finds out by itself."""
+def _terminated_as_error() -> Iterator[None]:
+    """Turn SIGTERM into an error: torchrun sends it when another process has ended."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -113,8 +131,8 @@ def _told_when_ended() -> Iterator[None]:
     def end(signum: int, frame: FrameType | None) -> NoReturn:
         raise EverynodeError(LOST)
 
-    before = signal.signal(signal.SIGTERM, end)
+    previous = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)

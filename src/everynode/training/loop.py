@@ -1,32 +1,30 @@
-"""The loop: an epoch of Adam on the objective, one look at the validation nodes, until patience runs out."""
+"""The training loop: epochs of gradient steps, early stopping on the validation nodes."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import signal
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from everynode import plugins
 from everynode.errors import Diverged, UsageError
 from everynode.evaluation.metrics import accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.models import Network
+from everynode.machine import usable_device
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
 from everynode.training.checkpoint import TrainingState, UnusableState
-from everynode.training.distributed import Ranks
+from everynode.training.distributed import CPU, Ranks
 from everynode.training.full_batch import WholeGraph, history_name
+from everynode.training.interrupt import deferred_interrupt
 from everynode.training.memory import reused_memory
 from everynode.training.mini_batch.work import Batched
 from everynode.training.random_state import (
@@ -35,81 +33,58 @@ from everynode.training.random_state import (
     seed_random,
     set_random_state,
 )
+from everynode.training.result import TrainingResult
 
-#: The share of the time that keeping states may take, but for the first and the last: that of a large network takes half a second to write.
-KEEPING = 0.02
-#: Called after every epoch with the epoch and its history row (terms, validation).
+if TYPE_CHECKING:
+    from everynode.models.model import Model
+
+#: Largest share of the time that goes into writing checkpoints.
+SAVING_SHARE = 0.02
+#: Called after every epoch with its number and its row of the history.
 Report = Callable[[int, dict[str, float]], None]
 
 
-@dataclass
-class Fitted:
-    """A trained network with the best epoch's weights, and how it got there."""
+class StepRunner(Protocol):
+    """Runs the steps of an epoch: one on the whole graph, or several on mini-batches.
 
-    network: Network
-    settings: Settings
-    classes: tuple[Hashable, ...]
-    graph_name: str
-    graph_digest: str
-    fold: int
-    seed: int
-    #: The epoch (from 0) whose weights these are.
-    best_epoch: int
-    #: Per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the metric that selects if it is another, such as
-    #: ``val_macro_f1`` (and ``test_accuracy``, if the test nodes were watched).
-    history: dict[str, list[float]] = field(repr=False)
-    #: What history has of validation at ``best_epoch``. No choice here has seen a test node: those are for :func:`evaluate`.
-    metrics: dict[str, float]
-    seconds: float
-    #: Whether Ctrl-C ended the training early.
-    interrupted: bool = False
+    Attributes
+    ----------
+    steps : int
+        Steps of an epoch.
+    layer_bytes : int
+        Size of the values of one layer, for :func:`~everynode.training.memory.reused_memory`.
+    step : int
+        Steps done in the current epoch.
+    sums : dict
+        Sum of each term, and of ``total``, over these steps.
+    """
+
+    steps: int
+    layer_bytes: int
+    step: int
+    sums: dict[str, float]
 
     @property
-    def epochs(self) -> int:
-        """How many epochs were run."""
-        return len(self.history["total"])
-
-    @classmethod
-    def from_card(cls, network: Network, card: Mapping[str, Any]) -> Fitted:
-        """What a model folder holds (:func:`~everynode.training.load_model`), as it came out of the training."""
-        return cls(
-            network, Settings(**card["settings"]), tuple(card["classes"]), card["graph"]["name"], card["graph"]["digest"], card["fold"],
-            card["seed"], card["best_epoch"], card["history"], card["metrics"], card["seconds"], card["interrupted"],
-        )  # fmt: skip
-
-
-class Work(Protocol):
-    """What an epoch is made of."""
-
-    @property
-    def network(self) -> Network:
-        """What is trained."""
+    def network(self) -> Model:
+        """The model in training."""
         ...
 
     @property
     def objective(self) -> nn.Module:
-        """What it is trained on."""
+        """The loss."""
         ...
 
     @property
     def optimiser(self) -> torch.optim.Optimizer:
-        """What trains it."""
+        """The optimizer."""
         ...
 
-    #: How many steps an epoch has.
-    steps: int
-    #: How large one layer's values are in a step, as :func:`~everynode.training.memory.reused_memory` wants to know.
-    layer_bytes: int
-    #: How many of them are done in the epoch in hand, and the sums of the terms (and ``total``) over these.
-    step: int
-    sums: dict[str, float]
-
     def advance(self, epoch: int) -> None:
-        """Do the next step."""
+        """Take the next step of this epoch."""
         ...
 
     def validate(self) -> dict[str, float]:
-        """``val_loss`` and ``val_accuracy``, and whatever else is to be in the history."""
+        """Return ``val_loss``, ``val_accuracy`` and other values for the history."""
         ...
 
 
@@ -119,45 +94,86 @@ def train(
     *,
     fold: int = 0,
     seed: int = 0,
+    device: torch.device | str | None = None,
     report: Report | None = None,
     checkpoint: Path | str | None = None,
     checkpoint_every: float = 1.0,
-    watch: Tensor | None = None,
+    test_nodes: Tensor | None = None,
     batches: Batches | None = None,
     ranks: Ranks | None = None,
-) -> Fitted:
-    """Train on one fold of a graph and return the network with the weights of its best validation epoch.
+) -> TrainingResult:
+    """Train on one fold of a graph; return the model of the best validation epoch.
 
-    With ``checkpoint``, the state of the training is kept in that file (at most every ``checkpoint_every`` seconds, more rarely if it takes
-    long to write, and at the end) and training goes on from it if it is there; it then ends bit for bit where it would have ended
-    undisturbed.
-    Ctrl-C ends the training after the step in hand and keeps the best so far; a second one ends it at once. ``watch``: test nodes,
-    whose accuracy after each epoch is kept in the history and decides nothing. ``batches``: train on a part of the graph at a time,
-    watching nothing.
-    ``ranks``: the processes that share the work of each step, all of which call this with the same arguments; the first writes.
+    The first Ctrl-C ends the training after the current step and keeps the best model so far; the
+    second one ends it at once.
+
+    Parameters
+    ----------
+    graph
+        The graph. A graph on disk needs ``batches``.
+    settings
+        Model, objective and optimization; None takes the defaults.
+    fold, seed
+        Fold of the graph's splits, and seed of all random numbers.
+    device
+        Device to train on; None: the graph's. With ``batches`` the graph stays where it is, and
+        only the batches are moved. With ``ranks``, their device counts.
+    report
+        Function called after every epoch.
+    checkpoint
+        File for the state of the training. If it exists, the training continues from it and ends
+        bit for bit as an undisturbed training would.
+    checkpoint_every
+        Least number of seconds between two checkpoints. A state that takes long to write is
+        written less often.
+    test_nodes
+        Nodes whose accuracy goes into the history after every epoch. It influences nothing.
+    batches
+        Train on mini-batches; None: on the whole graph.
+    ranks
+        The processes that share each step. All of them call this function with equal arguments;
+        the first one writes the checkpoints.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> result = train(generate(60, 120, 4, 2), Settings(hidden_channels=4, epochs=3))
+    >>> result.epochs, sorted(result.metrics)
+    (3, ['val_accuracy', 'val_loss'])
     """
-    checkpoint = None if checkpoint is None else Path(checkpoint)
-    settings, ranks = settings or Settings(), ranks or Ranks()
     training = Training(
         graph,
-        settings,
+        settings or Settings(),
         fold=fold,
         seed=seed,
-        checkpoint=checkpoint,
-        watch=watch,
+        device=device,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        test_nodes=test_nodes,
         batches=batches,
         ranks=ranks,
     )
     with deferred_interrupt() as interrupt:
         training.advance(interrupt, report=report, checkpoint_every=checkpoint_every)
-        interrupted = ranks.any(interrupt.is_set())
+        interrupted = training.ranks.any(interrupt.is_set())
     return training.result(interrupted=interrupted)
 
 
 class Training:
-    """A training that may pause after any epoch and go on: :func:`fit` runs one to its end, a race several side by side.
+    """A training that may pause after any epoch and continue.
 
-    It has its own random numbers, so what happens in a pause changes nothing.
+    It has its own random numbers: nothing that happens during a pause changes the result.
+    Parameters are those of :func:`train`.
+
+    Attributes
+    ----------
+    epoch : int
+        Completed epochs.
+    history : dict of lists
+        One value per completed epoch.
+    best_epoch : int
+        The epoch with the highest :meth:`key` so far.
+    identity : str
+        Digest of everything that decides the result; a checkpoint continues only its own training.
     """
 
     def __init__(
@@ -167,83 +183,80 @@ class Training:
         *,
         fold: int = 0,
         seed: int = 0,
+        device: torch.device | str | None = None,
         checkpoint: Path | None = None,
-        watch: Tensor | None = None,
+        test_nodes: Tensor | None = None,
         batches: Batches | None = None,
         ranks: Ranks | None = None,
     ):
-        self.graph, self.settings, self.fold, self.seed, self.ranks = (
-            graph,
-            settings,
-            fold,
-            seed,
-            ranks or Ranks(),
-        )
-        self.checkpoint = checkpoint
-        self.work: Work
-        if batches and watch is not None:
+        if batches and test_nodes is not None:
             raise UsageError(
-                "Training in batches watches no test nodes: that would cost more than the epochs. Leave out watch."
+                "Mini-batch training cannot score test nodes in every epoch: leave out test_nodes."
             )
+        if not batches and isinstance(graph, DiskGraph):
+            raise UsageError(
+                f"Graph {graph.name!r} is on disk, so it needs mini-batches: "
+                "pass batches=Batches(...), or --batch-size."
+            )
+        target = None if device is None else usable_device(device)
+        self.ranks = ranks or Ranks(device=target or CPU)
+        self.runner: StepRunner
         if batches:
-            self.work = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
-        elif isinstance(graph, DiskGraph):
-            raise UsageError(
-                f"Graph {graph.name!r} is on disk: it is trained in batches (batches=Batches(...), or --batch-size)."
-            )
+            self.runner = Batched(graph, settings, batches, fold=fold, seed=seed, ranks=self.ranks)
         else:
-            self.work = WholeGraph(graph, settings, fold=fold, seed=seed, watch=watch)
-        self.network = self.work.network
-        what = (settings.identity(), fold, seed, graph.digest)
-        sampling = (batches, self.ranks.size) if batches else ()
-        self.identity = hashlib.sha256(repr((*what, *sampling)).encode()).hexdigest()
+            assert isinstance(graph, Graph)
+            graph = graph if target is None else graph.to(target)
+            test_nodes = None if test_nodes is None else test_nodes.to(graph.labels.device)
+            self.runner = WholeGraph(graph, settings, fold=fold, seed=seed, watch=test_nodes)
+        self.graph, self.settings, self.fold, self.seed = graph, settings, fold, seed
+        self.checkpoint = checkpoint
+        self.network = self.runner.network
+        self.identity = self._identity(batches)
         self.history: dict[str, list[float]] = {}
         self.best: dict[str, Tensor] = {}
-        self.best_key, self.best_epoch, self.epoch, self.seconds = (
-            (-math.inf, -math.inf),
-            -1,
-            0,
-            0.0,
-        )
+        self.best_key, self.best_epoch = (-math.inf, -math.inf), -1
+        self.epoch, self.seconds = 0, 0.0
         self._device = next(self.network.parameters()).device
         with own_random_numbers(self._device):
             seed_random(seed, self._device)
-            state = TrainingState.load(checkpoint, self.identity) if checkpoint else None
-            if state:
-                try:
-                    self.best = state.restore(
-                        self.network, self.work.objective, self.work.optimiser
-                    )
-                except (RuntimeError, KeyError, ValueError, TypeError) as error:
-                    raise UnusableState(
-                        f"{checkpoint} is the training state of another model"
-                    ) from error
-                self.history, self.best_epoch, self.best_key = (
-                    state.history,
-                    state.best_epoch,
-                    state.best_key,
-                )
-                self.epoch, self.seconds = state.epoch, state.seconds
-                self.work.step, self.work.sums = state.step, state.sums
-                if self.epoch and ("test_accuracy" in self.history) != (
-                    watch is not None and len(watch) > 0
-                ):
-                    raise UnusableState(
-                        f"{checkpoint} is the state of a training that watched {'no ' if watch is not None else ''}test nodes"
-                    )
+            if checkpoint and (state := TrainingState.load(checkpoint, self.identity)):
+                self._resume(state, checkpoint, test_nodes)
             self._random = random_state(self._device)
-        self.ranks.agree_on(
-            "graph, settings and state",
-            int(self.identity[:8], 16) + self.epoch * self.work.steps + self.work.step,
+        steps = self.epoch * self.runner.steps + self.runner.step
+        self.ranks.agree_on("graph, settings and state", int(self.identity[:8], 16) + steps)
+
+    def _identity(self, batches: Batches | None) -> str:
+        settings = self.settings
+        content: list[object] = [settings.identity(), self.fold, self.seed, self.graph.digest]
+        if batches:
+            content += [batches, self.ranks.size]
+        if source := plugins.digest({settings.backbone, *settings.active_terms()}):
+            content += [source]
+        return hashlib.sha256(repr(tuple(content)).encode()).hexdigest()
+
+    def _resume(self, state: TrainingState, path: Path, test_nodes: Tensor | None) -> None:
+        runner = self.runner
+        try:
+            self.best = state.restore(self.network, runner.objective, runner.optimiser)
+        except (RuntimeError, KeyError, ValueError, TypeError) as error:
+            raise UnusableState(f"{path} is the training state of another model") from error
+        self.history, self.best_epoch, self.best_key = (
+            state.history,
+            state.best_epoch,
+            state.best_key,
         )
+        self.epoch, self.seconds = state.epoch, state.seconds
+        runner.step, runner.sums = state.step, state.sums
+        scored = test_nodes is not None and len(test_nodes) > 0
+        if self.epoch and ("test_accuracy" in self.history) != scored:
+            without = "without" if scored else "with"
+            raise UnusableState(f"{path} is the state of a training {without} test_nodes")
 
     @property
     def ended(self) -> bool:
-        """Whether patience or epochs have run out."""
-        return (
-            self.epoch >= self.settings.epochs
-            or self.epoch - self.best_epoch > self.settings.patience
-        )
+        """Whether the epochs, or the patience of early stopping, have run out."""
+        waited = self.epoch - self.best_epoch
+        return self.epoch >= self.settings.epochs or waited > self.settings.patience
 
     def advance(
         self,
@@ -253,124 +266,106 @@ class Training:
         report: Report | None = None,
         checkpoint_every: float = 1.0,
     ) -> None:
-        """Train until so many epochs are done, or to the end; or until it is interrupted."""
+        """Train until ``until`` epochs are done (None: to the end), or until the interrupt."""
+        runner = self.runner
         with (
             own_random_numbers(self._device),
-            reused_memory(self.work.layer_bytes),
+            reused_memory(runner.layer_bytes),
             subnormals_flushed(),
         ):
             set_random_state(self._random, self._device)
-            before, start = self.seconds, time.perf_counter()
-            due, keeping = start + checkpoint_every, 0.0
-            while (
-                not self.ended
-                and (until is None or self.epoch < until)
-                and not self.ranks.any(interrupt.is_set())
-            ):
-                self.work.advance(self.epoch)
-                self._require_finite("loss", self.work.sums["total"])
-                row = self._end_epoch() if self.work.step == self.work.steps else None
-                self.seconds = before + time.perf_counter() - start - keeping
+            start, saving = time.perf_counter() - self.seconds, 0.0
+            next_save = time.perf_counter() + checkpoint_every
+            while not self.ended and (until is None or self.epoch < until):
+                if self.ranks.any(interrupt.is_set()):
+                    break
+                runner.advance(self.epoch)
+                self._require_finite("loss", runner.sums["total"])
+                row = self._end_epoch() if runner.step == runner.steps else None
+                self.seconds = time.perf_counter() - start - saving
                 if report and row:
                     report(self.epoch - 1, row)
-                if self.checkpoint and (begun := time.perf_counter()) >= due:
-                    self._keep(self.checkpoint)
-                    took = time.perf_counter() - begun
-                    due, keeping = begun + max(checkpoint_every, took / KEEPING), keeping + took
-            self.seconds = before + time.perf_counter() - start - keeping
+                now = time.perf_counter()
+                if self.checkpoint and now >= next_save:
+                    took = self._save(self.checkpoint)
+                    next_save = now + max(checkpoint_every, took / SAVING_SHARE)
+                    saving += took
+            self.seconds = time.perf_counter() - start - saving
             if self.checkpoint:
-                self._keep(self.checkpoint)
+                self._save(self.checkpoint)
             self._random = random_state(self._device)
 
     def _end_epoch(self) -> dict[str, float]:
-        """One look at the validation nodes, and the best weights kept."""
-        row = {
-            name: total / self.work.steps for name, total in self.work.sums.items()
-        } | self.work.validate()
+        """Validate, add a row to the history, keep the weights if they are the best so far."""
+        runner = self.runner
+        row = {name: total / runner.steps for name, total in runner.sums.items()}
+        row |= runner.validate()
         self._require_finite("validation loss", row["val_loss"])
         for name, value in row.items():
             self.history.setdefault(name, []).append(value)
         key = self.key(self.epoch)
         if key > self.best_key:
             self.best_key, self.best_epoch = key, self.epoch
-            self.best = {
-                name: value.detach().clone() for name, value in self.network.state_dict().items()
-            }
+            weights = self.network.state_dict()
+            self.best = {name: value.detach().clone() for name, value in weights.items()}
         self.epoch += 1
-        self.work.step, self.work.sums = 0, {}
+        runner.step, runner.sums = 0, {}
         return row
 
     def key(self, epoch: int) -> tuple[float, float]:
-        """What makes an epoch better than another: higher is better, ties by loss; with monitor="loss" the loss alone counts."""
-        monitor = self.settings.monitor
-        return 0.0 if monitor == "loss" else self.history[history_name(monitor)][
-            epoch
-        ], -self.history["val_loss"][epoch]
+        """Return the score of an epoch: the monitored metric, then minus the validation loss."""
+        monitor, loss = self.settings.monitor, self.history["val_loss"][epoch]
+        metric = 0.0 if monitor == "loss" else self.history[history_name(monitor)][epoch]
+        return metric, -loss
 
     def best_within(self, epochs: int) -> tuple[float, float]:
-        """The best key among the first so many epochs."""
-        return max(
-            (self.key(epoch) for epoch in range(min(epochs, self.epoch))),
-            default=(-math.inf, -math.inf),
-        )
+        """Return the highest :meth:`key` among the first ``epochs`` epochs."""
+        keys = (self.key(epoch) for epoch in range(min(epochs, self.epoch)))
+        return max(keys, default=(-math.inf, -math.inf))
 
     def _require_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
             raise Diverged(
-                f"The {what} became {value} in epoch {self.epoch}: lower the learning rates or the terms' weights."
+                f"The {what} became {value} in epoch {self.epoch}: "
+                "lower the learning rates or the weights of the terms."
             )
 
-    def _keep(self, path: Path) -> None:
+    def _save(self, path: Path) -> float:
+        """Write the state; return the seconds that this took."""
+        start = time.perf_counter()
         if self.ranks.first:
             TrainingState.capture(self).save(path)
+        return time.perf_counter() - start
 
-    def result(self, *, interrupted: bool = False) -> Fitted:
-        """The network with the weights of the best epoch so far."""
+    def result(self, *, interrupted: bool = False) -> TrainingResult:
+        """Return the model with the weights of the best epoch so far."""
         if not self.best:
             raise KeyboardInterrupt
         self.network.load_state_dict(self.best)
         self.network.eval()
-        self.network.let_go()
-        metrics = {
-            name: values[self.best_epoch]
-            for name, values in self.history.items()
-            if name.startswith("val_")
-        }
-        graph = self.graph
-        return Fitted(
-            self.network, self.settings, graph.classes, graph.name, graph.digest, self.fold, self.seed, self.best_epoch, self.history,
-            metrics, self.seconds, interrupted,
-        )  # fmt: skip
+        self.network.clear_cache()
+        best = {name: values[self.best_epoch] for name, values in self.history.items()}
+        return TrainingResult(
+            network=self.network,
+            settings=self.settings,
+            classes=self.graph.classes,
+            graph_name=self.graph.name,
+            graph_digest=self.graph.digest,
+            fold=self.fold,
+            seed=self.seed,
+            best_epoch=self.best_epoch,
+            history=self.history,
+            metrics={name: value for name, value in best.items() if name.startswith("val_")},
+            seconds=self.seconds,
+            interrupted=interrupted,
+        )
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:
-    """The accuracy on the labelled nodes of 'train', 'val' or 'test' of a fold; None if there are none."""
+    """Return the accuracy on the labelled nodes of 'train', 'val' or 'test'; None without any."""
     nodes = graph.nodes(part, fold)
     if not len(nodes):
         return None
     network.eval()
     with torch.no_grad():
         return accuracy(network(graph)[nodes], graph.labels[nodes])
-
-
-@contextmanager
-def deferred_interrupt() -> Iterator[threading.Event]:
-    """Within this block the first Ctrl-C only sets the event, so that a step is never torn; the second one interrupts as usual."""
-    event = threading.Event()
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # only the main thread may set a handler, or gets Ctrl-C
-        yield event
-        return
-    before: Any = signal.getsignal(signal.SIGINT)
-
-    def first(signum: int, frame: FrameType | None) -> None:
-        event.set()
-        signal.signal(signal.SIGINT, before)
-
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, first)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,9 +1,8 @@
-"""How much memory a process has had, and how training treats memory that arrays have given back."""
+"""Memory of the process: its peak, and the reuse of freed arrays during training."""
 
 from __future__ import annotations
 
 import ctypes
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -11,18 +10,19 @@ from pathlib import Path
 
 from everynode.training.recycled_arrays import Recycling
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # the names of glibc's mallopt parameters, from malloc.h
-#: The largest arrays, in bytes, whose memory is kept: glibc allows no more.
+#: Parameters of glibc's mallopt, from malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+#: Size in bytes up to which malloc keeps freed arrays: glibc allows no more.
 KEPT = 32 * 1024 * 1024
 
 
 @contextmanager
 def reused_memory(layer_bytes: int = 0) -> Iterator[None]:
-    """Within this block the memory of freed arrays is kept for the next ones; afterwards it goes back to the system.
+    """Keep the memory of freed arrays for the next ones; return it to the system at the end.
 
-    By itself glibc gives the end of its heap back whenever a little is free there, and every step pays for it again page by page. It can
-    be told to keep arrays of up to 32 MB (elsewhere than on Linux with glibc it cannot). If a layer's values (``layer_bytes``) are more
-    than that, arrays of that size are kept by :class:`~everynode.training.recycled_arrays.Recycling`.
+    By default glibc returns freed memory at once, and every step pays for new pages. Within this
+    block malloc keeps arrays of up to 32 MB (only on Linux with glibc). If the values of one layer
+    (``layer_bytes``) are larger, :class:`~everynode.training.recycled_arrays.Recycling` keeps them.
     """
     with Recycling(KEPT) if layer_bytes > KEPT else nullcontext(), _kept_by_malloc():
         yield
@@ -39,21 +39,44 @@ def _kept_by_malloc() -> Iterator[None]:
     try:
         yield
     finally:
-        libc.mallopt(_TRIM_THRESHOLD, 2 * KEPT)  # what glibc itself arrives at
+        libc.mallopt(_TRIM_THRESHOLD, 2 * KEPT)  # the value that glibc itself would reach
         libc.malloc_trim(0)
 
 
 def peak_mb() -> float:
-    """The most memory that this process has had so far (since :func:`forget_peak`), in MB."""
-    if (
-        sys.platform == "linux"
-    ):  # getrusage would start from what the parent had when it started this process
-        status = Path("/proc/self/status").read_text()
+    """Return the peak memory of this process in MB, since :func:`forget_peak` on Linux.
+
+    NaN where the system does not tell.
+    """
+    # On Linux getrusage would include the memory of the parent at the time of the fork.
+    with suppress(OSError, IndexError, ValueError):
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
         return int(status.split("VmHWM:")[1].split()[0]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    try:
+        import resource
+    except ImportError:  # Windows
+        return _windows_peak_mb()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
+
+
+def _windows_peak_mb() -> float:
+    """Return the peak working set on Windows."""
+    windll = getattr(ctypes, "windll", None)
+    if windll is None:
+        return float("nan")
+    # PROCESS_MEMORY_COUNTERS: two 32-bit numbers, then eight of the size of a pointer.
+    fields = [(name, ctypes.c_uint32) for name in ("cb", "faults")]
+    sizes = [(f"size{number}", ctypes.c_size_t) for number in range(8)]
+    counters = type("Counters", (ctypes.Structure,), {"_fields_": [*fields, *sizes]})()
+    counters.cb = ctypes.sizeof(counters)
+    process = ctypes.c_void_p(-1)  # the current process
+    if not windll.psapi.GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb):
+        return float("nan")
+    return float(counters.size0) / 1024**2
 
 
 def forget_peak() -> None:
-    """Let :func:`peak_mb` start anew from what the process has now; only Linux can."""
-    with suppress(OSError):  # elsewhere the peak is that of the process's whole life
+    """Start a new peak for :func:`peak_mb`. Only Linux can; elsewhere this does nothing."""
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

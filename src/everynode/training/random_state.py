@@ -1,4 +1,4 @@
-"""Torch's random numbers, of the CPU and of the device that a training is on. Those of other devices are somebody else's."""
+"""Torch's random generators of the CPU and of one device; other devices are left alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from torch import Tensor
 
 @contextmanager
 def own_random_numbers(device: torch.device) -> Iterator[None]:
-    """Within this block random numbers may be seeded and drawn; after it the generators are as they were."""
+    """Restore the generators of the CPU and of ``device`` at the end of the block."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         yield
 
 
 def seed_random(seed: int, device: torch.device) -> None:
-    """Seed the generators that a training on ``device`` draws from. (``torch.manual_seed`` would seed those of all devices.)"""
+    """Seed the generators of the CPU and of ``device``.
+
+    ``torch.manual_seed`` would seed all devices.
+    """
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         with torch.cuda.device(device):
@@ -25,15 +28,15 @@ def seed_random(seed: int, device: torch.device) -> None:
 
 
 def random_state(device: torch.device) -> dict[str, Tensor]:
-    """Where these generators are, by name."""
+    """Return the states of these generators by name."""
     state = {"rng": torch.get_rng_state()}
-    return (
-        state | {"rng_cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else state
-    )
+    if device.type == "cuda":
+        state["rng_cuda"] = torch.cuda.get_rng_state(device)
+    return state
 
 
 def set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
-    """Put these generators where they were."""
+    """Restore these generators."""
     torch.set_rng_state(state["rng"])
-    if device.type == "cuda" and "rng_cuda" in state:  # a state that was begun on a CPU has none
+    if device.type == "cuda" and "rng_cuda" in state:  # a state saved on a CPU has none
         torch.cuda.set_rng_state(state["rng_cuda"], device)

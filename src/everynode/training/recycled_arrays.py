@@ -1,4 +1,4 @@
-"""Arrays too large for malloc to keep, used again from step to step."""
+"""Reuse of arrays that are too large for malloc to keep."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
-#: Where vectorised operations want arrays to start, in bytes; it is what torch's own do.
+#: Alignment in bytes for vectorised operations; torch's own allocator uses the same.
 _ALIGNMENT = 64
 
-#: What makes the arrays of a step, and how to make them in memory that is there already. What is not here takes new memory, as always.
+#: Operations that create the arrays of a step, and their versions that write into given memory.
+#: Other operations allocate as usual.
 _INTO: dict[Any, Callable[..., Tensor]] = {
     aten.mm.default: aten.mm.out,
     aten.bmm.default: aten.bmm.out,
@@ -38,21 +39,23 @@ _INTO: dict[Any, Callable[..., Tensor]] = {
 
 
 class Recycling(TorchDispatchMode):
-    """Within this block the memory of an array of at least ``least`` bytes serves the next one of its size once nobody has it.
+    """Reuse the memory of freed arrays of at least ``least`` bytes within a block.
 
-    Fresh memory costs as much as the arithmetic done in it: at ten million edges half of a step was spent in the kernel, page by page.
-    malloc could be told to keep it, but cuts it up for arrays of other sizes and takes much more. Here memory is kept by size, and since a
-    step is like the last, it fits. (Sizes that change from step to step would each be kept.) The first step only shows which operations
-    make large arrays.
+    New memory costs as much as the arithmetic on it: at ten million edges, half of a step was spent
+    in the kernel, page by page. malloc could keep the memory, but would cut it up for arrays of
+    other sizes. Here memory is kept by size, which fits because all steps are alike. Sizes that
+    change from step to step would each be kept. The first step only shows which operations create
+    large arrays.
 
-    torch has no such allocator for the CPU. Below autograd, this sees every operation of both passes; that costs some microseconds each,
-    so it is for large graphs only. A tensor made here cannot be resized to a larger one in place.
+    torch has no such allocator for the CPU. This one sees every operation of both passes, below
+    autograd. That costs some microseconds each, so it is for large graphs only. A tensor made here
+    cannot grow in place.
     """
 
     def __init__(self, least: int):
         super().__init__()
         self.least = least
-        self._made: dict[Hashable, tuple[torch.Size, torch.dtype] | None] = {}
+        self._results: dict[Hashable, tuple[torch.Size, torch.dtype] | None] = {}
         self._free: defaultdict[int, list[np.ndarray]] = defaultdict(list)
         self._entered = 0
 
@@ -74,7 +77,7 @@ class Recycling(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """One operation, into memory that is there already if that is known to be large enough to matter."""
+        """Run one operation, in reused memory if its result is known to be large."""
         kwargs = kwargs or {}
         into = _INTO.get(operation)
         if into is None or any(
@@ -86,36 +89,34 @@ class Recycling(TorchDispatchMode):
             *map(_outline, args),
             *((name, _outline(value)) for name, value in kwargs.items()),
         )
-        if key not in self._made:
+        if key not in self._results:
             result = operation(*args, **kwargs)
             ordinary = (
                 result.device.type == "cpu"
                 and result.layout is torch.strided
                 and result.is_contiguous()
             )
-            self._made[key] = (
+            self._results[key] = (
                 (result.shape, result.dtype) if ordinary and result.nbytes >= self.least else None
             )
             return result
-        made = self._made[key]
-        return (
-            operation(*args, **kwargs)
-            if made is None
-            else into(*args, **kwargs, out=self._empty(*made))
-        )
+        large = self._results[key]
+        if large is None:
+            return operation(*args, **kwargs)
+        return into(*args, **kwargs, out=self._empty(*large))
 
     def _empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
         size = math.prod(shape) * dtype.itemsize
         free = self._free[size]
-        memory = free.pop() if free else self._new(size)
+        memory = free.pop() if free else self._allocate(size)
         start = -memory.ctypes.data % _ALIGNMENT
         view = memory[start : start + size]
-        # The tensor's storage keeps this view, so it goes when the last tensor that shares the storage goes: autograd's too.
+        # The storage holds this view, so it dies with the last tensor on it, autograd's included.
         weakref.finalize(view, self._give_back, size, memory).atexit = False
         return torch.from_numpy(view).view(dtype).view(shape)
 
-    def _new(self, size: int) -> np.ndarray:
-        """By NumPy, which asks for huge pages where there are any."""
+    def _allocate(self, size: int) -> np.ndarray:
+        """Return new memory from NumPy, which asks for huge pages."""
         try:
             return np.empty(size + _ALIGNMENT, dtype=np.uint8)
         except MemoryError:
@@ -128,7 +129,7 @@ class Recycling(TorchDispatchMode):
 
 
 def _outline(value: Any) -> Hashable:
-    """What the shape and type of a result may depend on; whatever number an array is multiplied by, they are the same."""
+    """Return what the shape and type of a result depend on; the value of a float is not part of it."""
     if isinstance(value, Tensor):
         return (value.shape, value.stride(), value.dtype, value.device)
     if isinstance(value, float):

@@ -172,7 +172,7 @@ def write(graph, folder: Path) -> DiskGraph:
     return DiskGraph.write(
         folder,
         graph.dense_features.numpy(),
-        graph.edge_index,
+        graph.edges,
         graph.labels,
         split=graph.splits[0],
         classes=graph.classes,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from everynode.errors import UsageError, require, unknown
 from everynode.graph.disk_graph import ROWS, DiskGraph
-from everynode.graph.graph import Graph, row_normalised
+from everynode.graph.graph import Graph, normalize_rows
 from everynode.models import Network
 from everynode.models.gradient_cosine import Shared
 from everynode.numerics import log_softmax_by_class
@@ -213,7 +213,7 @@ class BatchENC(nn.Module):
         factor = part.edge_weight / max(self.num_edges, 1)
         if self.tv_gate != "none":
             x = x[:roots].cpu() if isinstance(x, Tensor) else x.rows(torch.arange(roots))[0]
-            x = row_normalised(x) if self.tv_gate == "row" else x
+            x = normalize_rows(x) if self.tv_gate == "row" else x
             factor = factor * np.exp(-squared_differences(x, self.scale, w, i, j) / self.tv_sigma)
         values = np.stack([factor * w[i], -factor * w[j]], axis=1).ravel()
         pattern = Pattern(
