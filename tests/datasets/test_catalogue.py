@@ -288,7 +288,7 @@ class TestDownload:
 
         monkeypatch.setattr(urllib.request, "urlopen", serve)
         monkeypatch.setattr(Path, "replace", full)
-        with pytest.raises(DataError, match=r"Cannot write .* \(No space left on device\)"):
+        with pytest.raises(DataError, match=r"Cannot write .*: No space left on device.*EVERYNODE_DATA"):
             load("texas")
         assert not [p for p in cache.rglob("*") if p.is_file()]
 
@@ -318,7 +318,7 @@ def test_check_named_compares_with_graphs_that_share_files(data_root):
     assert report.facts["copies_of"] == {"texas": ["features", "labels"]}
     assert report.facts["nodes_without_in_edges"] == 34
     assert (
-        "It has the very features and labels of texas: one of the two is not what its name says."
+        "It has the same features and labels as texas: one of the two files has the wrong name."
         in report.warnings
     )
     json.dumps(report.to_dict(), allow_nan=False)

@@ -53,11 +53,11 @@ def test_a_small_graph_in_the_layout_of_arxiv(tmp_path):
         ("raw/node-feat.csv.gz", "é\n", "node-feat.csv.gz is not a table of numbers"),
         ("raw/node-label.csv.gz", "0\n1\n", "node-label.csv.gz has 2 x 1 labels for 4 nodes"),
         ("split/time/test.csv.gz", "9\n", "test nodes of fold 0 reach outside"),
-        ("split/time/test.csv.gz", b"not gzip", "test.csv.gz is damaged or cut short"),
+        ("split/time/test.csv.gz", b"not gzip", "test.csv.gz is damaged or incomplete"),
         (
             "raw/edge.csv.gz",
             gzip.compress(b"0,1\n" * 999, mtime=0)[:-12],
-            "edge.csv.gz is damaged or cut short",
+            "edge.csv.gz is damaged or incomplete",
         ),
     ],
 )
