@@ -1,4 +1,4 @@
-"""The flags that say where people's own graph is, and what its columns are."""
+"""Flags for the user's own files: which files, and the roles of their columns."""
 
 from __future__ import annotations
 
@@ -21,50 +21,51 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files:
-    """Which files, and which of their columns."""
+    """The files of a graph, and the roles of their columns."""
 
     nodes: Path | None = None
-    "The table of nodes: CSV, TSV (.gz too), Parquet or JSON lines; or a file of nodes and edges: GraphML, GEXF, JSON, npz."
+    """The node table: CSV, TSV (also .gz), Parquet or JSON lines. Or one file with nodes and edges:
+    GraphML, GEXF, JSON, npz."""
     edges: Path | None = None
-    "The table of edges, or an edge list."
+    "The edge table, or an edge list."
     id: str | None = None
-    "The nodes' column of ids; default: one of that name, else the first."
+    "The id column of the nodes. Default: a column with a usual name, such as id, else the first."
     source: str | None = None
-    "The edges' column of the first end; default: source, src or from, else the first."
+    "The source column of the edges. Default: source, src or from, else the first."
     target: str | None = None
-    "The edges' column of the second end."
+    "The target column of the edges. Default: target, dst or to, else the second."
     weight: str | None = None
-    "The edges' column of weights; default: one of that name, else all edges count the same. `none`: no weights."
+    "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
     directed: Annotated[bool, Parameter(negative="")] = False
-    "Edges lead from source to target only."
+    "Keep the direction of the edges: messages travel from source to target only."
     unknown: Literal["refuse", "drop", "add"] | None = None
-    """Edges to nodes that the table of nodes does not have: refuse or drop them, or add these nodes, unlabelled. Default: refuse; of
-    predict, as the model's fit was told."""
+    """What to do with edges to nodes that are not in the node table: refuse them, drop them, or add
+    the nodes without labels. Default: refuse; for `predict`, as in training."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "One more way in which the files write a missing value, such as ?; may be given several times."
+    "Another word for a missing value, such as `?`. May be given several times."
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
-        """The graph in the files; ``feature_encoder``: turn columns into features as another time."""
+        """Read the graph; with ``feature_encoder``, encode its features as in training."""
         from everynode.io import read
 
         if self.nodes is None and self.edges is None:
-            raise UsageError("Which graph? Give --nodes and --edges (or one of them).")
+            raise UsageError("No graph is given. Give --nodes and --edges, or one of them.")
         return read(**asdict(self), feature_encoder=feature_encoder, **options)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
-        """Refuse results that would replace these files, or others that are read, under this name or another."""
-        read = [
+        """Refuse results that would replace the input files, under any name."""
+        inputs = [
             path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
         ]
         for result in results:
-            for path in read if result.exists() else ():
+            for path in inputs if result.exists() else ():
                 if result.samefile(path):
                     raise UsageError(
-                        f"The result would replace {path}, which is read here: name another --out."
+                        f"The result would replace {path}, which is an input. Name another --out."
                     )
 
     @property
     def name(self) -> str:
-        """What to call the graph: the nodes' file without its ending, or that of the edges."""
+        """The name of the graph: the node file, else the edge file, without ending."""
         file = self.nodes or self.edges
         return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"
