@@ -1,18 +1,17 @@
-"""Columns become features: the type of each, and its numbers against plain arithmetic."""
+"""Columns become features: their numbers against plain arithmetic."""
 
 from __future__ import annotations
 
 import datetime
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import CLIP
 from everynode.io.column_fitting import MAX_CATEGORIES, fit_column
@@ -46,47 +45,6 @@ TITLES = [
     "of mice and men",
     "trees of life",
 ]
-GUESSED = [
-    (["1", "2.5", "-3e2", "+4"], "number"),
-    ([1, 2, 5, None], "number"),
-    (["1,5", "2,25", "7"], "number"),
-    (["1,234", "2,000,000.5", "7"], "number"),
-    (["12"] * 30 + ["13"] * 30 + ["unknown"], "number"),  # a few words among numbers count as missing
-    (["yes", "No", "yes", ""], "boolean"),
-    (["TRUE", "false"], "boolean"),
-    (["0", "1", "1"], "boolean"),
-    (["yes", None, "Yes"], "boolean"),  # where it is missing says the rest
-    (["N", "F", "N"], "category"),  # both mean no
-    (["y", "t", "t"], "category"),
-    ([0.0, 1.0, 0.0], "boolean"),
-    ([True, False], "boolean"),
-    (["2020-01-31", "2021-12-01 08:00", None], "date"),
-    ([datetime.date(2020, 1, 31), datetime.date(2021, 1, 1)], "date"),
-    ([datetime.datetime(2020, 1, 31), datetime.datetime(2021, 1, 1), -6.2e16], "date"),  # a time beyond all years
-    (["red", "blue", "red"], "category"),
-    (["New York", "Rome", "New York", "Rome"], "category"),
-    (TITLES, "text"),
-    ([["graph", "tree"], ["tree", "life"], ["graph", "life"]], "text"),
-    ([[1.0, 2.0], [3.0, 4.0]], "vector"),
-    (["a1", "b2", "c3"], "ignored"),
-    (["", None, "NA"], "ignored"),
-    (["same"] * 5, "ignored"),
-    ([3, 3, 3], "ignored"),
-    (["31.12.2020", "01.02.2021"], "ignored"),
-    ([{"a": 1}, {"a": 2}], "ignored"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("values", "kind"), GUESSED)
-def test_what_a_column_is_taken_for(values, kind):
-    column, features = fit(values)
-    assert column.kind == kind
-    assert column.summary.kind == kind
-    if kind == "ignored":
-        assert column.reason
-        assert column.feature_names == []
-    else:
-        assert np.isfinite(features).all()
 
 
 def test_numbers_are_standardised_and_missing_ones_are_the_mean():
@@ -282,72 +240,6 @@ def test_vectors():
         apply(column, [[1.0, 2.0, 3.0]])
 
 
-def test_a_kind_can_be_said():
-    assert fit(["1050", "8001", "1050"])[0].kind == "number"
-    column, features = fit(["1050", "8001", "1050"], "category")
-    assert column.words == ("1050", "8001")
-    assert features.tolist() == [[1, 0], [0, 1], [1, 0]]
-    assert fit(["a1", "b2", "c3"], "category")[0].kind == "category"
-    assert fit(["1", "2"], "ignored")[0].kind == "ignored"
-    with pytest.raises(UsageError, match=r"'nmber'.*did you mean 'number'"):
-        fit(["1"], "nmber")
-    with pytest.raises(DataError, match="cannot be a vector"):
-        fit(["1", "2"], "vector")
-
-
-def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
-    """They were all treated as missing, and the column ignored for a reason that was false."""
-    price = [f"about {i}" for i in range(20)]
-    with pytest.raises(
-        DataError,
-        match=r"Column 'x' of the table of nodes is declared as number, but 20 of 20 cells are not, such as 'about 0' in record 1\. "
-        r"Write them as in 1234.5, or leave them empty, or declare another kind\.$",
-    ):
-        fit(price, "number")
-    with pytest.raises(
-        DataError,
-        match=r"is declared as date, but 2 of 3 cells are not, such as '31/12/2020' in record 1. Write them as in 2020-12-31",
-    ):
-        fit(["31/12/2020", "2021-02-01", "30/11/2020"], "date")
-    with pytest.raises(
-        DataError,
-        match=r"is declared as boolean, but 1 of 3 cells is not, such as 'maybe' in record 3. Write them as yes or no",
-    ):
-        fit(["yes", "no", "maybe"], "boolean")
-    known = [str(i) for i in range(95)]
-    assert fit([*known, "a", "b", "?", "?", "c"], "number")[0].kind == "number"
-    missing = (
-        r"but 6 of 101 cells are not, such as '\?' in record 98\. .*declare '\?' a missing value of all columns "
-        r"\(na=\['\?'\], or --na='\?'\)"
-    )
-    with pytest.raises(DataError, match=missing):
-        fit([*known, "a", "b", "?", "?", "c", "d"], "number")
-    assert fit(["", None, "NA"], "number")[0].reason == "empty"
-    assert fit(["3", None, "3"], "number")[0].reason == "all values are equal"
-
-
-def test_whole_numbers_with_zeros_in_front_are_codes():
-    zips = ["01067", "10115", "80331", "01067", "10115", None]
-    column, features = fit(zips)
-    assert (column.kind, column.words) == ("category", ("01067", "10115", "80331"))
-    assert column.summary.detail == "3 values, one feature for missing; codes with leading zeros"
-    assert features.shape == (6, 4)
-    ids, _ = fit([f"{i:05}" for i in range(200)])
-    assert (
-        ids.summary.detail == "every value is different: a name or an id; codes with leading zeros"
-    )
-    assert fit([*zips * 10, "unknown"])[0].kind == "category"
-    for numbers in (
-        ["007", "7", "12"],
-        ["0.5", "1.5", "0.7"],
-        ["10", "11", "15"],
-        ["0", "1", "5"],
-        ["-01", "-02", "-05"],
-    ):
-        assert fit(numbers)[0].kind == "number"
-    assert fit(zips, "number")[0].kind == "number"
-
-
 MONEY = {
     "€": ["€1,334.73", "€ 20.50", "-€3", "€-4.25", "(€12.50)", "€0"],
     "$": ["$1,334.73", "20.5 $", "($3)", "$(4.25)", "-12.50$", "+$0"],
@@ -404,14 +296,6 @@ def test_money_that_may_be_thousands_is_refused(money):
     )
 
 
-def test_large_unsigned_numbers_are_numbers():
-    assert fit(pa.array([2**63, 2**63 + 1, 5, 5], pa.uint64()))[0].kind == "number"
-
-
-def test_one_slip_in_ten_is_missing():
-    assert fit([*map(str, range(9)), "unknown"], "number")[0].kind == "number"
-
-
 def test_brackets_are_a_minus():
     """As words they were missing, or the whole column was lost."""
     accounts = ["1,334.73", "(200.00)", "(1,250.50)", "20"]
@@ -442,38 +326,6 @@ def test_money_by_the_rules_of_numbers():
         notes[1]
         == "Column 'x' of the table of nodes: 1 cell without $, assumed to have the same unit (record 3)."
     )
-
-
-@pytest.mark.parametrize(
-    "codes",
-    [
-        ["USD1", "USD2", "USD3"] * 50,
-        ["$", "$$", "$$$"] * 50,
-        ["ABC 1", "ABC 2"] * 50,
-        ["5 eur", "6 eur"] * 50,
-        ["%5", "%6"] * 50,
-    ],
-)
-def test_codes_are_no_money(codes):
-    assert fit(codes)[0].kind == "category"
-
-
-def test_two_units_are_no_number():
-    column, _ = fit(["5 EUR", "7 USD", "9 EUR", "7 USD"] * 5)
-    assert (column.kind, column.reason) == (
-        "category",
-        "not a number: written with both EUR and USD",
-    )
-    both = [f"{'€$'[i % 2]}{i}.99" for i in range(200)]
-    assert (
-        fit(both)[0].reason
-        == "every value is different: a name or an id; not a number: written with both $ and €"
-    )
-    with pytest.raises(
-        DataError,
-        match=r"is declared as number, but 200 of 200 cells are not, such as '€0.99' in record 1 \(written with both \$ and €\)\. Write",
-    ):
-        fit(both, "number")
 
 
 def test_a_model_reads_its_unit_or_none():
