@@ -578,9 +578,7 @@ def test_one_fold_of_a_file_is_followed_or_none(call):
         True,
     )
     assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
-    assert (
-        "12 of the 60 labels are held out for the test" in call(*words, "--split", "none").stdout
-    )
+    assert "12 of the 60 labels are held out for the test" in call(*words, "--split", "none").stdout
 
 
 def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):

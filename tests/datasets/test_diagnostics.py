@@ -127,7 +127,7 @@ def test_leaves_of_one_hub_are_no_warning():
     assert any("most are leaves of the same node" in text for text in texts(report, "info"))
 
 
-def test_isolated_nodes_are_nobodys_twins():
+def test_isolated_nodes_have_no_twins():
     report = check(make([(0, 1)], [0] * 6, [split([2, 3], [1], [4, 5])]))
     assert report.facts["twins_across_split"] == [0.0]
 

@@ -124,7 +124,7 @@ class TestArchive:
         graphs = [
             load("ogbn-arxiv"),
             load("ogbn-arxiv"),
-            load("ogbn-arxiv", data_dir=write(tmp_path / "by hand")),
+            load("ogbn-arxiv", data_dir=write(tmp_path / "unpacked")),
         ]
         assert len({graph.digest for graph in graphs}) == 1
         assert asked == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
@@ -164,7 +164,7 @@ class TestArchive:
 
 
 #: Two unpacked folders that differ in an edge.
-CHANGED = {"as it is": {}, "changed": {"raw/edge.csv.gz": "0,2\n"}}
+CHANGED = {"unchanged": {}, "changed": {"raw/edge.csv.gz": "0,2\n"}}
 
 
 def test_empty_tables():

@@ -70,7 +70,7 @@ def test_decimal_commas(text):
         (
             ["12,5", "1.5", "0.125"],
             [12.5, 1.5, 0.125],
-        ),  # points as well, none of which could stand for thousands
+        ),  # points too, but none can separate thousands
         (["12,5", "1.234.567", "2.345.678", "3.456.789"], [12.5, 1234567, 2345678, 3456789]),
     ],
 )

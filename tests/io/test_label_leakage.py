@@ -19,7 +19,7 @@ def test_a_column_that_leaks_the_label_is_named(write):
 COPIES = {
     "numbers": [10, 20, 30],
     "numbers as text": ["10", "20,5", "30"],
-    "finer numbers": [1, 2, 3, 4, 5, 6],  # of which two stand for each class
+    "finer numbers": [1, 2, 3, 4, 5, 6],  # two per class
     "days": ["2020-01-01", "2020-02-01", "2020-03-01"],
     "true or false": [True, False, False],
     "yes or no": ["yes", "no", "no"],
@@ -41,7 +41,7 @@ def test_a_copy_of_the_label_is_named_whatever_it_is_written_in(copy):
     }
     (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
     assert "Label leakage: column 'copy' of the table of nodes determines the label" in warning.text
-    nodes["label"][30] = 1 - min(nodes["label"][30], 1)  # one node of which it tells the wrong one
+    nodes["label"][30] = 1 - min(nodes["label"][30], 1)  # wrong for one node
     assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
 
 

@@ -89,7 +89,7 @@ def test_the_same_table_in_every_format_is_the_same_graph(write, refused, same):
     Path("utf16.csv").write_bytes(PEOPLE.encode("utf-16"))
     Path("oldmac.csv").write_text(PEOPLE.replace("\n", "\r"), newline="")
     Path("sep.csv").write_text("sep=;\n" + PEOPLE.replace(",", ";"))
-    Path("comments.csv").write_text("# made by hand\n#\n" + PEOPLE)
+    Path("comments.csv").write_text("# written manually\n#\n" + PEOPLE)
     Path("quoted.csv").write_text(re.sub(r"([^,\n]+)", r'"\1"', PEOPLE))
     pairs = [
         ("nodes.tsv", "edges.txt"), ("nodes.parquet", "edges.parquet"), ("nodes.jsonl", "edges.jsonl"), ("nodes.csv.gz", links),
