@@ -152,7 +152,7 @@ def cut_short(path: Path) -> None:
     ("damage", "says"),
     [
         (change_a_byte, ("is not the public file", "SHA-256", "Fetch it again from https://")),
-        (cut_short, ("is not the public file", "cut short", "Fetch it again from https://")),
+        (cut_short, ("is not the public file", "incomplete", "Fetch it again from https://")),
         (Path.unlink, ("is missing", "put it there", "https://")),
     ],
 )

@@ -862,7 +862,7 @@ def test_data_check(call):
 def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(call, data_root):
     done = call("data", "check", "chameleon", "--data-dir", data_root)
     found, measured = (part.splitlines() for part in done.stdout.split("\n\n"))
-    assert found[0].startswith("! 49.7 % of the test nodes have a twin in train")
+    assert found[0].startswith("! 49.7 % of the test nodes have a training twin")
     assert all(line.startswith("- ") for line in found[1:])
     assert len({re.search(r"  +(?=\S)", line).end() for line in measured}) == 1, (
         "one column of names, one of values"

@@ -131,7 +131,7 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
         "city: category",
         "team: label",
         "120:",
-        "labels are put aside for the test",
+        "labels are held out for the test",
         "held out once, in 3 folds",
     ):
         assert text in done.stdout, text
@@ -193,7 +193,7 @@ def test_quiet_hides_no_warning(call, own_files):
     assert done.stderr.splitlines() == [
         line for line in done.stderr.splitlines() if line.startswith("warning ")
     ]
-    assert "differ in capitals only" in done.stderr
+    assert "differ only in capitals" in done.stderr
     assert "Red" not in done.stdout
 
 
@@ -574,9 +574,7 @@ def test_one_fold_of_a_file_is_followed_or_none(call):
         True,
     )
     assert "4 of the 20 training labels are held out" in call(*words, "--fold", "1").stdout
-    assert (
-        "12 of the 60 labels are put aside for the test" in call(*words, "--split", "none").stdout
-    )
+    assert "12 of the 60 labels are held out for the test" in call(*words, "--split", "none").stdout
 
 
 def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
@@ -595,13 +593,13 @@ def test_few_labels_are_not_tested_on_and_it_says_so(call, own_files):
         "20",
     )
     assert done.returncode == 0
-    assert "none is put aside for a test" in done.stdout
+    assert "none are held out for a test" in done.stdout
     assert "too good for new nodes" in done.stdout
     assert "\n  test " not in done.stdout
 
 
 WRONG = {
-    "fit": ("Which graph?", 2),
+    "fit": ("Give --nodes and --edges", 2),
     "fit --nodes missing.csv --edges links.csv --label team": ("missing.csv", 3),
     "fit --nodes people.csv --edges links.csv": ("--label", 2),
     "fit --nodes people.csv --edges links.csv --label tean": ("team", None),
@@ -653,7 +651,7 @@ def test_a_column_of_amounts_or_names_is_no_label(call, own_files):
     )
     done = call("fit", "--nodes", nodes, "--edges", edges, "--label", "revenue")
     assert done.returncode == 3
-    expected = "the 120 labels in column 'revenue' are 104 different ones, such as 1000 and 1001, so it looks like an amount or a name."
+    expected = "the 120 labels in column 'revenue' have 104 different values, such as 1000 and 1001. The column looks like an amount or a name."
     assert expected in done.stderr
     assert "Name the column that holds the classes." in done.stderr
 
@@ -775,7 +773,7 @@ def test_predict_does_not_replace_what_it_reads(call, fitted, own_files):
         done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", out)
         assert (
             done.returncode,
-            f"{victim}, which is an input: choose another --out" in done.stderr,
+            f"{victim}, which is an input. Name another --out" in done.stderr,
         ) == (2, True)
         assert Path(victim).read_bytes() == before
 
@@ -839,7 +837,7 @@ def test_fit_does_not_replace_what_it_reads(call, own_files, again):
     )
     assert (
         done.returncode,
-        "predictions.csv, which is an input: choose another --out" in done.stderr,
+        "predictions.csv, which is an input. Name another --out" in done.stderr,
     ) == (2, True)
     assert Path("predictions.csv").read_bytes() == before
 
@@ -851,7 +849,7 @@ def test_newcomers_without_the_others_are_refused_with_the_way_out(call, fitted,
     done = call("predict", "out", "--nodes", "few.csv", "--edges", edges)
     assert (
         done.returncode,
-        "give the whole graph, with the rows of these nodes in it" in done.stderr,
+        "Give the whole graph, with the rows of these nodes" in done.stderr,
     ) == (3, True)
 
 

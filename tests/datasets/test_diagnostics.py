@@ -60,8 +60,8 @@ def test_nodes_without_label_or_features():
 def test_isolated_nodes_and_components():
     folds = [split([0], [1], [2]), split([0], [3], [4]), split([1], [0], [2])]
     report = check(make([(0, 1), (1, 2), (3, 4)], [0] * 6, folds))
-    assert "1 node without any edge: for these only the features speak." in texts(report)
-    expected = "Folds 0, 2 cover only the largest component (3 of 6 nodes): the 3 others are never trained or tested on."
+    assert "1 node without any edge, classified by features alone." in texts(report)
+    expected = "Folds 0, 2 cover only the largest component (3 of 6 nodes): the 3 others are never used for training or testing."
     assert expected in report.warnings
     assert report.facts["components"] == 3
     assert report.facts["split_share_in_largest_component"] == pytest.approx([1, 1 / 3, 1])
@@ -78,11 +78,11 @@ def test_isolated_nodes_and_components():
 def test_cross_validated_labels_are_no_missing_validation_nodes():
     graph = make([(0, 1)], [0, 1] * 5, [split([*range(6)], [], [6, 7])])
     assert any(
-        text.startswith("Train / validation / test are 6 / 0 / 2 nodes (75 / 0 / 25")
+        text.startswith("Train / validation / test: 6 / 0 / 2 nodes (75 / 0 / 25")
         for text in texts(check(graph))
     )
     expected = (
-        "Train / test are 6 / 2 nodes (75 / 25 percent of the nodes in them, 80.0 % of the graph); for validation each of 6 training "
+        "Train / test: 6 / 2 nodes (75 / 25 percent of the split, which covers 80.0 % of the graph); for validation each of 6 training "
         "nodes was held out once, in 3 folds."
     )
     assert expected in texts(check(graph, held_out=6, folds=3))
@@ -93,7 +93,7 @@ def test_repairs():
     assert texts(report)[-3:] == [
         "1 self-loop in the input was dropped.",
         "1 repeated edge in the input was dropped.",
-        "2 one-way edges in the input were given their other direction.",
+        "2 one-way edges in the input were given their reverse.",
     ]
 
 
@@ -101,9 +101,13 @@ def test_direction():
     edges, labels = [(0, 1), (2, 1), (3, 1)], [0] * 5
     undirected, directed = (make(edges, labels, directed=flag) for flag in (False, True))
     assert "nodes_without_in_edges" not in check(undirected).facts
-    sentence = "4 of 5 nodes have no in-edge and hear from no other node."
-    assert f"Were the direction kept, {sentence}" in texts(check(undirected, directed), "info")
-    assert f"With the direction kept, {sentence}" in texts(check(directed), "warning")
+    assert (
+        "In a directed graph, 4 of 5 nodes would have no in-edge and receive no message."
+        in texts(check(undirected, directed), "info")
+    )
+    assert "4 of 5 nodes have no in-edge and receive no message (the graph is directed)." in texts(
+        check(directed), "warning"
+    )
 
 
 def test_twins_across_the_split():
@@ -111,7 +115,7 @@ def test_twins_across_the_split():
     edges = [(i, hub) for i in range(2, 8) for hub in (0, 1)]
     report = check(make(edges, [0, 1, 0, 0, 1, 1, 0, 1], [split([2, 4, 0], [1], [3, 5, 6, 7])]))
     assert report.facts["twins_across_split"] == [1.0]
-    assert any("100.0 % of the test nodes have a twin in train" in text for text in report.warnings)
+    assert any("100.0 % of the test nodes have a training twin" in text for text in report.warnings)
     other_class = check(make(edges, [0, 1, 0, 0, 1, 1, 0, 1], [split([2, 0], [1], [5, 7])]))
     assert other_class.facts["twins_across_split"] == [0.0]
 
@@ -120,10 +124,10 @@ def test_leaves_of_one_hub_are_no_warning():
     report = check(make([(i, 0) for i in range(1, 6)], [0] * 6, [split([1, 2], [3], [4, 5])]))
     assert report.facts["twins_across_split"] == [1.0]
     assert not any("twin" in text for text in report.warnings)
-    assert any("most hang on the same single node" in text for text in texts(report, "info"))
+    assert any("most are leaves of the same node" in text for text in texts(report, "info"))
 
 
-def test_isolated_nodes_are_nobodys_twins():
+def test_isolated_nodes_have_no_twins():
     report = check(make([(0, 1)], [0] * 6, [split([2, 3], [1], [4, 5])]))
     assert report.facts["twins_across_split"] == [0.0]
 
@@ -131,7 +135,7 @@ def test_isolated_nodes_are_nobodys_twins():
 def test_duplicates():
     features = [[1, 0], [1, 0], [1, 0], [0, 1], [1, 1]]
     report = check(make([(0, 3), (1, 3), (2, 3), (3, 4)], [0] * 5, features=features))
-    assert "2 nodes with the features and the neighbours of another node." in texts(report)
+    assert "2 nodes with the same features and neighbours as another node." in texts(report)
 
 
 def test_small_test_set_and_untrained_class():
@@ -159,7 +163,7 @@ def test_copies_of_another_graph():
     assert report.facts["copies_of"] == {"second": ["features", "labels"], "third": ["labels"]}
     assert (
         report.warnings[-1]
-        == "It has the very labels of third: one of the two is not what its name says."
+        == "It has the same labels as third: one of the two files has the wrong name."
     )
 
 
@@ -174,7 +178,7 @@ def test_edge_cases_and_json():
         report = check(graph)
         assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["name"] == "graph"
         assert all(text.endswith(".") for text in texts(report))
-    assert "There is no labelled node to test on." in report.warnings
+    assert "There is no labelled test node." in report.warnings
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.name = "other"
 
@@ -184,7 +188,7 @@ def test_edge_cases_and_json():
 
 def test_cora_folds_cover_the_largest_component(data_root):
     report = check(load("cora", "geom-gcn", data_dir=data_root))
-    expected = "Every fold covers only the largest component (2485 of 2708 nodes): the 223 others are never trained or tested on."
+    expected = "Every fold covers only the largest component (2485 of 2708 nodes): the 223 others are never used for training or testing."
     assert expected in report.warnings
     assert [round(100 * share) for share in report.facts["split_shares"].values()] == [48, 32, 20]
 
@@ -214,11 +218,11 @@ def test_wikipedia(name, lonely, n, twins, data_root):
     report = check(load(name, data_dir=data_root), load(name, data_dir=data_root, directed=True))
     assert report.facts["nodes_without_in_edges"] == lonely
     assert (
-        f"Were the direction kept, {lonely} of {n} nodes have no in-edge and hear from no other node."
+        f"In a directed graph, {lonely} of {n} nodes would have no in-edge and receive no message."
         in texts(report)
     )
     assert any(
-        text.startswith(f"{twins} % of the test nodes have a twin in train")
+        text.startswith(f"{twins} % of the test nodes have a training twin")
         for text in report.warnings
     )
 

@@ -38,7 +38,7 @@ def test_features_that_are_not_bits():
         (b"head\n0\t1,0\n", "nodes, line 2: 2 fields between tabs where 3 are expected"),
         (b"head\n0\t1,0\tA\n", "nodes, line 2: invalid literal"),
         (b"head\n0\t1,0\t-3\n", "nodes, line 2: the class is -3"),
-        (b"head\n0\t1,0\t0\n0\t1,0\t0\n", "nodes, line 3: node number 0 is a repeat"),
+        (b"head\n0\t1,0\t0\n0\t1,0\t0\n", "nodes, line 3: node number 0 is repeated"),
         (b"head\n5\t1,0\t0\n", "nodes, line 2: node number 5"),
         (b"head\n0\t\t0\n", "nodes, line 2: could not convert"),
         (b"head\n", "nodes has no nodes"),

@@ -53,11 +53,11 @@ def test_a_small_graph_in_the_layout_of_arxiv(tmp_path):
         ("raw/node-feat.csv.gz", "é\n", "node-feat.csv.gz is not a table of numbers"),
         ("raw/node-label.csv.gz", "0\n1\n", "node-label.csv.gz has 2 x 1 labels for 4 nodes"),
         ("split/time/test.csv.gz", "9\n", "test nodes of fold 0 reach outside"),
-        ("split/time/test.csv.gz", b"not gzip", "test.csv.gz is damaged or cut short"),
+        ("split/time/test.csv.gz", b"not gzip", "test.csv.gz is damaged or incomplete"),
         (
             "raw/edge.csv.gz",
             gzip.compress(b"0,1\n" * 999, mtime=0)[:-12],
-            "edge.csv.gz is damaged or cut short",
+            "edge.csv.gz is damaged or incomplete",
         ),
     ],
 )
@@ -124,7 +124,7 @@ class TestArchive:
         graphs = [
             load("ogbn-arxiv"),
             load("ogbn-arxiv"),
-            load("ogbn-arxiv", data_dir=write(tmp_path / "by hand")),
+            load("ogbn-arxiv", data_dir=write(tmp_path / "unpacked")),
         ]
         assert len({graph.digest for graph in graphs}) == 1
         assert asked == ["https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"]
@@ -164,7 +164,7 @@ class TestArchive:
 
 
 #: Two unpacked folders that differ in an edge.
-CHANGED = {"as it is": {}, "changed": {"raw/edge.csv.gz": "0,2\n"}}
+CHANGED = {"unchanged": {}, "changed": {"raw/edge.csv.gz": "0,2\n"}}
 
 
 def test_empty_tables():

@@ -141,14 +141,14 @@ def test_every_cut_of_a_file_is_refused():
     ("changes", "words"),
     [
         ({"test.index": b"6\nsix\n"}, r"test\.index, line 2: 'six'"),
-        ({"test.index": b"6\n"}, r"test\.index should hold 2 node numbers"),
-        ({"test.index": b"6\n6\n"}, r"test\.index should hold different numbers from 4"),
-        ({"test.index": b"6\n1\n"}, r"test\.index should hold different numbers from 4"),
-        ({"ally": np.zeros((3, 2))}, r"ally should hold 4 rows"),
-        ({"y": np.zeros(3)}, r"\.y should hold a table"),
-        ({"allx": np.zeros((4, 3))}, r"allx should hold a csr_array"),
-        ({"graph": {0: 5}}, r"graph should map"),
-        ({"graph": {0: [[1]]}}, r"graph should map"),
+        ({"test.index": b"6\n"}, r"test\.index does not hold 2 node numbers"),
+        ({"test.index": b"6\n6\n"}, r"test\.index does not hold distinct numbers from 4"),
+        ({"test.index": b"6\n1\n"}, r"test\.index does not hold distinct numbers from 4"),
+        ({"ally": np.zeros((3, 2))}, r"ally does not hold 4 rows"),
+        ({"y": np.zeros(3)}, r"\.y does not hold a table"),
+        ({"allx": np.zeros((4, 3))}, r"allx does not hold a csr_array"),
+        ({"graph": {0: 5}}, r"graph does not map"),
+        ({"graph": {0: [[1]]}}, r"graph does not map"),
     ],
 )
 def test_files_that_do_not_fit(changes, words):

@@ -38,14 +38,14 @@ def test_nodes_are_in_no_order_of_their_classes() -> None:
 @settings(deadline=None, max_examples=30)
 @given(
     nodes=st.integers(2, 60), edges=st.integers(0, 300), features=st.integers(1, 5), classes=st.integers(2, 9),
-    homophily=st.sampled_from([0.0, 0.5, 1.0]), piece=st.integers(1, 64), seed=st.integers(0, 99),
+    homophily=st.sampled_from([0.0, 0.5, 1.0]), chunk=st.integers(1, 64), seed=st.integers(0, 99),
 )  # fmt: skip
 def test_any_size(
-    nodes: int, edges: int, features: int, classes: int, homophily: float, piece: int, seed: int
+    nodes: int, edges: int, features: int, classes: int, homophily: float, chunk: int, seed: int
 ) -> None:
     classes = min(classes, nodes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(synthetic, "PIECE", piece)
+        patch.setattr(synthetic, "CHUNK", chunk)
         graph = generate(nodes, edges, features, classes, homophily=homophily, seed=seed)
     assert (graph.num_nodes, graph.num_features, graph.num_classes) == (nodes, features, classes)
     assert graph.num_edges <= edges
@@ -104,7 +104,7 @@ def test_names_that_are_none(name: str) -> None:
 
 
 def test_what_a_name_cannot_have() -> None:
-    with pytest.raises(UsageError, match="made without directions"):
+    with pytest.raises(UsageError, match="generated without directions"):
         load("generated-300x900", directed=True)
     with pytest.raises(UsageError, match=r"has no split 'public'. Choose from: stratified, random"):
         load("generated-300x900", "public")

@@ -1,4 +1,4 @@
-"""Sharing labels out: what the graph brings stays, the rest is held out class by class, and it is said."""
+"""The graph keeps its own parts, the rest is held out class by class, and messages say so."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_a_fifth_for_the_test_and_a_fifth_of_the_rest_for_validation():
     everyone = torch.cat(list(made.splits[0]))
     assert sorted(everyone.tolist()) == list(range(80))
     assert said == [
-        "16 of the 80 labels are put aside for the test (--test-share 0 trains on them instead).",
-        "13 of the 64 training labels are held out to choose the epoch by (validation).",
+        "16 of the 80 labels are held out for the test (--test-share 0 trains on them instead).",
+        "13 of the 64 training labels are held out for validation, to choose the epoch.",
     ]
 
 
@@ -58,7 +58,7 @@ def test_few_labels_are_not_tested_on_unless_asked():
     assert counts(made)["test"] == [0, 0]
     assert (
         said[0]
-        == "With only 40 labels none is put aside for a test (--test-share 0.2 does it all the same)."
+        == "With only 40 labels, none are held out for a test (--test-share 0.2 does so anyway)."
     )
     assert counts(assign_splits(few, test_share=0.5)[0])["test"] == [10, 10]
 
@@ -67,15 +67,15 @@ def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_s
     nodes = torch.arange(120)
     _, said = assign_splits(graph(LABELS, [Split(nodes[:30], nodes[50:60], nodes[60:110])]))
     assert said == [
-        "The split has no part for 20 of the labelled nodes: they are neither learned from nor tested.",
-        "No training node is of class 1: it cannot be learned, and is wrong wherever it is tested.",
+        "The split leaves out 20 of the labelled nodes: they are used neither for training nor for testing.",
+        "No training node has class 1: it cannot be learned, and every test node of it will be wrong.",
     ]
 
 
 def test_no_test_if_asked():
     made, said = assign_splits(graph(LABELS), test_share=0, cv=1)
     assert counts(made) == {"train": [48, 16], "val": [12, 4], "test": [0, 0]}
-    assert "as asked" in said[0]
+    assert "as requested" in said[0]
 
 
 def test_parts_that_are_given_stay():
@@ -85,7 +85,7 @@ def test_parts_that_are_given_stay():
     assert torch.equal(made.splits[0].train, nodes[:30])
     assert torch.equal(made.splits[0].test, nodes[70:80])  # those with a label
     assert said == [
-        "No training node is of class 1: it cannot be learned, and is wrong wherever it is tested."
+        "No training node has class 1: it cannot be learned, and every test node of it will be wrong."
     ]
 
 
@@ -97,7 +97,7 @@ def test_of_several_folds_one_is_asked_for():
     ]
     with pytest.raises(
         UsageError,
-        match=r"2 folds: choose one, 0 to 1 \(fold=0, or --fold 0\), or none of them \(split='none', or --split none\)\.",
+        match=r"2 folds\. Choose one, 0 to 1 \(fold=0, or --fold 0\), or use none of them \(split='none', or --split none\)\.",
     ):
         assign_splits(graph(LABELS, folds))
     made, _ = assign_splits(graph(LABELS, folds), fold=1)
@@ -113,7 +113,7 @@ def test_validation_is_held_out_of_the_given_training_nodes():
     made, said = assign_splits(graph(LABELS, [Split(nodes[:70], nodes[:0], nodes[70:80])]), cv=1)
     assert counts(made) == {"train": [48, 8], "val": [12, 2], "test": [0, 10]}
     assert said == [
-        "14 of the 70 training labels are held out to choose the epoch by (validation)."
+        "14 of the 70 training labels are held out for validation, to choose the epoch."
     ]
 
 
@@ -121,7 +121,7 @@ def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
     made, said = assign_splits(graph(LABELS))
     assert counts(made) == {"train": [48, 16], "val": [0, 0], "test": [12, 4]}
     assert said[1].startswith(
-        "Each of the 64 training labels is held out once, in 3 folds, to choose settings and epoch by (validation)"
+        "Cross-validation: each of the 64 training labels is held out once, in 3 folds, to choose settings and epoch"
     )
     assert counts(assign_splits(graph(LABELS), val_share=0.5)[0])["val"] == [24, 8], (
         "a share that is given is held out once"
@@ -153,7 +153,12 @@ def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
             "'val_share' of fit must be between 0 and 1",
         ),
         (lambda: graph(LABELS), {"cv": 0}, UsageError, "'cv' of fit must be >= 1"),
-        (lambda: graph([0, 0, -1], classes=1), {}, DataError, "of 1 class"),
+        (
+            lambda: graph([0, 0, -1], classes=1),
+            {},
+            DataError,
+            "have 1 class.*two classes are needed",
+        ),
         (lambda: graph([0, 1, -1]), {}, DataError, "No node can be held out"),
         (
             lambda: graph(

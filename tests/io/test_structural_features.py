@@ -42,8 +42,8 @@ def test_loops_repeats_and_direction_do_not_matter():
 
 
 def test_positions_are_leading_eigenvectors(monkeypatch):
-    monkeypatch.setattr(structure, "POSITIONS", 3)
-    monkeypatch.setattr(structure, "ROUNDS", 300)
+    monkeypatch.setattr(structure, "NUM_POSITIONS", 3)
+    monkeypatch.setattr(structure, "NUM_ITERATIONS", 300)
     pairs, adjacency, _ = graph(60, 4)
     scale = 1 / np.sqrt(np.maximum(adjacency.sum(1), 1))
     values, vectors = np.linalg.eigh(scale[:, None] * adjacency * scale)
@@ -90,6 +90,6 @@ def test_tiny_graphs(n, pairs):
 def test_hubs_do_without_triangles(monkeypatch):
     pairs, _, _ = graph(40, 3)
     full = structural_features(pairs, 40)
-    monkeypatch.setattr(structure, "AFFORDABLE", 0)
+    monkeypatch.setattr(structure, "MAX_MULTIPLICATIONS", 0)
     full[:, 3] = 0
     np.testing.assert_array_equal(structural_features(pairs, 40), full)

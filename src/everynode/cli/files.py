@@ -1,4 +1,4 @@
-"""The flags for a user's own graph: its files and their columns."""
+"""Flags for the user's own files: which files, and the roles of their columns."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files:
-    """The files of a graph, and their columns."""
+    """The files of a graph, and the roles of their columns."""
 
     nodes: Path | None = None
-    """Table of nodes: CSV, TSV (.gz too), Parquet or JSON lines. Or a file with nodes and edges:
-    GraphML, GEXF, JSON or npz."""
+    """The node table: CSV, TSV (also .gz), Parquet or JSON lines. Or one file with nodes and edges:
+    GraphML, GEXF, JSON, npz."""
     edges: Path | None = None
-    "Table of edges, or an edge list."
+    "The edge table, or an edge list."
     id: str | None = None
-    "Column of ids in --nodes. Default: `id`, else the first."
+    "The id column of the nodes. Default: a column with a usual name, such as id, else the first."
     source: str | None = None
-    "Column of the first end in --edges. Default: `source`, `src` or `from`, else the first."
+    "The source column of the edges. Default: source, src or from, else the first."
     target: str | None = None
-    "Column of the second end in --edges."
+    "The target column of the edges. Default: target, dst or to, else the second."
     weight: str | None = None
-    "Column of weights in --edges. Default: `weight`, else all edges weigh the same. `none`: none."
+    "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
     directed: Annotated[bool, Parameter(negative="")] = False
-    "Edges lead from source to target only."
+    "Keep the direction of the edges: messages travel from source to target only."
     unknown: Literal["refuse", "drop", "add"] | None = None
-    """Edges to nodes that --nodes does not have: refuse them, drop them, or add the nodes without
-    a label. Default: refuse; for predict, as in the fit."""
+    """What to do with edges to nodes that are not in the node table: refuse them, drop them, or add
+    the nodes without labels. Default: refuse; for `predict`, as in training."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "Another spelling of a missing value, such as ?; repeat it for several."
+    "Another word for a missing value, such as `?`. May be given several times."
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
-        """Read the graph; ``feature_encoder`` encodes columns as in an earlier fit."""
+        """Read the graph; with ``feature_encoder``, encode its features as in training."""
         from everynode.io import read
 
         if self.nodes is None and self.edges is None:
-            raise UsageError("Which graph? Give --nodes, --edges, or both.")
+            raise UsageError("No graph is given. Give --nodes and --edges, or one of them.")
         return read(**asdict(self), feature_encoder=feature_encoder, **options)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
-        """Refuse results that would replace a file that is read, under any of its names."""
-        read = [
+        """Refuse results that would replace the input files, under any name."""
+        inputs = [
             path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
         ]
         for result in results:
-            for path in read if result.exists() else ():
+            for path in inputs if result.exists() else ():
                 if result.samefile(path):
                     raise UsageError(
-                        f"The result would replace {path}, which is an input: choose another --out."
+                        f"The result would replace {path}, which is an input. Name another --out."
                     )
 
     @property
     def name(self) -> str:
-        """The name of the graph: the file of nodes, or of edges, without its ending."""
+        """The name of the graph: the node file, else the edge file, without ending."""
         file = self.nodes or self.edges
         return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"

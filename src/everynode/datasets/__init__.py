@@ -1,4 +1,4 @@
-"""Public graphs: their catalogue and readers, splits, generated graphs, and diagnostics."""
+"""Public graphs: catalogue, readers, splits, generated graphs, and diagnostics."""
 
 from typing import TYPE_CHECKING
 

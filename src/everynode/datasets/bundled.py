@@ -1,4 +1,4 @@
-"""The graph that comes with the package: Citeseer with its public split, in arrays and without pickles."""
+"""The bundled graph: Citeseer with its public split, stored as arrays without pickles."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from everynode.datasets.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import Split
 
-#: Its path below this package, and its name in ``digests.txt``.
+#: The path of the file below this package, and its name in ``digests.txt``.
 CITESEER = "bundled_data/citeseer.npz"
 
 
 def pack(raw: Raw) -> bytes:
-    """A graph with 0/1 features and a split as the bytes of an ``.npz``: the same graph gives the same bytes everywhere."""
+    """Pack a graph with 0/1 features and a split into the bytes of an ``.npz`` file.
+
+    The same graph gives the same bytes on every machine.
+    """
     features = scipy.sparse.csr_array(raw.features)
     features.sum_duplicates()
     if raw.split is None or not (features.data == 1).all():
@@ -36,21 +39,19 @@ def pack(raw: Raw) -> bytes:
         **{part: nodes.numpy() for part, nodes in zip(Split._fields, raw.split, strict=True)},
     }
     out = io.BytesIO()
-    with zipfile.ZipFile(
-        out, "w", zipfile.ZIP_STORED
-    ) as archive:  # stored: compressors differ between machines
+    # Not compressed: compressors differ between machines.
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for key, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(
-                member, array.astype(_smallest(array)), version=(1, 0), allow_pickle=False
+                member, array.astype(_smallest_type(array)), version=(1, 0), allow_pickle=False
             )
-            archive.writestr(
-                zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0)), member.getvalue()
-            )
+            info = zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            archive.writestr(info, member.getvalue())
     return out.getvalue()
 
 
-def _smallest(array: npt.NDArray[Any]) -> str:
+def _smallest_type(array: npt.NDArray[Any]) -> str:
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     return next(
         code
@@ -60,25 +61,20 @@ def _smallest(array: npt.NDArray[Any]) -> str:
 
 
 def unpack(content: bytes) -> Raw:
-    """The graph that :func:`pack` packed."""
+    """Unpack the bytes that :func:`pack` returned."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        part = {key: archive[key].astype(np.int64) for key in archive.files}
-    n, c, k = part["shape"].tolist()
-    columns, ends = part["feature_columns"], part["feature_ends"]
+        arrays = {key: archive[key].astype(np.int64) for key in archive.files}
+    num_nodes, num_features, num_classes = arrays["shape"].tolist()
+    columns, ends = arrays["feature_columns"], arrays["feature_ends"]
     features = scipy.sparse.csr_array(
-        (np.ones(len(columns), np.float32), columns, ends), shape=(n, c)
+        (np.ones(len(columns), np.float32), columns, ends), shape=(num_nodes, num_features)
     )
-    return Raw(
-        features,
-        part["arcs"],
-        part["labels"],
-        k,
-        Split(*(torch.from_numpy(part[name]) for name in Split._fields)),
-    )
+    split = Split(*(torch.from_numpy(arrays[part]) for part in Split._fields))
+    return Raw(features, arrays["arcs"], arrays["labels"], num_classes, split)
 
 
 def read() -> Raw:
-    """The bundled Citeseer, checked against its digest."""
+    """Read the bundled Citeseer and verify its digest."""
     file = resources.files("everynode.datasets").joinpath(CITESEER)
     try:
         content = file.read_bytes()

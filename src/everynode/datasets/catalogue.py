@@ -1,4 +1,4 @@
-"""Loading the named graphs."""
+"""Load graphs by name."""
 
 from __future__ import annotations
 
@@ -35,50 +35,64 @@ def load(
     per_class: int = 20,
     seed: int = 0,
 ) -> Graph:
-    """A public graph by name, checked byte for byte, with raw features; or a generated one, made anew.
+    """Load a public graph by name, or generate one.
 
-    ``split``: ``public`` (20 training nodes a class, 500 validation, 1000 test), ``geom-gcn`` (ten folds of 48/32/20 percent),
-    ``official`` (ogbn-arxiv's own), ``stratified`` (a generated graph's own) or ``random`` (``per_class`` training nodes a class by
-    ``seed``, then as in ``public``; see :func:`random_split` for small graphs); by default the one that papers use for this graph.
-    ``data_dir``: a folder in PyG's layout, never written to; else ``$EVERYNODE_DATA``; else a cache folder, into which missing files
-    are downloaded. Citeseer comes with the package.
+    Public files are checked byte for byte. Features are not normalized. Citeseer comes with the
+    package; other files are read from a folder in PyG's layout, or downloaded into a cache folder.
 
-    >>> load("citeseer")
-    Graph 'citeseer': 3327 nodes, 4552 edges, 3703 features (sparse), 6 classes, 3312 labelled, 1 splits
+    Parameters
+    ----------
+    name : str
+        A name in ``everynode.datasets.CATALOGUE``, or ``generated-NODESxEDGES``.
+    split : str, optional
+        "public" (20 training nodes per class, 500 validation, 1000 test), "geom-gcn" (ten folds of
+        48/32/20 percent), "official" (ogbn-arxiv), "stratified" (generated graphs) or "random"
+        (``per_class`` training nodes per class, then as in "public"). Default: the split that
+        papers use for this graph.
+    data_dir : path, optional
+        A folder in PyG's layout, which is never written to. Default: ``$EVERYNODE_DATA``, else the
+        cache folder.
+    directed : bool, default False
+        Whether to keep the direction of the edges.
+    per_class : int, default 20
+        The number of training nodes per class of a "random" split.
+    seed : int, default 0
+        The seed of a "random" split.
+
+    Returns
+    -------
+    Graph
+        The graph with one split or several folds.
+
+    Examples
+    --------
+    >>> load("citeseer")  # doctest: +NORMALIZE_WHITESPACE
+    Graph 'citeseer': 3327 nodes, 4552 edges, 3703 features (sparse), 6 classes, 3312 labelled,
+    1 splits
     """
     entry, split = choose(name, split)
     root = Root.find(data_dir)
     if entry.size is not None:
         if directed:
             raise UsageError(
-                f"Graph {name!r} is made without directions: leave out --directed (directed=True)."
+                f"Graph {name!r} is generated without directions: leave out --directed "
+                "(directed=True)."
             )
-        try:
-            made = synthetic.generate(*entry.size)
-        except MemoryError:
-            raise UsageError(
-                f"Graph {name!r} does not fit into memory: choose a smaller one."
-            ) from None
-        return (
-            made.with_splits([random_split(made.labels, per_class, seed=seed)])
-            if split == "random"
-            else made
-        )
+        return _generate(entry, split, per_class, seed)
     raw = _read(entry, root)
     if split == "random":
         splits = [random_split(torch.from_numpy(raw.labels), per_class, seed=seed)]
     elif split == "geom-gcn":
         splits = _read_folds(entry, root, len(raw.labels))
     else:
-        assert raw.split is not None  # the catalogue says that these files bring one
+        assert raw.split is not None  # the catalogue lists only splits that the files have
         splits = [raw.split]
-    classes = range(raw.num_classes)
     return Graph.from_arrays(
         raw.features,
         raw.arcs,
         raw.labels,
         splits=splits,
-        classes=classes,
+        classes=range(raw.num_classes),
         directed=directed,
         name=name,
     )
@@ -87,26 +101,43 @@ def load(
 def check_named(
     name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None
 ) -> Report:
-    """:func:`check` of a named graph, also of its direction, and against the other present graphs that share files with it."""
+    """Run :func:`check` on a named graph.
+
+    The report covers the effect of edge directions, and compares the graph with the other available
+    graphs that share files with it.
+    """
     entry, split = choose(name, split)
-    own = _content(entry)
-    twins = [
-        other.name for other in CATALOGUE.values() if other is not entry and own & _content(other)
+    own_digests = _file_digests(entry)
+    similar = [
+        other.name
+        for other in CATALOGUE.values()
+        if other is not entry
+        and own_digests & _file_digests(other)
+        and is_present(other.name, data_dir=data_dir)
     ]
-    twins = [other for other in twins if is_present(other, data_dir=data_dir)]
     graph = load(name, split, data_dir=data_dir)
-    directed = (
-        load(name, split, data_dir=data_dir, directed=True)
-        if graph.repairs["one_way_edges"]
-        else None
-    )
-    return check(
-        graph, directed=directed, others=[load(other, data_dir=data_dir) for other in twins]
-    )
+    directed = None
+    if graph.repairs["one_way_edges"]:
+        directed = load(name, split, data_dir=data_dir, directed=True)
+    others = [load(other, data_dir=data_dir) for other in similar]
+    return check(graph, directed=directed, others=others)
 
 
-def _content(entry: Entry) -> set[str]:
-    """The digests of a graph's own files: equal ones give away a graph that was published under two names."""
+def _generate(entry: Entry, split: str, per_class: int, seed: int) -> Graph:
+    assert entry.size is not None
+    try:
+        graph = synthetic.generate(*entry.size)
+    except MemoryError:
+        raise UsageError(
+            f"Graph {entry.name!r} does not fit into memory: choose a smaller one."
+        ) from None
+    if split == "random":
+        return graph.with_splits([random_split(graph.labels, per_class, seed=seed)])
+    return graph
+
+
+def _file_digests(entry: Entry) -> set[str]:
+    """Return the digests of a graph's files; equal digests reveal a graph with two names."""
     return {digests()[path] for path in entry.files("random") if path in digests()}
 
 
@@ -115,39 +146,32 @@ def _read(entry: Entry, root: Root) -> Raw:
         return bundled.read()
     where = str(root.folder / entry.folder)
     if is_unpacked(entry, root):
-        return ogb.read(
-            {
-                part: root.read(path, None, UNPACK)
-                for part, path in zip(OGB_FILES, entry.unpacked(), strict=True)
-            },
-            where,
-        )
+        parts = zip(OGB_FILES, entry.unpacked(), strict=True)
+        return ogb.read({part: root.read(path, None, UNPACK) for part, path in parts}, where)
     files = {
         path: root.read(path, url, entry.no_download) for path, url in entry.files("random").items()
     }
     if entry.format == "planetoid":
         stem = f"ind.{entry.stem}"
-        return planetoid.read(
-            {part: files[f"{entry.folder}/{stem}.{part}"] for part in PLANETOID_PARTS},
-            f"{where}/{stem}",
-        )
+        contents = {part: files[f"{entry.folder}/{stem}.{part}"] for part in PLANETOID_PARTS}
+        return planetoid.read(contents, f"{where}/{stem}")
     if entry.format == "ogb":
         (archive,) = files.values()
         return ogb.read(ogb.unpack(archive, f"{where}/{entry.stem}.zip"), where)
-    paths = (str(root.folder / entry.nodes_file), str(root.folder / entry.edges_file))
     return geom_gcn.read(
         files[entry.nodes_file],
         files[entry.edges_file],
-        *paths,
+        str(root.folder / entry.nodes_file),
+        str(root.folder / entry.edges_file),
         listed=entry.format == "geom-gcn-listed",
     )
 
 
-def _read_folds(entry: Entry, root: Root, n: int) -> list[Split]:
-    address = entry.files("geom-gcn")
+def _read_folds(entry: Entry, root: Root, num_nodes: int) -> list[Split]:
+    urls = entry.files("geom-gcn")
     return [
         geom_gcn.read_split(
-            root.read(path, address[path], entry.no_download), str(root.folder / path), n
+            root.read(path, urls[path], entry.no_download), str(root.folder / path), num_nodes
         )
         for path in entry.folds()
     ]

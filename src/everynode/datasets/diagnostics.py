@@ -1,4 +1,4 @@
-"""What a graph hides: measured facts, and findings about everything that makes a score on it mean less than it seems."""
+"""Diagnostics: facts about a graph, and findings that make a score on it less meaningful."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from scipy.sparse.csgraph import connected_components
 from everynode.graph import Graph, Split
 from everynode.sparse import SparseMatrix
 
-#: A class with fewer nodes than this is named.
-FEW = 5
-#: Twins across the split are worth a warning from this share of the test nodes on.
-MANY_TWINS = 0.1
-#: One test node may be worth this many points of accuracy before it is worth a warning.
-POINT = 1.0
+#: A class with fewer nodes than this is reported.
+MIN_CLASS_SIZE = 5
+#: Twins across the split are reported from this share of the test nodes on.
+TWIN_SHARE = 0.1
+#: A warning is due if one test node is worth more than this many points of accuracy.
+MAX_POINTS_PER_NODE = 1.0
 
 Ints = npt.NDArray[np.int64]
+Facts = dict[str, Any]
 
 
 class Finding(NamedTuple):
-    """One clear sentence about a graph."""
+    """One sentence about a graph."""
 
     level: Literal["info", "warning"]
     text: str
@@ -34,19 +35,29 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`check` measured and found."""
+    """The result of :func:`check`.
+
+    Attributes
+    ----------
+    name : str
+        The name of the graph.
+    facts : dict
+        Measured values.
+    findings : tuple of Finding
+        Sentences about the graph.
+    """
 
     name: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The findings that a user should not overlook."""
+        """The texts of the findings that are warnings."""
         return tuple(finding.text for finding in self.findings if finding.level == "warning")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values only, for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "name": self.name,
             "facts": self.facts,
@@ -54,8 +65,55 @@ class Report:
         }
 
 
+def check(
+    graph: Graph,
+    directed: Graph | None = None,
+    *,
+    others: Sequence[Graph] = (),
+    drawn: bool = False,
+    held_out: int = 0,
+    folds: int = 0,
+) -> Report:
+    """Measure a graph and search for defects.
+
+    Overlapping parts of a split are not searched for: a :class:`Graph` refuses them.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to check.
+    directed : Graph, optional
+        The same graph with its directions, to see the effect of keeping them.
+    others : sequence of Graph
+        Graphs that it may be a copy of.
+    drawn : bool, default False
+        Whether the split was drawn from the labels and did not come with the graph. Then the nodes
+        that it covers are not a defect.
+    held_out, folds : int
+        With cross-validation instead of validation nodes: the number of training nodes, and the
+        number of folds.
+
+    Returns
+    -------
+    Report
+        Facts and findings.
+
+    Examples
+    --------
+    >>> path = Graph.from_arrays([[1.0], [1.0], [1.0]], [[0, 1, 1], [1, 0, 1]], [0, 0, 1])
+    >>> check(path).findings[-1].text
+    '1 self-loop in the input was dropped.'
+    """
+    subject = _Subject(graph, directed, others, drawn, held_out, folds)
+    facts: Facts = {}
+    findings: list[Finding] = []
+    for run_check in _CHECKS:
+        findings += run_check(subject, facts)
+    return Report(graph.name, facts, tuple(findings))
+
+
 class _Fold(NamedTuple):
-    """A split, in arrays."""
+    """A split as arrays."""
 
     train: Ints
     val: Ints
@@ -63,7 +121,7 @@ class _Fold(NamedTuple):
 
 
 class _Subject:
-    """The graph in arrays, computed once for all the checks."""
+    """The graph as arrays, computed once for all checks."""
 
     def __init__(
         self,
@@ -87,328 +145,286 @@ class _Subject:
         )
         self.adjacency.sort_indices()
         self.degree: Ints = np.diff(self.adjacency.indptr)
-        self.features = _rows(graph)
-        #: Equal for nodes with the same neighbours; different for all nodes that have none.
-        self.neighbourhood = _group(self.adjacency)
-        alone = self.degree == 0
-        self.neighbourhood[alone] = -1 - np.flatnonzero(alone)
+        self.features = _feature_rows(graph)
+        #: Equal for nodes with the same neighbors; unique for every isolated node.
+        self.neighborhood = _group_rows(self.adjacency)
+        is_isolated = self.degree == 0
+        self.neighborhood[is_isolated] = -1 - np.flatnonzero(is_isolated)
 
 
-def check(
-    graph: Graph,
-    directed: Graph | None = None,
-    *,
-    others: Sequence[Graph] = (),
-    drawn: bool = False,
-    held_out: int = 0,
-    folds: int = 0,
-) -> Report:
-    """Measure a graph and look for defects.
-
-    ``directed``: the same graph with its direction kept, to see what keeping it would do. ``others``: graphs that it might be a
-    copy of. ``drawn``: the split did not come with the graph but was drawn from its labels, so what it covers is no defect.
-    ``held_out``, ``folds``: how many of the training nodes were held out, each once, in how many folds, instead of validation nodes.
-    (Parts of one split that overlap are not looked for: a :class:`Graph` refuses those when it is built.)
-
-    >>> path = Graph.from_arrays([[1.0], [1.0], [1.0]], [[0, 1, 1], [1, 0, 1]], [0, 0, 1])
-    >>> check(path).findings[-1].text
-    '1 self-loop in the input was dropped.'
-    """
-    subject = _Subject(graph, directed, others, drawn, held_out, folds)
-    facts: dict[str, Any] = {}
-    findings: list[Finding] = []
-    for look in _CHECKS:
-        findings += look(subject, facts)
-    return Report(graph.name, facts, tuple(findings))
-
-
-def _rows(graph: Graph) -> scipy.sparse.csr_array:
+def _feature_rows(graph: Graph) -> scipy.sparse.csr_array:
     features = graph.features
-    rows = (
-        features.to_scipy()
-        if isinstance(features, SparseMatrix)
-        else scipy.sparse.csr_array(features.cpu().numpy())
-    )
+    if isinstance(features, SparseMatrix):
+        rows = features.to_scipy()
+    else:
+        rows = scipy.sparse.csr_array(features.cpu().numpy())
     rows.sort_indices()
     return rows
 
 
-def _group(matrix: scipy.sparse.csr_array) -> Ints:
-    """A number for each row, equal for equal rows."""
-    seen: dict[tuple[bytes, bytes], int] = {}
+def _group_rows(matrix: scipy.sparse.csr_array) -> Ints:
+    """Return a number per row, equal for equal rows."""
+    groups: dict[tuple[bytes, bytes], int] = {}
     keys = (
         (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())
         for a, b in pairwise(matrix.indptr)
     )
-    return np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
+    return np.array([groups.setdefault(key, len(groups)) for key in keys], dtype=np.int64)
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _folds(folds: Sequence[int], total: int) -> str:
+def _name_folds(folds: Sequence[int], total: int) -> str:
     if total == 1:
         return "the split"
-    return (
-        "every fold"
-        if len(folds) == total
-        else f"{'fold' if len(folds) == 1 else 'folds'} {', '.join(map(str, folds))}"
+    if len(folds) == total:
+        return "every fold"
+    return f"{'fold' if len(folds) == 1 else 'folds'} {', '.join(map(str, folds))}"
+
+
+def _check_sizes(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    graph = s.graph
+    # NaN without labelled edges, which JSON does not have.
+    edge, node = (
+        None if value != value else value for value in (graph.edge_homophily, graph.node_homophily)
     )
-
-
-def _sizes(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    g = s.graph
-    density = s.features.nnz / max(1, s.n * g.num_features)
-    homophily = {
-        key: None if value != value else value
-        for key, value in (("edge", g.edge_homophily), ("node", g.node_homophily))
-    }
     facts |= {
-        "nodes": s.n, "edges": g.num_edges, "features": g.num_features, "classes": g.num_classes, "folds": len(s.splits),
-        "feature_density": density, "edge_homophily": homophily["edge"], "node_homophily": homophily["node"],
-    }  # fmt: skip
-    edge = homophily["edge"]
+        "nodes": s.n,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "folds": len(s.splits),
+        "feature_density": s.features.nnz / max(1, s.n * graph.num_features),
+        "edge_homophily": edge,
+        "node_homophily": node,
+    }
     if edge is not None and edge < 0.5:
         yield Finding(
             "info",
-            f"Only {_percent(edge)} of the edges join nodes of one class: averaging over neighbours may hurt.",
+            f"Only {_percent(edge)} of the edges join nodes of one class: averaging over "
+            "neighbours may hurt.",
         )
 
 
-def _classes(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    counts = np.bincount(s.labels[s.labels >= 0], minlength=s.graph.num_classes)
-    facts["class_counts"] = {
-        str(name): int(count) for name, count in zip(s.graph.classes, counts, strict=True)
-    }
-    facts["largest_class_share"] = float(counts.max() / counts.sum()) if counts.sum() else None
-    few = [
-        (name, int(count))
-        for name, count in zip(s.graph.classes, counts, strict=True)
-        if count < FEW
-    ]
-    for name, count in few:
-        yield Finding(
-            "warning",
-            f"Class {name} has only {_count(count, 'node')}: it cannot be learned and tested.",
-        )
-
-
-def _unlabelled(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    none = s.labels < 0
-    empty = np.diff(s.features.indptr) == 0
-    facts |= {"nodes_without_label": int(none.sum()), "nodes_without_features": int(empty.sum())}
-    if none.any():
-        yield Finding("info", f"{_count(int(none.sum()), 'node')} of {s.n} without a label.")
-    if empty.any():
-        both = (
-            f", {int((none & empty).sum())} of them without a label either"
-            if (none & empty).any()
-            else ""
-        )
-        yield Finding("info", f"{_count(int(empty.sum()), 'node')} without any feature{both}.")
-    inside = [sum(int(none[part].sum()) for part in split) for split in s.splits]
-    facts["split_nodes_without_label"] = inside
-    folds = [fold for fold, count in enumerate(inside) if count]
-    if folds:
-        low, high = min(inside[fold] for fold in folds), max(inside)
-        many = _count(high, "node") if low == high else f"{low} to {high} nodes"
-        where = _folds(folds, len(inside))
-        yield Finding(
-            "warning",
-            f"{many} in {where} without a label: not counted here, but other loaders take them for class 0.",
-        )
-
-
-def _components(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    number, component = connected_components(s.adjacency, directed=False)
-    sizes = np.bincount(component, minlength=1)
-    isolated = int((s.degree == 0).sum())
-    facts |= {
-        "components": int(number),
-        "largest_component": int(sizes.max()),
-        "isolated_nodes": isolated,
-    }
-    if isolated:
-        yield Finding(
-            "info",
-            f"{_count(isolated, 'node')} without any edge: for these only the features speak.",
-        )
-    inside = component == sizes.argmax()
-    share = [
-        float(inside[np.concatenate(split)].mean()) if any(map(len, split)) else 0.0
-        for split in s.splits
-    ]
-    facts["split_share_in_largest_component"] = share
-    within = [fold for fold, value in enumerate(share) if value == 1.0]
-    if number > 1 and within and not s.drawn:
-        text = (
-            f"{_folds(within, len(share))} covers"
-            if len(within) in (1, len(share))
-            else f"{_folds(within, len(share))} cover"
-        )
-        rest = s.n - int(sizes.max())
-        yield Finding(
-            "warning",
-            f"{text[0].upper()}{text[1:]} only the largest component ({sizes.max()} of {s.n} nodes): "
-            f"the {rest} others are never trained or tested on.",
-        )
-
-
-def _repairs(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    dropped, joined = "dropped", "given its other direction"
-    for key, done in {
-        "self_loops": dropped,
-        "repeated_edges": dropped,
-        "one_way_edges": joined,
-    }.items():
-        what = {
-            "self_loops": "self-loop",
-            "repeated_edges": "repeated edge",
-            "one_way_edges": "one-way edge",
-        }[key]
-        count = int(s.graph.repairs.get(key, 0))
-        facts[key] = count
-        if count:
-            done = done if count == 1 else done.replace("its", "their")
+def _check_classes(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    counts = np.bincount(s.labels[s.labels >= 0], minlength=s.graph.num_classes).tolist()
+    named = list(zip(s.graph.classes, counts, strict=True))
+    facts["class_counts"] = {str(name): count for name, count in named}
+    facts["largest_class_share"] = max(counts) / sum(counts) if sum(counts) else None
+    for name, count in named:
+        if count < MIN_CLASS_SIZE:
             yield Finding(
-                "info",
-                f"{_count(count, what)} in the input {'was' if count == 1 else 'were'} {done}.",
+                "warning",
+                f"Class {name} has only {_count(count, 'node')}: it cannot be learned and tested.",
             )
 
 
-def _direction(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    if s.directed is None:
-        return
-    entered = np.zeros(s.n, dtype=bool)
-    entered[s.directed.edges[1].cpu().numpy()] = True
-    lonely = int((~entered & (s.degree > 0)).sum())
-    facts["nodes_without_in_edges"] = int((~entered).sum())
-    if lonely:
-        would = "With the direction kept" if s.graph.directed else "Were the direction kept"
-        yield Finding(
-            "warning" if s.graph.directed else "info",
-            f"{would}, {facts['nodes_without_in_edges']} of {s.n} nodes have no in-edge and hear from no other node.",
-        )
-
-
-def _twins(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    key = s.neighbourhood * (s.graph.num_classes + 1) + s.labels
-    shares, several = [], []
-    for split in s.splits:
-        test, train = (part[s.labels[part] >= 0] for part in (split.test, split.train))
-        twin = np.isin(key[test], key[train])
-        shares.append(float(twin.mean()) if len(test) else 0.0)
-        several.append(float((twin & (s.degree[test] > 1)).mean()) if len(test) else 0.0)
-    facts |= {"twins_across_split": shares, "twins_across_split_with_several_neighbours": several}
-    share, serious = (float(np.mean(values)) if values else 0.0 for values in (shares, several))
-    what = f"{_percent(share)} of the test nodes have a twin in train (same neighbours, same class)"
-    if serious >= MANY_TWINS:
+def _check_unlabelled(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    unlabelled = s.labels < 0
+    empty = np.diff(s.features.indptr) == 0
+    num_unlabelled, num_empty = int(unlabelled.sum()), int(empty.sum())
+    facts |= {"nodes_without_label": num_unlabelled, "nodes_without_features": num_empty}
+    if num_unlabelled:
+        yield Finding("info", f"{_count(num_unlabelled, 'node')} of {s.n} without a label.")
+    if num_empty:
+        num_both = int((unlabelled & empty).sum())
+        suffix = f", {num_both} of them without a label either" if num_both else ""
+        yield Finding("info", f"{_count(num_empty, 'node')} without any feature{suffix}.")
+    per_fold = [sum(int(unlabelled[part].sum()) for part in split) for split in s.splits]
+    facts["split_nodes_without_label"] = per_fold
+    folds = [fold for fold, count in enumerate(per_fold) if count]
+    if folds:
+        low, high = min(per_fold[fold] for fold in folds), max(per_fold)
+        nodes = _count(high, "node") if low == high else f"{low} to {high} nodes"
         yield Finding(
             "warning",
-            f"{what}, {_percent(serious)} even with more than one neighbour: scores are inflated.",
+            f"{nodes} in {_name_folds(folds, len(per_fold))} without a label: not counted here, "
+            "but other loaders treat them as class 0.",
         )
-    elif share >= MANY_TWINS:  # leaves of one hub are twins by chance
+
+
+def _check_components(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    num_components, component = connected_components(s.adjacency, directed=False)
+    sizes = np.bincount(component, minlength=1)
+    largest, num_isolated = int(sizes.max()), int((s.degree == 0).sum())
+    facts |= {
+        "components": int(num_components),
+        "largest_component": largest,
+        "isolated_nodes": num_isolated,
+    }
+    if num_isolated:
         yield Finding(
             "info",
-            f"{what}, but only {_percent(serious)} with more than one neighbour: most hang on the same single node.",
+            f"{_count(num_isolated, 'node')} without any edge, classified by features alone.",
+        )
+    in_largest = component == sizes.argmax()
+    shares = [
+        float(in_largest[np.concatenate(split)].mean()) if any(map(len, split)) else 0.0
+        for split in s.splits
+    ]
+    facts["split_share_in_largest_component"] = shares
+    folds = [fold for fold, share in enumerate(shares) if share == 1.0]
+    if num_components > 1 and folds and not s.drawn:
+        name = _name_folds(folds, len(shares))
+        verb = "covers" if len(folds) in (1, len(shares)) else "cover"
+        yield Finding(
+            "warning",
+            f"{name[0].upper()}{name[1:]} {verb} only the largest component ({largest} of {s.n} "
+            f"nodes): the {s.n - largest} others are never used for training or testing.",
         )
 
 
-def _duplicates(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
-    pairs = np.stack([_group(s.features), s.neighbourhood])
+def _check_repairs(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    repairs = {
+        "self_loops": ("self-loop", "dropped", "dropped"),
+        "repeated_edges": ("repeated edge", "dropped", "dropped"),
+        "one_way_edges": ("one-way edge", "given its reverse", "given their reverse"),
+    }
+    for key, (noun, singular, plural) in repairs.items():
+        facts[key] = count = int(s.graph.repairs.get(key, 0))
+        if count:
+            verb = f"was {singular}" if count == 1 else f"were {plural}"
+            yield Finding("info", f"{_count(count, noun)} in the input {verb}.")
+
+
+def _check_direction(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    if s.directed is None:
+        return
+    has_in_edge = np.zeros(s.n, dtype=bool)
+    has_in_edge[s.directed.edges[1].cpu().numpy()] = True
+    num_without = int((~has_in_edge).sum())
+    facts["nodes_without_in_edges"] = num_without
+    if (~has_in_edge & (s.degree > 0)).any():
+        nodes = f"{num_without} of {s.n} nodes"
+        if s.graph.directed:
+            text = f"{nodes} have no in-edge and receive no message (the graph is directed)."
+            yield Finding("warning", text)
+        else:
+            text = f"In a directed graph, {nodes} would have no in-edge and receive no message."
+            yield Finding("info", text)
+
+
+def _check_twins(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    key = s.neighborhood * (s.graph.num_classes + 1) + s.labels
+    shares, shares_several = [], []
+    for split in s.splits:
+        test, train = (part[s.labels[part] >= 0] for part in (split.test, split.train))
+        is_twin = np.isin(key[test], key[train])
+        has_several = s.degree[test] > 1
+        shares.append(float(is_twin.mean()) if len(test) else 0.0)
+        shares_several.append(float((is_twin & has_several).mean()) if len(test) else 0.0)
+    facts |= {
+        "twins_across_split": shares,
+        "twins_across_split_with_several_neighbours": shares_several,
+    }
+    share, several = (float(np.mean(v)) if v else 0.0 for v in (shares, shares_several))
+    text = f"{_percent(share)} of the test nodes have a training twin (same neighbours and class)"
+    if several >= TWIN_SHARE:
+        yield Finding(
+            "warning",
+            f"{text}, {_percent(several)} even with more than one neighbour: scores are inflated.",
+        )
+    elif share >= TWIN_SHARE:  # leaves of one hub are twins by chance
+        yield Finding(
+            "info",
+            f"{text}, but only {_percent(several)} with more than one neighbour: most are leaves "
+            "of the same node.",
+        )
+
+
+def _check_duplicates(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    pairs = np.stack([_group_rows(s.features), s.neighborhood])
     _, counts = np.unique(pairs, axis=1, return_counts=True)
-    facts["duplicate_nodes"] = int((counts - 1).sum())
-    if facts["duplicate_nodes"]:
+    facts["duplicate_nodes"] = num_duplicates = int((counts - 1).sum())
+    if num_duplicates:
         yield Finding(
             "info",
-            f"{_count(facts['duplicate_nodes'], 'node')} with the features and the neighbours of another node.",
+            f"{_count(num_duplicates, 'node')} with the same features and neighbours as another "
+            "node.",
         )
 
 
-def _proportions(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
+def _check_sizes_of_parts(s: _Subject, facts: Facts) -> Iterator[Finding]:
     if not s.splits:
         yield Finding("info", "The graph has no split.")
         return
     sizes = np.array([[len(part) for part in split] for split in s.splits])
+    relative = sizes / np.maximum(sizes.sum(1, keepdims=True), 1)
     facts["split_sizes"] = dict(zip(Split._fields, sizes.mean(0).tolist(), strict=True))
-    facts["split_shares"] = dict(
-        zip(
-            Split._fields,
-            (sizes / np.maximum(sizes.sum(1, keepdims=True), 1)).mean(0).tolist(),
-            strict=True,
-        )
-    )
-    words = dict(zip(Split._fields, ("train", "validation", "test"), strict=True))
+    facts["split_shares"] = dict(zip(Split._fields, relative.mean(0).tolist(), strict=True))
+    names = dict(zip(Split._fields, ("train", "validation", "test"), strict=True))
+    suffix = ""
     if s.folds:
-        del words["val"]
-    shares = " / ".join(f"{100 * facts['split_shares'][part]:.0f}" for part in words)
-    average = " / ".join(f"{facts['split_sizes'][part]:.0f}" for part in words)
-    each = (
-        f"; for validation each of {s.held_out} training nodes was held out once, in {s.folds} folds"
-        if s.folds
-        else ""
-    )
-    mean = " on average" if len(s.splits) > 1 else ""
-    used = _percent(float(sizes.sum(1).mean()) / s.n)
+        del names["val"]
+        suffix = (
+            f"; for validation each of {s.held_out} training nodes was held out once, in "
+            f"{s.folds} folds"
+        )
+    average = " on average" if len(s.splits) > 1 else ""
+    counts = " / ".join(f"{facts['split_sizes'][part]:.0f}" for part in names)
+    shares = " / ".join(f"{100 * facts['split_shares'][part]:.0f}" for part in names)
+    covered = _percent(float(sizes.sum(1).mean()) / s.n)
     yield Finding(
         "info",
-        f"{' / '.join(words.values()).capitalize()} are {average} nodes{mean} ({shares} percent of the nodes in them, {used} of the "
-        f"graph){each}.",
+        f"{' / '.join(names.values()).capitalize()}: {counts} nodes{average} ({shares} percent of "
+        f"the split, which covers {covered} of the graph){suffix}.",
     )
-    tested = [int((s.labels[split.test] >= 0).sum()) for split in s.splits]
-    facts["points_per_test_node"] = worth = 100 / min(tested) if min(tested) else None
-    if worth is None:
-        yield Finding("warning", "There is no labelled node to test on.")
-    elif worth > POINT:
+
+
+def _check_test_sets(s: _Subject, facts: Facts) -> Iterator[Finding]:
+    if not s.splits:
+        return
+    num_tested = min(int((s.labels[split.test] >= 0).sum()) for split in s.splits)
+    facts["points_per_test_node"] = points = 100 / num_tested if num_tested else None
+    if points is None:
+        yield Finding("warning", "There is no labelled test node.")
+    elif points > MAX_POINTS_PER_NODE:
         yield Finding(
             "warning",
-            f"The test set has {_count(min(tested), 'labelled node')}: one node is worth {worth:.1f} points.",
+            f"The test set has {_count(num_tested, 'labelled node')}: one node is worth "
+            f"{points:.1f} points.",
         )
-    for c, name in enumerate(s.graph.classes):
-        unseen = [
-            f
-            for f, split in enumerate(s.splits)
-            if c in s.labels[split.test] and c not in s.labels[split.train]
+    for code, name in enumerate(s.graph.classes):
+        folds = [
+            fold
+            for fold, split in enumerate(s.splits)
+            if code in s.labels[split.test] and code not in s.labels[split.train]
         ]
-        if unseen:
-            yield Finding(
-                "warning",
-                f"Class {name} is tested but never trained on in {_folds(unseen, len(s.splits))}.",
-            )
+        if folds:
+            where = _name_folds(folds, len(s.splits))
+            yield Finding("warning", f"Class {name} is tested but never trained on in {where}.")
 
 
-def _overlap(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
+def _check_overlap(s: _Subject, facts: Facts) -> Iterator[Finding]:
     if len(s.splits) < 2:
         return
-    member = np.zeros((len(s.splits), s.n))
+    is_tested = np.zeros((len(s.splits), s.n))
     for fold, split in enumerate(s.splits):
-        member[fold, split.test] = 1
-    shared = member @ member.T / np.maximum(member.sum(1), 1)
+        is_tested[fold, split.test] = 1
+    shared = is_tested @ is_tested.T / np.maximum(is_tested.sum(1), 1)
     mean = float(shared[~np.eye(len(s.splits), dtype=bool)].mean())
-    facts |= {
-        "test_overlap_between_folds": mean,
-        "nodes_never_tested": int((member.sum(0) == 0).sum()),
-    }
+    never = int((is_tested.sum(0) == 0).sum())
+    facts |= {"test_overlap_between_folds": mean, "nodes_never_tested": never}
     if mean > 0:
         yield Finding(
             "info",
-            f"Any two folds share {_percent(mean)} of their test nodes on average ({facts['nodes_never_tested']} nodes are never tested): "
-            "the folds are not independent samples.",
+            f"Any two folds share {_percent(mean)} of their test nodes on average ({never} nodes "
+            "are never tested): the folds are not independent samples.",
         )
 
 
-def _copies(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
+def _check_copies(s: _Subject, facts: Facts) -> Iterator[Finding]:
     facts["copies_of"] = {}
     for other in s.others:
         same = []
-        if (s.n, s.graph.num_features) == (other.num_nodes, other.num_features) and (
-            s.features != _rows(other)
-        ).nnz == 0:
+        has_same_shape = (s.n, s.graph.num_features) == (other.num_nodes, other.num_features)
+        if has_same_shape and (s.features != _feature_rows(other)).nnz == 0:
             same.append("features")
         if np.array_equal(s.labels, other.labels.cpu().numpy()):
             same.append("labels")
@@ -416,10 +432,22 @@ def _copies(s: _Subject, facts: dict[str, Any]) -> Iterator[Finding]:
             facts["copies_of"][other.name] = same
             yield Finding(
                 "warning",
-                f"It has the very {' and '.join(same)} of {other.name}: one of the two is not what its name says.",
+                f"It has the same {' and '.join(same)} as {other.name}: one of the two files has "
+                "the wrong name.",
             )
 
 
-_CHECKS: tuple[Callable[[_Subject, dict[str, Any]], Iterator[Finding]], ...] = (
-    _sizes, _classes, _unlabelled, _components, _direction, _twins, _duplicates, _proportions, _overlap, _copies, _repairs,
-)  # fmt: skip
+_CHECKS: tuple[Callable[[_Subject, Facts], Iterator[Finding]], ...] = (
+    _check_sizes,
+    _check_classes,
+    _check_unlabelled,
+    _check_components,
+    _check_direction,
+    _check_twins,
+    _check_duplicates,
+    _check_sizes_of_parts,
+    _check_test_sets,
+    _check_overlap,
+    _check_copies,
+    _check_repairs,
+)

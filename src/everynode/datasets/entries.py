@@ -1,6 +1,6 @@
-"""The named graphs as a table: where their files are, which splits they have, and what to know before trusting a score on them.
+"""Catalogue of the named graphs: their files, splits and known problems.
 
-Nothing here needs PyTorch, so that commands which only list or count answer at once.
+This module does not import PyTorch, so commands that only list graphs answer at once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Literal
 from everynode.datasets.files import Root, digests
 from everynode.errors import UsageError, unknown
 
-#: The eight files of a Planetoid graph, by the ends of their names.
+#: The endings of the eight files of a Planetoid graph.
 PLANETOID_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-#: The six files of a graph of OGB, in its archive and below its folder once that is unpacked.
+#: The six files of an OGB graph, in its archive and below its folder.
 OGB_FILES = (
     "raw/edge.csv.gz",
     "raw/node-feat.csv.gz",
@@ -29,13 +29,14 @@ OGB_FILES = (
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn"
 _OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
-#: How many folds Geom-GCN's splits have.
+#: The number of folds of Geom-GCN's splits.
 FOLDS = 10
-#: What to do about a file that is missing where others of the archive are.
+#: What to do if an unpacked archive lacks a file.
 UNPACK = "unpack OGB's archive again."
-#: Raised whenever :func:`everynode.datasets.generate` makes another graph of the same arguments.
+#: The version of :func:`everynode.datasets.generate`, raised when the same arguments give another
+#: graph.
 GENERATOR = 2
-#: Nodes, edges, non-zero features and classes of the named graphs.
+#: The numbers of nodes, edges, non-zero features and classes of the named graphs.
 SIZES = {
     "cora": (2708, 5278, 49216, 7),
     "citeseer": (3327, 4552, 105165, 6),
@@ -49,90 +50,112 @@ SIZES = {
     "wisconsin": (251, 450, 24057, 5),
     "ogbn-arxiv": (169343, 1157799, 21675904, 40),
 }
-#: What a person has to be told of every number that was got on a generated graph.
-STAND_IN = "A generated stand-in, not real data: a score on it is no score on ogbn-arxiv, nor on anything else."
+#: The warning beside every number that was measured on a generated graph.
+STAND_IN = (
+    "A generated stand-in, not real data: a score on it says nothing about ogbn-arxiv or any other "
+    "graph."
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One named graph."""
+    """A named graph.
+
+    Attributes
+    ----------
+    name : str
+        The name for :func:`everynode.load`.
+    format : str
+        The reader of its files.
+    folder : str
+        The folder of its files below the root, in PyG's layout.
+    stem : str
+        Its name in file names and in the public repositories.
+    splits : tuple of str
+        The available splits; the first is the default.
+    about : str
+        A short description.
+    caution : str
+        What a careful user should know.
+    split_folder : str, optional
+        The folder of the ten folds, if it is another one.
+    revision : str
+        The revision of Geom-GCN's repository: PyG uses an older one for the Wikipedia graphs.
+    no_download : str
+        How to get the files if they cannot be downloaded, else empty.
+    size : tuple of int, optional
+        For a generated graph: the numbers of nodes, edges, features and classes.
+    """
 
     name: str
-    #: Which reader understands its files.
     format: Literal["planetoid", "geom-gcn", "geom-gcn-listed", "ogb", "generated"]
-    #: The folder of its files below the root, as PyG lays them out.
     folder: str
-    #: What it is called in file names and in the public repositories.
     stem: str
-    #: The splits there are; the first is the default.
     splits: tuple[str, ...]
     about: str
-    #: What a careful user wants to be told.
     caution: str = ""
-    #: The folder of the ten folds, where it is not that of the other files.
     split_folder: str | None = None
-    #: The revision of Geom-GCN's repository: PyG takes the Wikipedia graphs from an older one.
     revision: str = "master"
-    #: How to get the files when they cannot be downloaded; empty when they can.
     no_download: str = ""
-    #: Of a generated graph: how many nodes, edges, features and classes to make.
     size: tuple[int, int, int, int] | None = None
 
     @property
     def nodes_file(self) -> str:
-        """Geom-GCN's node file."""
+        """The node file of Geom-GCN."""
         return f"{self.folder}/out1_node_feature_label.txt"
 
     @property
     def edges_file(self) -> str:
-        """Geom-GCN's edge file."""
+        """The edge file of Geom-GCN."""
         return f"{self.folder}/out1_graph_edges.txt"
 
     def files(self, split: str) -> dict[str, str | None]:
-        """Every file that loading with this split reads, below the root, and its public address (None: not to be downloaded)."""
+        """Return the files needed for a split, and their addresses.
+
+        The address is None if a file cannot be downloaded.
+        """
         if self.format == "generated":
             return {}
         if self.format == "ogb":
             return {f"{self.folder}/{self.stem}.zip": f"{_OGB}/{self.stem}.zip"}
         geom_gcn_url = f"{_GEOM_GCN}/{self.revision}"
         if self.format == "planetoid":
-            wanted = {
+            urls = {
                 f"{self.folder}/ind.{self.stem}.{part}": f"{_PLANETOID}/ind.{self.stem}.{part}"
                 for part in PLANETOID_PARTS
             }
         else:
-            both = (self.nodes_file, self.edges_file)
-            wanted = {
+            urls = {
                 path: f"{geom_gcn_url}/new_data/{self.stem}/{path.rpartition('/')[2]}"
-                for path in both
+                for path in (self.nodes_file, self.edges_file)
             }
         if split == "geom-gcn":
-            wanted |= {
+            urls |= {
                 path: f"{geom_gcn_url}/splits/{path.rpartition('/')[2]}" for path in self.folds()
             }
-        return dict.fromkeys(wanted) if self.no_download else dict(wanted)
+        return dict.fromkeys(urls) if self.no_download else dict(urls)
 
     def digest(self, split: str, root: Root) -> str:
-        """A SHA-256 over the public files' digests: which data this is, known without reading it (a reader refuses any other bytes).
+        """Return a SHA-256 over the digests of the files, which identifies the data.
 
-        OGB's files once somebody has unpacked them have no known digests, and are read.
+        Files with a known digest are not read, since the readers accept no other content. The
+        unpacked files of OGB have none and are read.
         """
-        sha = hashlib.sha256(
-            f"{self.name} {GENERATOR}".encode() if self.size else self.name.encode()
-        )
+        identity = f"{self.name} {GENERATOR}" if self.size else self.name
+        sha = hashlib.sha256(identity.encode())
         for path in self.unpacked() if is_unpacked(self, root) else sorted(self.files(split)):
-            known = digests().get(path)
-            sha.update(
-                (known or hashlib.sha256(root.read(path, None, UNPACK)).hexdigest()).encode()
-            )
+            digest = digests().get(path)
+            if digest is None:
+                digest = hashlib.sha256(root.read(path, None, UNPACK)).hexdigest()
+            sha.update(digest.encode())
         return sha.hexdigest()
 
     def unpacked(self) -> list[str]:
-        """The files of OGB's archive, below the root, once somebody has unpacked it there."""
+        """Return the paths of the unpacked OGB files; empty for other formats."""
         return [f"{self.folder}/{name}" for name in OGB_FILES] if self.format == "ogb" else []
 
     def folds(self) -> list[str]:
-        """The files of the ten folds, below the root."""
+        """Return the paths of the ten folds."""
         return [
             f"{self.split_folder or self.folder}/{self.stem}_split_0.6_0.2_{fold}.npz"
             for fold in range(FOLDS)
@@ -141,64 +164,115 @@ class Entry:
 
 def _planetoid(name: str, folder: str, about: str, caution: str) -> Entry:
     splits = ("public", "geom-gcn", "random")
+    split_folder = f"{folder}/geom-gcn/raw"
     return Entry(
-        name,
-        "planetoid",
-        f"{folder}/raw",
-        name,
-        splits,
-        about,
-        caution,
-        split_folder=f"{folder}/geom-gcn/raw",
+        name, "planetoid", f"{folder}/raw", name, splits, about, caution, split_folder=split_folder
     )
 
 
-_TEN = ("geom-gcn", "random")
+_TEN_FOLDS = ("geom-gcn", "random")
 _TWINS = (
-    "Many test nodes have a twin in train with the same neighbours and class: scores are inflated."
+    "Many test nodes have a training twin with the same neighbours and class: scores are inflated."
 )
 _SMALL = "The test sets are so small that one node is worth 2 points or more."
 
 
 def _wikipedia(name: str) -> Entry:
-    revision = "f1fc0d14b3b019c562737240d06ec83b07d16a8f"
-    about = "Wikipedia pages by monthly traffic, 5 classes."
     return Entry(
-        name, "geom-gcn", f"{name}/geom_gcn/raw", name, _TEN, about, _TWINS, revision=revision
+        name,
+        "geom-gcn",
+        f"{name}/geom_gcn/raw",
+        name,
+        _TEN_FOLDS,
+        "Wikipedia pages by monthly traffic, 5 classes.",
+        _TWINS,
+        revision="f1fc0d14b3b019c562737240d06ec83b07d16a8f",
+    )
+
+
+def _web_pages(
+    name: str, detail: str, caution: str, *, folder: str = "", stem: str = "", no_download: str = ""
+) -> Entry:
+    about = f"Web pages of a university, 5 classes{detail}."
+    folder = f"{folder or name}/raw"
+    return Entry(
+        name,
+        "geom-gcn",
+        folder,
+        stem or name,
+        _TEN_FOLDS,
+        about,
+        caution,
+        no_download=no_download,
     )
 
 
 _ENTRIES = (
-    _planetoid("cora", "Cora", "Papers that cite each other, 7 topics.", "The ten folds cover only the largest component."),
-    _planetoid("citeseer", "CiteSeer", "Papers that cite each other, 6 topics. Comes with the package.", "15 nodes have no label."),
+    _planetoid(
+        "cora",
+        "Cora",
+        "Papers that cite each other, 7 topics.",
+        "The ten folds cover only the largest component.",
+    ),
+    _planetoid(
+        "citeseer",
+        "CiteSeer",
+        "Papers that cite each other, 6 topics. Comes with the package.",
+        "15 nodes have no label.",
+    ),
     _planetoid("pubmed", "PubMed", "Papers on diabetes that cite each other, 3 topics.", ""),
     _wikipedia("chameleon"),
     _wikipedia("squirrel"),
-    Entry("actor", "geom-gcn-listed", "actor/raw", "film", _TEN, "Actors named on the same Wikipedia page, 5 classes."),
     Entry(
-        "cornell", "geom-gcn", "cornell/raw", "cornell", _TEN, "Web pages of a university, 5 classes; the file as corrected in 2022.",
+        "actor",
+        "geom-gcn-listed",
+        "actor/raw",
+        "film",
+        _TEN_FOLDS,
+        "Actors named on the same Wikipedia page, 5 classes.",
+    ),
+    _web_pages(
+        "cornell",
+        "; the file as corrected in 2022",
         f"Papers before 2022 used another file under this name: see cornell-legacy. {_SMALL}",
     ),
-    Entry(
-        "cornell-legacy", "geom-gcn", "legacy/cornell/raw", "cornell", _TEN, "Cornell as it was published until 2022.",
-        "It holds the features and labels of Texas: only for comparing with old papers.",
-        no_download="it is only in the history of graphdml-uiuc-jlu/geom-gcn before 2022 (new_data/cornell); put that file there.",
+    _web_pages(
+        "cornell-legacy",
+        "; Cornell as published until 2022",
+        "It holds the features and labels of Texas: only for comparison with old papers.",
+        folder="legacy/cornell",
+        stem="cornell",
+        no_download="it is only in the history of graphdml-uiuc-jlu/geom-gcn before 2022 "
+        "(new_data/cornell); put that file there.",
     ),
-    Entry("texas", "geom-gcn", "texas/raw", "texas", _TEN, "Web pages of a university, 5 classes.", f"One class has one node. {_SMALL}"),
-    Entry("wisconsin", "geom-gcn", "wisconsin/raw", "wisconsin", _TEN, "Web pages of a university, 5 classes.", _SMALL),
-    Entry("ogbn-arxiv", "ogb", "ogbn_arxiv", "arxiv", ("official", "random"), "arXiv papers that cite each other, 40 subjects."),
+    _web_pages("texas", "", f"One class has one node. {_SMALL}"),
+    _web_pages("wisconsin", "", _SMALL),
     Entry(
-        "generated", "generated", "", "", ("stratified", "random"),
-        "Made at need, as large as ogbn-arxiv; generated-1000x5000 (nodes, edges), generated-1000x5000x32x8 (features, classes) too.",
-        STAND_IN, size=(169_343, 1_166_243, 128, 40),
+        "ogbn-arxiv",
+        "ogb",
+        "ogbn_arxiv",
+        "arxiv",
+        ("official", "random"),
+        "arXiv papers that cite each other, 40 subjects.",
     ),
-)  # fmt: skip
+    Entry(
+        "generated",
+        "generated",
+        "",
+        "",
+        ("stratified", "random"),
+        "Generated on demand, as large as ogbn-arxiv; also generated-1000x5000 (nodes, edges) and "
+        "generated-1000x5000x32x8 (features, classes).",
+        STAND_IN,
+        size=(169_343, 1_166_243, 128, 40),
+    ),
+)
 #: The named graphs by name.
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def find(name: str) -> Entry:
-    """The entry of a graph.
+    """Return the entry of a graph.
 
     >>> find("generated-1000x5000").size
     (1000, 5000, 128, 40)
@@ -207,14 +281,14 @@ def find(name: str) -> Entry:
         return CATALOGUE[name]
     default = CATALOGUE["generated"]
     if default.size and re.fullmatch(r"generated-\d{1,12}x\d{1,12}(x\d{1,12}x\d{1,12})?", name):
-        given = [int(number) for number in name.partition("-")[2].split("x")]
-        nodes, edges, features, classes = (*given, *default.size[len(given) :])
+        numbers = [int(number) for number in name.partition("-")[2].split("x")]
+        nodes, edges, features, classes = (*numbers, *default.size[len(numbers) :])
         return replace(default, name=name, size=(nodes, edges, features, classes))
     unknown("graph", name, CATALOGUE)
 
 
 def choose(name: str, split: str | None) -> tuple[Entry, str]:
-    """The entry of a graph, and its split: the given one, or by default the one that papers use."""
+    """Return the entry of a graph and its split, by default the one that papers use."""
     entry = find(name)
     if split is not None and split not in entry.splits:
         raise UsageError(
@@ -224,7 +298,7 @@ def choose(name: str, split: str | None) -> tuple[Entry, str]:
 
 
 def is_generated(name: str) -> bool:
-    """Whether a graph is a generated stand-in, of which every output has to say so.
+    """Return whether a graph is a generated stand-in. Every output must say so.
 
     >>> is_generated("generated-1000x5000"), is_generated("cora")
     (True, False)
@@ -235,24 +309,21 @@ def is_generated(name: str) -> bool:
 def is_present(
     name: str, split: str | None = None, *, data_dir: str | os.PathLike[str] | None = None
 ) -> bool:
-    """Whether :func:`everynode.load` can do without a download."""
+    """Return whether :func:`everynode.load` needs no download."""
     entry, split = choose(name, split)
     root = Root.find(data_dir)
     if is_unpacked(entry, root):
         return all(root.has(path) for path in entry.unpacked())
-    wanted = (
-        entry.folds() if is_bundled(entry, root) and split == "geom-gcn" else entry.files(split)
-    )
-    return (is_bundled(entry, root) and split != "geom-gcn") or all(
-        root.has(path) for path in wanted
-    )
+    if is_bundled(entry, root):
+        return split != "geom-gcn" or all(root.has(path) for path in entry.folds())
+    return all(root.has(path) for path in entry.files(split))
 
 
 def is_bundled(entry: Entry, root: Root) -> bool:
-    """Whether the package's own copy is to be used: it is, unless the folder has the original files."""
+    """Return whether to use the copy in the package: only without the original files."""
     return entry.name == "citeseer" and not any(root.has(path) for path in entry.files("public"))
 
 
 def is_unpacked(entry: Entry, root: Root) -> bool:
-    """Whether somebody has unpacked OGB's archive there: then its files are read, whole archive or not."""
+    """Return whether OGB's archive is unpacked in the folder. Then these files are used."""
     return any(root.has(path) for path in entry.unpacked())

@@ -1,7 +1,11 @@
-"""Geom-GCN's text files (Pei et al., 2020): WebKB, Wikipedia and Actor, and the ten splits that everybody uses.
+"""Reader of Geom-GCN's text files: WebKB, Wikipedia and Actor, and the ten public folds.
 
-``out1_node_feature_label.txt``: node number, features, class, between tabs. The features are 0/1 for every feature (WebKB, Wikipedia)
-or the numbers of those that are 1 (Actor). ``out1_graph_edges.txt``: source and target. Both have one line of headings.
+From "Geom-GCN: Geometric Graph Convolutional Networks" (Pei et al., ICLR 2020),
+https://arxiv.org/abs/2002.05287.
+
+``out1_node_feature_label.txt`` holds node number, features and class, separated by tabs. The
+features are a 0/1 list (WebKB, Wikipedia) or the numbers of the features that are 1 (Actor).
+``out1_graph_edges.txt`` holds source and target. Both files have a heading.
 """
 
 from __future__ import annotations
@@ -24,20 +28,19 @@ _ZERO, _COMMA = ord("0"), ord(",")
 def read(
     nodes: bytes, edges: bytes, where_nodes: str, where_edges: str, *, listed: bool = False
 ) -> Raw:
-    """The graph in the two files; ``listed`` when features are given as the numbers of those that are 1."""
+    """Read the graph in the two files.
+
+    With ``listed``, features are given as the numbers of the features that are 1.
+    """
     features, labels = read_nodes(nodes, where_nodes, listed=listed)
-    return Raw(
-        features,
-        read_edges(edges, where_edges, len(labels)),
-        labels,
-        int(labels.max(initial=-1)) + 1,
-    )
+    arcs = read_edges(edges, where_edges, len(labels))
+    return Raw(features, arcs, labels, int(labels.max(initial=-1)) + 1)
 
 
 def read_nodes(
     content: bytes, where: str, *, listed: bool = False
 ) -> tuple[scipy.sparse.csr_array, npt.NDArray[np.int64]]:
-    """Features and class indices, in the order of the node numbers (the lines need not be)."""
+    """Read features and class indices, in the order of the node numbers."""
     lines = content.splitlines()[1:]
     n = len(lines)
     columns: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)] * n
@@ -49,22 +52,19 @@ def read_nodes(
             node_text, feature_text, label_text = line.split(b"\t")
             node, label = int(node_text), int(label_text)
             if not 0 <= node < n or labels[node] >= 0:
-                raise ValueError(f"node number {node} is a repeat or not one of 0 to {n - 1}")
+                raise ValueError(f"node number {node} is repeated or not in 0 to {n - 1}")
             if label < 0:
                 raise ValueError(f"the class is {label}")
             if listed:
-                columns[node] = np.unique(
-                    np.array(
-                        [int(item) for item in feature_text.split(b",") if item], dtype=np.int64
-                    )
-                )
+                numbers = [int(item) for item in feature_text.split(b",") if item]
+                columns[node] = np.unique(np.array(numbers, dtype=np.int64))
                 if len(columns[node]) and columns[node][0] < 0:
                     raise ValueError(f"feature number {columns[node][0]}")
                 values[node] = np.ones(len(columns[node]), np.float32)
                 size = int(columns[node].max(initial=-1)) + 1
                 width = max(width, size)
             else:
-                columns[node], values[node], size = _row(feature_text)
+                columns[node], values[node], size = _parse_row(feature_text)
                 if number > 2 and size != width:
                     raise ValueError(f"{size} features where the lines before have {width}")
                 width = size
@@ -72,41 +72,39 @@ def read_nodes(
         except (ValueError, OverflowError) as error:
             raise DataError(f"{where}, line {number}: {_explain(error, line, 3)}.") from error
     if not n:
-        raise DataError(f"{where} has no nodes: it is empty or cut short.")
+        raise DataError(f"{where} has no nodes: it is empty or incomplete.")
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
-    return scipy.sparse.csr_array(
+    features = scipy.sparse.csr_array(
         (np.concatenate(values), np.concatenate(columns), indptr), shape=(n, width)
-    ), labels
+    )
+    return features, labels
 
 
-def _row(text: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int]:
-    """The non-zero columns, their values and the length of a line such as ``0,1,0``."""
+def _parse_row(text: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int]:
+    """Return the non-zero columns, their values and the length of a line such as ``0,1,0``."""
     characters = np.frombuffer(text, dtype=np.uint8)
-    bits = characters[::2] - _ZERO  # wraps far above 1 for anything but 0 and 1
+    bits = characters[::2] - _ZERO  # unsigned: other characters wrap to values far above 1
     if len(characters) % 2 and int(bits.max()) <= 1 and bool((characters[1::2] == _COMMA).all()):
-        where = np.flatnonzero(bits)
-        return where, np.ones(len(where), np.float32), len(bits)
+        columns = np.flatnonzero(bits)
+        return columns, np.ones(len(columns), np.float32), len(bits)
     row = np.array([float(item) for item in text.split(b",")], dtype=np.float32)
-    where = np.flatnonzero(row)
-    return where, row[where], len(row)
+    columns = np.flatnonzero(row)
+    return columns, row[columns], len(row)
 
 
 def read_edges(content: bytes, where: str, n: int) -> npt.NDArray[np.int64]:
-    """2 x m, source and target, as the file lists them."""
+    """Read the 2 x m source and target numbers, in the order of the file."""
     lines = content.splitlines()[1:]
     pairs = [line.split(b"\t") for line in lines]
     try:
-        arcs = (
-            np.array([(int(source), int(target)) for source, target in pairs], dtype=np.int64)
-            .reshape(-1, 2)
-            .T
-        )
+        numbers = [(int(source), int(target)) for source, target in pairs]
+        arcs = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
     except (ValueError, OverflowError):
         arcs = np.empty((2, 0), np.int64)
-    outside = ((arcs < 0) | (arcs >= n)).any(0)
-    if arcs.shape[1] == len(lines) and not outside.any():
+    is_outside = ((arcs < 0) | (arcs >= n)).any(0)
+    if arcs.shape[1] == len(lines) and not is_outside.any():
         return arcs
-    for number, line in enumerate(lines, 2):  # something is wrong: say where
+    for number, line in enumerate(lines, 2):  # find the line to blame
         try:
             source, target = map(int, line.split(b"\t"))
             if not (0 <= source < n and 0 <= target < n):
@@ -116,17 +114,15 @@ def read_edges(content: bytes, where: str, n: int) -> npt.NDArray[np.int64]:
     raise DataError(f"{where} cannot be read.")  # pragma: no cover
 
 
-def _explain(error: Exception, line: bytes, fields: int) -> str:
-    found = line.count(b"\t") + 1
-    return (
-        f"{found} fields between tabs where {fields} are expected"
-        if found != fields
-        else str(error)
-    )
+def _explain(error: Exception, line: bytes, num_fields: int) -> str:
+    actual = line.count(b"\t") + 1
+    if actual != num_fields:
+        return f"{actual} fields between tabs where {num_fields} are expected"
+    return str(error)
 
 
 def read_split(content: bytes, where: str, n: int) -> Split:
-    """One fold: an ``.npz`` with the masks ``train_mask``, ``val_mask`` and ``test_mask``."""
+    """Read one fold: an ``.npz`` file with ``train_mask``, ``val_mask`` and ``test_mask``."""
     parts = []
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as masks:

@@ -1,7 +1,11 @@
-"""The Open Graph Benchmark's raw layout for node classification (Hu et al., 2020), in ``arxiv.zip`` and as that unpacks.
+"""Reader of the raw files of the Open Graph Benchmark, zipped or not.
 
-Read directly: the ``ogb`` package asks questions on stdin and fails with recent torch. ``raw/edge.csv.gz`` (source, target),
-``raw/node-feat.csv.gz``, ``raw/node-label.csv.gz``, ``split/time/{train,valid,test}.csv.gz`` (node numbers); no headings.
+From "Open Graph Benchmark: Datasets for Machine Learning on Graphs" (Hu et al., NeurIPS 2020),
+https://arxiv.org/abs/2005.00687.
+
+The ``ogb`` package asks questions on stdin and fails with recent versions of torch. The files have
+no headings: ``raw/edge.csv.gz`` (source, target), ``raw/node-feat.csv.gz``,
+``raw/node-label.csv.gz``, and ``split/time/{train,valid,test}.csv.gz`` (node numbers).
 """
 
 from __future__ import annotations
@@ -23,77 +27,71 @@ from everynode.datasets.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import UNLABELLED, Split
 
+_EDGES, _FEATURES, _LABELS, *_SPLIT = OGB_FILES
+
 
 def read(files: Mapping[str, bytes], where: str) -> Raw:
-    """The graph in the six files, keyed by :data:`OGB_FILES`; ``where`` is their folder, for errors."""
-    table = {
-        name: _table(files[name], f"{where}/{name}", np.float32 if "feat" in name else np.float64)
-        for name in OGB_FILES
+    """Read the graph in the six files.
+
+    ``files`` has the keys of :data:`OGB_FILES`. ``where`` is their folder, for messages.
+    """
+    tables = {
+        name: _parse(files[name], f"{where}/{name}", single=name == _FEATURES) for name in OGB_FILES
     }
-    features, edges = table["raw/node-feat.csv.gz"], table["raw/edge.csv.gz"]
+    features, edges, labels = tables[_FEATURES], tables[_EDGES], tables[_LABELS]
     n = len(features)
     if edges.size and edges.shape[1] != 2:
+        raise DataError(f"{where}/{_EDGES} has {edges.shape[1]} columns where 2 are expected.")
+    if labels.shape != (n, 1):
         raise DataError(
-            f"{where}/raw/edge.csv.gz has {edges.shape[1]} columns where 2 are expected."
+            f"{where}/{_LABELS} has {labels.shape[0]} x {labels.shape[1]} labels for {n} nodes."
         )
-    label_table = table["raw/node-label.csv.gz"]
-    if label_table.shape != (n, 1):
-        raise DataError(
-            f"{where}/raw/node-label.csv.gz has {label_table.shape[0]} x {label_table.shape[1]} labels for {n} nodes."
-        )
-    labels = _whole(
-        np.where(np.isnan(label_table[:, 0]), UNLABELLED, label_table[:, 0]),
-        f"{where}/raw/node-label.csv.gz",
-    )
-    parts = [
-        torch.from_numpy(np.sort(_whole(table[name].ravel(), f"{where}/{name}")))
-        for name in OGB_FILES[3:]
-    ]
-    arcs = _whole(edges.reshape(-1, 2), f"{where}/raw/edge.csv.gz").T
-    return Raw(
-        features, np.ascontiguousarray(arcs), labels, int(labels.max(initial=-1)) + 1, Split(*parts)
-    )
+    codes = np.where(np.isnan(labels[:, 0]), UNLABELLED, labels[:, 0])
+    codes = _as_integers(codes, f"{where}/{_LABELS}")
+    parts = [_as_integers(tables[name].ravel(), f"{where}/{name}") for name in _SPLIT]
+    arcs = _as_integers(edges.reshape(-1, 2), f"{where}/{_EDGES}").T
+    split = Split(*(torch.from_numpy(np.sort(part)) for part in parts))
+    num_classes = int(codes.max(initial=-1)) + 1
+    return Raw(features, np.ascontiguousarray(arcs), codes, num_classes, split)
 
 
 def unpack(archive: bytes, where: str) -> dict[str, bytes]:
-    """The six files out of OGB's archive, in which they lie below one folder."""
+    """Extract the six files from OGB's archive, where they are below one folder."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            inside = {name.partition("/")[2]: name for name in opened.namelist()}
-            return {name: opened.read(inside[name]) for name in OGB_FILES}
+            members = {name.partition("/")[2]: name for name in opened.namelist()}
+            return {name: opened.read(members[name]) for name in OGB_FILES}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise DataError(f"{where} is damaged ({error}): fetch it again.") from error
     except KeyError as error:
         raise DataError(f"{where} does not hold {error.args[0]}: fetch it again.") from error
 
 
-def _table(content: bytes, where: str, dtype: type) -> npt.NDArray[Any]:
+def _parse(content: bytes, where: str, *, single: bool) -> npt.NDArray[Any]:
+    dtype = np.float32 if single else np.float64
     try:
-        # streamed: arxiv's features are 300 MB of text once unpacked
+        # Streamed: the features of ogbn-arxiv are 300 MB of text.
         with (
             gzip.open(io.BytesIO(content), "rt", encoding="ascii") as text,
             warnings.catch_warnings(),
         ):
-            warnings.filterwarnings(
-                "ignore", "loadtxt: input contained no data"
-            )  # an empty split is allowed
+            # A part of the split may be empty.
+            warnings.filterwarnings("ignore", "loadtxt: input contained no data")
             return np.loadtxt(text, delimiter=",", dtype=dtype, ndmin=2, comments=None)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{where} is damaged or cut short ({error}): unpack the archive again."
+            f"{where} is damaged or incomplete ({error}): unpack the archive again."
         ) from error
     except ValueError as error:
-        # NumPy adds advice about its own parameters after a semicolon
-        raise DataError(
-            f"{where} is not a table of numbers: {str(error).split(';')[0].rstrip('.')}."
-        ) from error
+        # After a semicolon, NumPy advises on its own parameters.
+        reason = str(error).split(";")[0].rstrip(".")
+        raise DataError(f"{where} is not a table of numbers: {reason}.") from error
 
 
-def _whole(values: npt.NDArray[Any], where: str) -> npt.NDArray[np.int64]:
-    """Whole numbers; float64 holds them exactly up to 2**53."""
-    bad = np.flatnonzero(
-        ~np.isfinite(values.ravel()) | (values.ravel() != np.floor(values.ravel()))
-    )
-    if len(bad):
-        raise DataError(f"{where}: {values.ravel()[bad[0]]} is not a whole number.")
+def _as_integers(values: npt.NDArray[Any], where: str) -> npt.NDArray[np.int64]:
+    """Convert to integers, which float64 holds exactly up to 2**53."""
+    flat = values.ravel()
+    wrong = np.flatnonzero(~np.isfinite(flat) | (flat != np.floor(flat)))
+    if len(wrong):
+        raise DataError(f"{where}: {flat[wrong[0]]} is not a whole number.")
     return values.astype(np.int64)

@@ -1,7 +1,11 @@
-"""Planetoid's ``ind.<name>.*`` files: Cora, Citeseer and Pubmed with the public split (Yang, Cohen & Salakhutdinov, 2016).
+"""Reader of Planetoid's ``ind.<name>.*`` files: Cora, Citeseer and Pubmed with the public split.
 
-They are Python 2 pickles. Nothing of NumPy or SciPy is unpickled: the few names the files use are mapped to inert stand-ins that only
-keep what they are given, and the arrays are then built from plain numbers. Any other name is refused, so no code in a file can run.
+From "Revisiting Semi-Supervised Learning with Graph Embeddings" (Yang, Cohen and Salakhutdinov,
+ICML 2016), https://arxiv.org/abs/1603.08861.
+
+The files are Python 2 pickles. No code in them can run: the few names that they use are mapped to
+inert stand-ins, which only keep their arguments, and any other name is refused. The arrays are then
+built from plain numbers.
 """
 
 from __future__ import annotations
@@ -23,14 +27,14 @@ from everynode.datasets.raw import Raw
 from everynode.errors import DataError
 from everynode.graph import UNLABELLED, Split
 
-#: The public split validates on the nodes that follow the training nodes.
+#: The validation nodes of the public split follow its training nodes.
 NUM_VAL = 500
-#: Plain numbers, and no others: an object array could hold anything.
-_NUMBERS = frozenset({"f4", "f8", "i1", "i2", "i4", "i8", "u1", "b1"})
+#: Only types of plain numbers: an object array could hold anything.
+_NUMBER_TYPES = frozenset({"f4", "f8", "i1", "i2", "i4", "i8", "u1", "b1"})
 
 
 class _Dtype:
-    """Stands in for ``numpy.dtype``: keeps its code and byte order."""
+    """Stand-in for ``numpy.dtype``: keeps its code and byte order."""
 
     def __init__(self, code: str, *_: object) -> None:
         self.code, self.order = code, "="
@@ -39,13 +43,13 @@ class _Dtype:
         self.order = state[1]
 
     def resolve(self) -> np.dtype[Any]:
-        if self.code not in _NUMBERS:
+        if self.code not in _NUMBER_TYPES:
             raise ValueError(f"an array of type {self.code!r}")
         return np.dtype((self.order if self.order in "<>" else "=") + self.code)
 
 
 class _Array:
-    """Stands in for ``numpy.ndarray`` and for the function that rebuilds one: keeps shape, type and bytes."""
+    """Stand-in for ``numpy.ndarray`` and its constructor: keeps shape, type and bytes."""
 
     state: tuple[Any, ...]
 
@@ -56,18 +60,16 @@ class _Array:
 
     def resolve(self) -> npt.NDArray[Any]:
         _, shape, dtype, fortran, content = self.state
-        # Python 2 wrote byte strings, which arrive as text decoded with latin-1.
-        flat = np.frombuffer(
-            content.encode("latin-1") if isinstance(content, str) else content,
-            dtype=dtype.resolve(),
-        )
+        # The byte strings of Python 2 arrive as text, decoded with latin-1.
+        data = content.encode("latin-1") if isinstance(content, str) else content
+        flat = np.frombuffer(data, dtype=dtype.resolve())
         if math.prod(shape) != flat.size:
             raise ValueError(f"an array of shape {shape} with {flat.size} values")
         return flat.reshape(shape, order="F" if fortran else "C")
 
 
 class _Matrix:
-    """Stands in for ``scipy.sparse.csr_matrix``."""
+    """Stand-in for ``scipy.sparse.csr_matrix``."""
 
     state: dict[str, Any]
 
@@ -81,7 +83,7 @@ class _Matrix:
         return matrix
 
 
-_ADMITTED: dict[tuple[str, str], Any] = {
+_STAND_INS: dict[tuple[str, str], Any] = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
     ("numpy", "ndarray"): _Array,
@@ -96,85 +98,91 @@ _ADMITTED: dict[tuple[str, str], Any] = {
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """Only the names that the public files use, and stand-ins for those."""
-        if (module, name) not in _ADMITTED:
+        """Return the stand-in for a name that the public files use; refuse any other name."""
+        if (module, name) not in _STAND_INS:
             raise pickle.UnpicklingError(f"the name {module}.{name}")
-        return _ADMITTED[module, name]
+        return _STAND_INS[module, name]
 
 
 def unpickle(content: bytes, where: object) -> Any:
-    """What a Planetoid file holds: an array, a CSR array or a dict of lists; a :class:`DataError` for anything else."""
+    """Read an array, a CSR array or a dict of lists from a Planetoid file.
+
+    Anything else raises :class:`DataError`.
+    """
     try:
         value = _Unpickler(io.BytesIO(content), encoding="latin1").load()
         if isinstance(value, _Array | _Matrix):
             value = value.resolve()
         elif not isinstance(value, dict):
             raise ValueError(f"a {type(value).__name__}")
-    except Exception as error:  # a broken pickle can raise just about anything
+    except Exception as error:  # a broken pickle may raise anything
         raise DataError(
-            f"{where} is not a Planetoid file, and nothing in it was run: it holds {error}. Fetch the file again."
+            f"{where} is not a Planetoid file, and nothing in it was run: it holds {error}. Fetch "
+            "the file again."
         ) from error
     return value
 
 
 def read(files: Mapping[str, bytes], where: str) -> Raw:
-    """The graph in the eight files, keyed by :data:`PLANETOID_PARTS`; ``where`` names them in errors, e.g. ``folder/ind.cora``."""
+    """Read the graph in the eight files.
+
+    ``files`` has the keys of :data:`PLANETOID_PARTS`. ``where`` names the files in messages, as in
+    ``folder/ind.cora``.
+    """
     part = {
         key: unpickle(files[key], f"{where}.{key}")
         for key in PLANETOID_PARTS
         if key != "test.index"
     }
-    for key, kind in {
-        **dict.fromkeys(("x", "tx", "allx"), scipy.sparse.csr_array),
-        "graph": dict,
-    }.items():
-        _expect(isinstance(part[key], kind), f"{where}.{key}", f"a {kind.__name__}")
-    for key in ("y", "ty", "ally"):
-        _expect(
-            isinstance(part[key], np.ndarray) and part[key].ndim == 2,
-            f"{where}.{key}",
-            "a table of labels",
-        )
-    test = _test_index(files["test.index"], f"{where}.test.index")
-    known, tested = part["allx"].shape[0], part["tx"].shape[0]
-    _expect(len(test) == tested == len(part["ty"]), f"{where}.test.index", f"{tested} node numbers")
-    _expect(len(part["ally"]) == known, f"{where}.ally", f"{known} rows")
-    _expect(
-        len(np.unique(test)) == tested and test.min(initial=known) >= known,
-        f"{where}.test.index",
-        f"different numbers from {known} on",
-    )
-
-    # Row i of tx is node test[i]. Citeseer's numbers have gaps: those nodes have neither features nor a label, and stay without.
-    n = max(known, int(test.max(initial=-1)) + 1)
+    test = _parse_test_index(files["test.index"], f"{where}.test.index")
+    _check_parts(part, test, where)
+    num_known, num_test = part["allx"].shape[0], part["tx"].shape[0]
+    # Row i of tx is node test[i]. Citeseer's numbers have gaps: those nodes have neither features
+    # nor a label.
+    n = max(num_known, int(test.max(initial=-1)) + 1)
     row = np.full(n, -1)
-    row[:known] = np.arange(known)
-    row[test] = known + np.arange(tested)
-    there = np.flatnonzero(row >= 0)
+    row[:num_known] = np.arange(num_known)
+    row[test] = num_known + np.arange(num_test)
+    present = np.flatnonzero(row >= 0)
     stacked = scipy.sparse.vstack([part["allx"], part["tx"]], format="csr")
-    place = scipy.sparse.csr_array(
-        (np.ones(len(there), np.float32), (there, row[there])), shape=(n, stacked.shape[0])
+    permutation = scipy.sparse.csr_array(
+        (np.ones(len(present), np.float32), (present, row[present])), shape=(n, stacked.shape[0])
     )
     one_hot = np.concatenate([part["ally"], part["ty"]])
     labels = np.full(n, UNLABELLED)
-    labels[there] = np.where(one_hot.any(1), one_hot.argmax(1), UNLABELLED)[row[there]]
-    train = len(part["y"])
+    labels[present] = np.where(one_hot.any(1), one_hot.argmax(1), UNLABELLED)[row[present]]
+    num_train = len(part["y"])
     split = Split(
-        torch.arange(train),
-        torch.arange(train, min(train + NUM_VAL, known)),
+        torch.arange(num_train),
+        torch.arange(num_train, min(num_train + NUM_VAL, num_known)),
         torch.from_numpy(np.sort(test)),
     )
-    return Raw(
-        place @ stacked, _arcs(part["graph"], f"{where}.graph"), labels, one_hot.shape[1], split
-    )
+    arcs = _read_arcs(part["graph"], f"{where}.graph")
+    return Raw(permutation @ stacked, arcs, labels, one_hot.shape[1], split)
+
+
+def _check_parts(part: Mapping[str, Any], test: npt.NDArray[np.int64], where: str) -> None:
+    """Refuse files that do not fit each other."""
+    for key in ("x", "tx", "allx"):
+        _expect(isinstance(part[key], scipy.sparse.csr_array), f"{where}.{key}", "a csr_array")
+    _expect(isinstance(part["graph"], dict), f"{where}.graph", "a dict")
+    for key in ("y", "ty", "ally"):
+        is_table = isinstance(part[key], np.ndarray) and part[key].ndim == 2
+        _expect(is_table, f"{where}.{key}", "a table of labels")
+    num_known, num_test = part["allx"].shape[0], part["tx"].shape[0]
+    index_file = f"{where}.test.index"
+    _expect(len(test) == num_test == len(part["ty"]), index_file, f"{num_test} node numbers")
+    _expect(len(part["ally"]) == num_known, f"{where}.ally", f"{num_known} rows")
+    is_valid = len(np.unique(test)) == num_test and test.min(initial=num_known) >= num_known
+    _expect(is_valid, index_file, f"distinct numbers from {num_known} on")
 
 
 def _expect(condition: bool, where: str, expected: str) -> None:
     if not condition:
-        raise DataError(f"{where} should hold {expected}, and does not: fetch the file again.")
+        raise DataError(f"{where} does not hold {expected}. Fetch the file again.")
 
 
-def _test_index(content: bytes, where: str) -> npt.NDArray[np.int64]:
+def _parse_test_index(content: bytes, where: str) -> npt.NDArray[np.int64]:
     lines = content.split()
     for number, line in enumerate(lines, 1):
         if not line.isdigit():
@@ -184,16 +192,16 @@ def _test_index(content: bytes, where: str) -> npt.NDArray[np.int64]:
     return np.array([int(line) for line in lines], dtype=np.int64)
 
 
-def _arcs(graph: dict[int, list[int]], where: str) -> npt.NDArray[np.int64]:
-    """Every key to each of its neighbours, as the file lists them."""
+def _read_arcs(graph: dict[int, list[int]], where: str) -> npt.NDArray[np.int64]:
+    """Return an arc from every node to each of its neighbors, in the order of the file."""
     try:
-        lengths = [len(neighbours) for neighbours in graph.values()]
+        lengths = [len(neighbors) for neighbors in graph.values()]
         sources = np.repeat(np.array(list(graph), dtype=np.int64), lengths)
         targets = np.array(
-            [int(node) for neighbours in graph.values() for node in neighbours], dtype=np.int64
+            [int(node) for neighbors in graph.values() for node in neighbors], dtype=np.int64
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
-            f"{where} should map node numbers to lists of node numbers: {error}."
+            f"{where} does not map node numbers to lists of node numbers: {error}."
         ) from error
     return np.stack([sources, targets])

@@ -1,4 +1,4 @@
-"""What the readers of public files return."""
+"""Graph data as a reader of public files returns it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from everynode.graph import Split
 
 
 class Raw(NamedTuple):
-    """What a reader found in its files, before :meth:`everynode.Graph.from_arrays` checks and tidies it."""
+    """Arrays of a public graph, before :meth:`everynode.Graph.from_arrays` checks them."""
 
     #: n x c, a SciPy CSR array or a dense array.
     features: Any
-    #: 2 x m, source and target, as in the file: with its loops and repeats.
+    #: 2 x m, source and target as in the file, with self-loops and repetitions.
     arcs: npt.NDArray[np.int64]
-    #: Class indices, -1 for none.
+    #: Class indices, -1 for an unlabelled node.
     labels: npt.NDArray[np.int64]
     num_classes: int
-    #: The split that comes with the files, if one does.
+    #: The split that comes with the files, if any.
     split: Split | None = None

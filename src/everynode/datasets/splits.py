@@ -1,4 +1,4 @@
-"""Making splits: so many nodes of each class, shares of each class, and holding some training nodes out for validation."""
+"""Random splits: by nodes per class, by share of each class, hold-out and cross-validation."""
 
 from __future__ import annotations
 
@@ -12,30 +12,41 @@ from everynode.graph import Split
 
 Ints = npt.NDArray[np.int64]
 
-#: With fewer labels than this to learn from, which also choose, each is held out once in so many folds: a fifth of them chooses by chance.
+#: With fewer training labels than this, validation uses cross-validation with this many folds:
+#: a single hold-out of a fifth would select by chance.
 FEW, FOLDS = 100, 3
 
 
 def random_split(
     labels: Tensor, per_class: int, num_val: int = 500, num_test: int = 1000, *, seed: int = 0
 ) -> Split:
-    """``per_class`` training nodes of each class, then validation and test nodes from the rest; unlabelled nodes are in no part.
+    """Draw a fixed number of training nodes per class, then validation and test nodes.
 
-    Two exceptions for small graphs. A class keeps one of its nodes out of training if it has two, so that every class can be tested.
-    And where fewer than ``num_val + num_test`` nodes remain, they are shared out in that proportion.
+    Unlabelled nodes are in no part. In a small graph, a class of several nodes keeps one out of
+    training, so that every class can be tested. If fewer than ``num_val + num_test`` nodes remain,
+    they are divided in that proportion.
 
-    >>> split = random_split(torch.tensor([0, 0, 0, 1, 1, 1, -1]), per_class=1, num_val=1, num_test=2)
+    Parameters
+    ----------
+    labels : Tensor
+        Class indices, -1 for unlabelled nodes.
+    per_class : int
+        The number of training nodes per class.
+    num_val, num_test : int
+        The number of validation and test nodes.
+    seed : int
+        The seed of the random choice.
+
+    Examples
+    --------
+    >>> labels = torch.tensor([0, 0, 0, 1, 1, 1, -1])
+    >>> split = random_split(labels, per_class=1, num_val=1, num_test=2)
     >>> [len(part) for part in split]
     [2, 1, 2]
     """
     require(per_class >= 1, "per_class", "random_split", ">= 1", per_class)
-    require(
-        num_val >= 0 and num_test >= 0,
-        "num_val, num_test",
-        "random_split",
-        ">= 0",
-        (num_val, num_test),
-    )
+    sizes = (num_val, num_test)
+    require(min(sizes) >= 0, "num_val, num_test", "random_split", ">= 0", sizes)
     groups = _shuffled_classes(labels, seed)
     train = np.concatenate([nodes[: max(1, min(per_class, len(nodes) - 1))] for nodes in groups])
     rest = np.setdiff1d(np.concatenate(groups), train)
@@ -43,14 +54,27 @@ def random_split(
     if len(rest) < num_val + num_test:
         num_val = round(len(rest) * num_val / (num_val + num_test))
         num_test = len(rest) - num_val
-    return _split(train, rest[:num_val], rest[num_val : num_val + num_test])
+    return _make_split(train, rest[:num_val], rest[num_val : num_val + num_test])
 
 
 def stratified_split(
     labels: Tensor, train: float = 0.6, val: float = 0.2, *, seed: int = 0
 ) -> Split:
-    """Shares of every class for training and validation, the rest for testing; each class has at least one training node.
+    """Draw the same share of every class for training and for validation; test on the rest.
 
+    Every class has at least one training node.
+
+    Parameters
+    ----------
+    labels : Tensor
+        Class indices, -1 for unlabelled nodes.
+    train, val : float
+        The shares of training and validation nodes.
+    seed : int
+        The seed of the random choice.
+
+    Examples
+    --------
     >>> split = stratified_split(torch.tensor([0] * 10 + [1] * 20))
     >>> [len(part) for part in split]
     [18, 6, 6]
@@ -59,16 +83,22 @@ def stratified_split(
     require(0 <= val <= 1 - train, "val", "stratified_split", f"between 0 and {1 - train:g}", val)
     groups = _shuffled_classes(labels, seed)
     counts = np.array([len(nodes) for nodes in groups])
-    first = _share(round(train * counts.sum()), counts, np.ones_like(counts), counts)
-    second = _share(round(val * counts.sum()), counts, np.zeros_like(counts), counts - first)
-    cuts = [np.split(nodes, [a, a + b]) for nodes, a, b in zip(groups, first, second, strict=True)]
-    return _split(*(np.concatenate(parts) for parts in zip(*cuts, strict=True)))
+    num_train = _apportion(round(train * counts.sum()), counts, np.ones_like(counts), counts)
+    num_val = _apportion(
+        round(val * counts.sum()), counts, np.zeros_like(counts), counts - num_train
+    )
+    cuts = [
+        np.split(nodes, [a, a + b]) for nodes, a, b in zip(groups, num_train, num_val, strict=True)
+    ]
+    return _make_split(*(np.concatenate(parts) for parts in zip(*cuts, strict=True)))
 
 
 def hold_out(
     train_nodes: Tensor, labels: Tensor, fraction: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """Training and validation nodes out of the training nodes, the same share of every class; each class keeps one in training.
+    """Hold out a stratified fraction of the training nodes for validation.
+
+    Every class keeps one training node. Returns the training and the validation nodes.
 
     >>> train, val = hold_out(torch.arange(10), torch.tensor([0] * 5 + [1] * 5), 0.2)
     >>> len(train), len(val)
@@ -79,30 +109,25 @@ def hold_out(
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
     counts = np.array([len(nodes) for nodes in groups])
     if counts.max() < 2:
-        raise DataError(_nobody_to_spare(len(groups)))
-    held = _share(max(1, round(fraction * counts.sum())), counts, np.zeros_like(counts), counts - 1)
-    val = np.concatenate([nodes[:k] for nodes, k in zip(groups, held, strict=True)])
-    train = np.concatenate([nodes[k:] for nodes, k in zip(groups, held, strict=True)])
-    return train_nodes[torch.from_numpy(train)].sort().values, train_nodes[
-        torch.from_numpy(val)
-    ].sort().values
-
-
-def _nobody_to_spare(classes: int) -> str:
-    return (
-        f"No node can be held out for validation: every class has only one training node, and there are {classes:,} classes. Label more "
-        "nodes of each, name another column if these are not classes, or give validation nodes."
-    )
+        raise DataError(_too_few_nodes(len(groups)))
+    total = max(1, round(fraction * counts.sum()))
+    num_held = _apportion(total, counts, np.zeros_like(counts), counts - 1)
+    val = np.concatenate([nodes[:k] for nodes, k in zip(groups, num_held, strict=True)])
+    train = np.concatenate([nodes[k:] for nodes, k in zip(groups, num_held, strict=True)])
+    return _select(train_nodes, train), _select(train_nodes, val)
 
 
 def cross_validation(
     train_nodes: Tensor, labels: Tensor, folds: int, seed: int = 0
 ) -> list[tuple[Tensor, Tensor]]:
-    """Training and validation nodes out of the training nodes, ``folds`` times: each is held out once, the classes spread evenly.
+    """Divide the training nodes into stratified folds for cross-validation.
 
-    Every class keeps a node in training: one that has no other is never held out. There are fewer folds if fewer nodes can be held out.
+    Each node is held out once, except the only node of a class, which always stays in training.
+    There are fewer folds if fewer nodes can be held out. Returns the training and the validation
+    nodes of each fold.
 
-    >>> [(len(train), len(val)) for train, val in cross_validation(torch.arange(10), torch.tensor([0] * 5 + [1] * 5), 3)]
+    >>> folds = cross_validation(torch.arange(10), torch.tensor([0] * 5 + [1] * 5), 3)
+    >>> [(len(train), len(val)) for train, val in folds]
     [(6, 4), (7, 3), (7, 3)]
     """
     require(folds >= 2, "folds", "cross_validation", ">= 2", folds)
@@ -110,41 +135,46 @@ def cross_validation(
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
     several = [nodes for nodes in groups if len(nodes) > 1]
     if not several:
-        raise DataError(_nobody_to_spare(len(groups)))
-    dealt = np.concatenate(several)  # like cards: the nodes of a class go to different folds
-    made = []
+        raise DataError(_too_few_nodes(len(groups)))
+    # Dealt like cards, so that the nodes of a class go to different folds.
+    dealt, everyone = np.concatenate(several), np.concatenate(groups)
+    parts = []
     for fold in range(min(folds, len(dealt))):
-        val = np.sort(dealt[fold::folds])
-        train = np.setdiff1d(np.concatenate(groups), val)
-        made.append(
-            (
-                train_nodes[torch.from_numpy(train)].sort().values,
-                train_nodes[torch.from_numpy(val)].sort().values,
-            )
-        )
-    return made
+        val = dealt[fold::folds]
+        train = np.setdiff1d(everyone, val)
+        parts.append((_select(train_nodes, train), _select(train_nodes, val)))
+    return parts
 
 
 def validation_parts(
     train_nodes: Tensor, labels: Tensor, *, cv: int | None, fraction: float, seed: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Training and validation nodes out of the training nodes: in ``cv`` folds, or for ``cv=1`` a ``fraction`` once.
+    """Return the training and validation nodes of ``cv`` folds, or of one hold-out for ``cv=1``.
 
-    None: three folds for fewer than 100 nodes, else once.
+    With ``cv=None``, there are three folds for fewer than 100 nodes, else one hold-out.
 
-    >>> [len(validation_parts(torch.arange(n), torch.arange(n) % 2, cv=None, fraction=0.2, seed=0)) for n in (99, 100)]
-    [3, 1]
+    >>> nodes = torch.arange(100)
+    >>> len(validation_parts(nodes, nodes % 2, cv=None, fraction=0.2, seed=0))
+    1
+    >>> len(validation_parts(nodes[:99], nodes % 2, cv=None, fraction=0.2, seed=0))
+    3
     """
     folds = cv or (FOLDS if len(train_nodes) < FEW else 1)
+    if folds > 1:
+        return cross_validation(train_nodes, labels, folds, seed)
+    return [hold_out(train_nodes, labels, fraction, seed)]
+
+
+def _too_few_nodes(num_classes: int) -> str:
     return (
-        cross_validation(train_nodes, labels, folds, seed)
-        if folds > 1
-        else [hold_out(train_nodes, labels, fraction, seed)]
+        "No node can be held out for validation: every class has only one training node, and there "
+        f"are {num_classes:,} classes. Label more nodes of each, name another label column if "
+        "these are not classes, or give validation nodes."
     )
 
 
 def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:
-    """The nodes of each class that has any, in random order."""
+    """Return the nodes of each non-empty class, in random order."""
     require(seed >= 0, "seed", "a split", ">= 0", seed)
     codes = labels.cpu().numpy()
     present = np.unique(codes[codes >= 0])
@@ -154,18 +184,24 @@ def _shuffled_classes(labels: Tensor, seed: int) -> list[Ints]:
     return [random.permutation(np.flatnonzero(codes == c)) for c in present]
 
 
-def _share(total: int, counts: Ints, least: Ints, most: Ints) -> Ints:
-    """``total`` shared out in proportion to ``counts`` by largest remainders, within ``least`` and ``most`` (which come first)."""
+def _apportion(total: int, counts: Ints, least: Ints, most: Ints) -> Ints:
+    """Divide ``total`` in proportion to ``counts`` by largest remainders.
+
+    The bounds ``least`` and ``most`` take precedence.
+    """
     quota = total * counts / counts.sum()
-    got: Ints = np.clip(np.floor(quota).astype(np.int64), least, most)
-    while got.sum() < total and (got < most).any():
-        got[np.where(got < most, quota - got, -np.inf).argmax()] += 1
-    while (
-        got.sum() > total and (got > least).any()
-    ):  # those with a minimum took more than their share
-        got[np.where(got > least, quota - got, np.inf).argmin()] -= 1
-    return got
+    shares: Ints = np.clip(np.floor(quota).astype(np.int64), least, most)
+    while shares.sum() < total and (shares < most).any():
+        shares[np.where(shares < most, quota - shares, -np.inf).argmax()] += 1
+    # The lower bounds may have given out too much.
+    while shares.sum() > total and (shares > least).any():
+        shares[np.where(shares > least, quota - shares, np.inf).argmin()] -= 1
+    return shares
 
 
-def _split(*parts: Ints) -> Split:
+def _select(nodes: Tensor, places: Ints) -> Tensor:
+    return nodes[torch.from_numpy(places)].sort().values
+
+
+def _make_split(*parts: Ints) -> Split:
     return Split(*(torch.from_numpy(np.sort(part)) for part in parts))

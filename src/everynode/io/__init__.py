@@ -1,4 +1,4 @@
-"""People's own files: readers, type inference, feature encoding, and a summary of the result."""
+"""Readers of user files: tables, edge lists and graph files become a checked graph."""
 
 from typing import TYPE_CHECKING
 

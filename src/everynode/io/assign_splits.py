@@ -1,4 +1,4 @@
-"""Training, validation and test nodes for people's own graphs: theirs where they gave some, held out of the labels where not."""
+"""Assign training, validation and test nodes to a user's graph."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from everynode.datasets.splits import hold_out, validation_parts
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import Graph, Split
 
-#: The share of the labels that is put aside for a test unless told otherwise; of fewer labels than this none are: they would be
-#: missed in training, and test little.
-TEST_SHARE, ENOUGH_TO_TEST = 0.2, 50
-#: The share of the training labels that is held out once, where that is done.
+#: The default share of test labels. With fewer labels than this, none are held out for a test.
+TEST_SHARE, MIN_LABELS_TO_TEST = 0.2, 50
+#: The default share of training labels that is held out for validation.
 VAL_SHARE = 0.2
 
 
@@ -24,119 +23,151 @@ def assign_splits(
     cv: int | None = None,
     seed: int = 0,
 ) -> tuple[Graph, list[str]]:
-    """The graph with one split, and how its labels were shared out, in sentences.
+    """Give a graph one split: its own parts, and held-out labels for the missing ones.
 
-    Parts that the graph brings stay; of several folds ``fold`` says which. Without any, ``test_share`` of the labels of every class is
-    put aside for the test (0: none; None: a fifth, if there are enough labels), and ``val_share`` of what then remains (a fifth) to choose
-    the epoch by; each class keeps at least one node in training. With ``cv`` folds (None: three, if there are few labels and no
-    ``val_share`` is given) nothing is held out here: the classifier does it in turn.
+    Every class keeps at least one training node.
 
+    Parameters
+    ----------
+    graph : Graph
+        The graph, with or without splits.
+    fold : int, optional
+        The fold to use. Required for a graph with several.
+    test_share : float, optional
+        The share of labels to hold out for the test, if the graph has no split. Default: 0.2 with
+        50 labels or more, else 0.
+    val_share : float, optional
+        The share of training labels to hold out for validation, if the split has no validation
+        nodes. Default: 0.2.
+    cv : int, optional
+        The number of folds for cross-validation. With 2 or more, no validation labels are held out
+        here: the classifier does it fold by fold. Default: 3 with few labels and no ``val_share``.
+    seed : int
+        The seed of the random choice.
+
+    Returns
+    -------
+    graph : Graph
+        The graph with one split.
+    messages : list of str
+        How the labels were divided, in sentences.
+
+    Examples
+    --------
     >>> from everynode.datasets import generate
-    >>> graph, said = assign_splits(generate(200, 600, 8, 4).with_splits([]))
+    >>> graph, messages = assign_splits(generate(200, 600, 8, 4).with_splits([]))
     >>> [len(part) for part in graph.splits[0]]
     [128, 32, 40]
     """
-    require(
-        test_share is None or 0 <= test_share < 1,
-        "test_share",
-        "fit",
-        f"in [0, 1){_of_percent(test_share)}",
-        test_share,
-    )
-    require(
-        val_share is None or 0 < val_share < 1,
-        "val_share",
-        "fit",
-        f"between 0 and 1{_of_percent(val_share)}",
-        val_share,
-    )
+    is_share = test_share is None or 0 <= test_share < 1
+    require(is_share, "test_share", "fit", f"in [0, 1){_percent_hint(test_share)}", test_share)
+    is_share = val_share is None or 0 < val_share < 1
+    require(is_share, "val_share", "fit", f"between 0 and 1{_percent_hint(val_share)}", val_share)
     require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
     if graph.num_classes < 2:
+        classes = "1 class" if graph.num_classes else "no class"
         raise DataError(
-            f"The labels of {graph.name!r} are of {graph.num_classes} class(es): nothing to tell apart; label two at least."
+            f"The labels of {graph.name!r} have {classes}. At least two classes are needed."
         )
-    if fold is None and len(graph.splits) > 1:
-        raise UsageError(
-            f"Graph {graph.name!r} has {len(graph.splits)} folds: choose one, 0 to {len(graph.splits) - 1} (fold=0, or --fold 0), "
-            "or none of them (split='none', or --split none)."
-        )
-    if fold is not None and not graph.splits:
-        raise UsageError(
-            f"Graph {graph.name!r} has no split, and so no fold {fold}: leave out the fold."
-        )
-    said: list[str] = []
-    if graph.splits:
-        train, val, test = (graph.nodes(part, fold or 0).cpu() for part in Split._fields)
-        if not len(train):
-            raise DataError(
-                f"No labelled node of {graph.name!r} is in the training part: write 'train' into the split column of some."
-            )
-        alone = int((graph.labels >= 0).sum()) - len(train) - len(val) - len(test)
-        if alone > 0:
-            said.append(
-                f"The split has no part for {alone} of the labelled nodes: they are neither learned from nor tested."
-            )
-        if not len(test):
-            said.append(
-                "The split has no labelled test node: how good the model is on new nodes is measured nowhere."
-            )
+    messages: list[str] = []
+    if graph.splits or fold is not None:
+        train, val, test = _own_split(graph, fold, messages)
     else:
-        train, val, test = (
-            (graph.labels >= 0).nonzero()[:, 0].cpu(),
-            torch.arange(0),
-            torch.arange(0),
-        )
-        whole = len(train)
-        if test_share is None and whole < ENOUGH_TO_TEST:
-            said.append(
-                f"With only {whole} labels none is put aside for a test (--test-share 0.2 does it all the same)."
-            )
-        elif test_share == 0:
-            said.append(
-                "No label is put aside for a test, as asked: how good the model is on new nodes is measured nowhere."
-            )
-        else:
-            train, test = hold_out(
-                train, graph.labels, TEST_SHARE if test_share is None else test_share, seed
-            )
-            said.append(
-                f"{len(test)} of the {whole} labels are put aside for the test (--test-share 0 trains on them instead)."
-            )
+        train, test = _hold_out_test(graph, test_share, seed, messages)
+        val = torch.arange(0)
     if len(val) and cv:
-        said.append("--cv is not used: the split has validation nodes.")
+        messages.append("--cv is not used: the split has validation nodes.")
     if not len(val):
-        whole = len(train)
-        once = cv or (None if val_share is None else 1)
+        num_train = len(train)
+        folds = cv or (None if val_share is None else 1)
         parts = validation_parts(
-            train, graph.labels, cv=once, fraction=val_share or VAL_SHARE, seed=seed
+            train, graph.labels, cv=folds, fraction=val_share or VAL_SHARE, seed=seed
         )
         if len(parts) > 1:
-            said.append(
-                f"Each of the {whole} training labels is held out once, in {len(parts)} folds, to choose settings and epoch by "
-                "(validation); the folds' networks are averaged (--cv 1 holds out some labels, once)."
+            messages.append(
+                f"Cross-validation: each of the {num_train} training labels is held out once, in "
+                f"{len(parts)} folds, to choose settings and epoch. The networks of the folds are "
+                "averaged (--cv 1 holds out some labels once)."
             )
         else:
             ((train, val),) = parts
-            said.append(
-                f"{len(val)} of the {whole} training labels are held out to choose the epoch by (validation)."
+            messages.append(
+                f"{len(val)} of the {num_train} training labels are held out for validation, to "
+                "choose the epoch."
             )
-    learned = graph.labels[train].unique()
+    trained = graph.labels[train].unique()
     unseen = [
         str(name)
         for code, name in enumerate(graph.classes)
-        if code not in learned and code in graph.labels
+        if code not in trained and code in graph.labels
     ]
     if unseen:
-        said.append(
-            f"No training node is of class {', '.join(unseen)}: it cannot be learned, and is wrong wherever it is tested."
+        messages.append(
+            f"No training node has class {', '.join(unseen)}: it cannot be learned, and every test "
+            "node of it will be wrong."
         )
-    return graph.with_splits([Split(train, val, test)]), said
+    return graph.with_splits([Split(train, val, test)]), messages
 
 
-def _of_percent(share: float | None) -> str:
-    """What a share would be that was given in percent.
+def _own_split(graph: Graph, fold: int | None, messages: list[str]) -> tuple[torch.Tensor, ...]:
+    """Return the labelled nodes of each part of the graph's own split."""
+    if not graph.splits:
+        raise UsageError(f"Graph {graph.name!r} has no split, so there is no fold {fold}.")
+    if fold is None and len(graph.splits) > 1:
+        raise UsageError(
+            f"Graph {graph.name!r} has {len(graph.splits)} folds. Choose one, 0 to "
+            f"{len(graph.splits) - 1} (fold=0, or --fold 0), or use none of them (split='none', or "
+            "--split none)."
+        )
+    train, val, test = (graph.nodes(part, fold or 0).cpu() for part in Split._fields)
+    if not len(train):
+        raise DataError(
+            f"No labelled node of {graph.name!r} is in the training part. Write 'train' into the "
+            "split column of some."
+        )
+    left_over = int((graph.labels >= 0).sum()) - len(train) - len(val) - len(test)
+    if left_over > 0:
+        messages.append(
+            f"The split leaves out {left_over} of the labelled nodes: they are used neither for "
+            "training nor for testing."
+        )
+    if not len(test):
+        messages.append(
+            "The split has no labelled test node: the accuracy on new nodes is not measured."
+        )
+    return train, val, test
 
-    >>> _of_percent(20.0)
+
+def _hold_out_test(
+    graph: Graph, test_share: float | None, seed: int, messages: list[str]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Divide all labelled nodes into training and test nodes."""
+    labelled = (graph.labels >= 0).nonzero()[:, 0].cpu()
+    if test_share is None and len(labelled) < MIN_LABELS_TO_TEST:
+        messages.append(
+            f"With only {len(labelled)} labels, none are held out for a test (--test-share 0.2 "
+            "does so anyway)."
+        )
+        return labelled, torch.arange(0)
+    if test_share == 0:
+        messages.append(
+            "No label is held out for a test, as requested: the accuracy on new nodes is not "
+            "measured."
+        )
+        return labelled, torch.arange(0)
+    share = TEST_SHARE if test_share is None else test_share
+    train, test = hold_out(labelled, graph.labels, share, seed)
+    messages.append(
+        f"{len(test)} of the {len(labelled)} labels are held out for the test (--test-share 0 "
+        "trains on them instead)."
+    )
+    return train, test
+
+
+def _percent_hint(share: float | None) -> str:
+    """Return the share that a percentage stands for, as the end of a message.
+
+    >>> _percent_hint(20.0)
     ': 20 % is 0.2'
     """
     return f": {share:g} % is {share / 100:g}" if share is not None and 1 <= share < 100 else ""

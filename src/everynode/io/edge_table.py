@@ -1,4 +1,4 @@
-"""The table of edges: which nodes each joins, with which weight."""
+"""Edge table: the two nodes and the weight of each edge."""
 
 from __future__ import annotations
 
@@ -13,196 +13,240 @@ import pyarrow.compute as pc
 
 from everynode.errors import DataError
 from everynode.io.feature_encoder import FeatureEncoder
-from everynode.io.ids import find, texts
+from everynode.io.ids import Ints, find_positions, index_in, read_ids
+from everynode.io.missing_values import clean
+from everynode.io.parsing import Floats, as_numbers, possible_commas, resolve_comma
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import EXAMPLES, Table
-from everynode.io.type_inference import as_numbers, clean, comma_in
 
-Ints = npt.NDArray[np.int64]
+
+class Ends(NamedTuple):
+    """The source and target ids of all edges, and their positions among the node ids."""
+
+    ids: tuple[pa.ChunkedArray, pa.ChunkedArray]
+    #: 2 x m, -1 for an unknown node.
+    positions: Ints
+
+    def unknown(self) -> pa.ChunkedArray:
+        """Return the ids of unknown nodes: those of the sources, then those of the targets."""
+        chunks = [
+            chunk
+            for ids, positions in zip(self.ids, self.positions, strict=True)
+            for chunk in ids.filter(pa.array(positions < 0)).chunks
+        ]
+        return pa.chunked_array(chunks, pa.string())
 
 
 class EdgeTable(NamedTuple):
-    """The edges of a table, as in the file: with its loops and repeats."""
+    """The edges as listed in the file, with self-loops and repetitions."""
 
-    #: 2 x m node indices.
+    #: 2 x m node positions.
     pairs: Ints
-    #: A positive weight for each, or None where all are one.
-    weight: npt.NDArray[np.float64] | None
-    #: Where each is in the table.
+    #: A positive weight per edge, or None.
+    weight: Floats | None
+    #: The row of each edge in the table.
     rows: Ints
-    #: What a comma in the weights stands for.
+    #: The meaning of a comma in the weights.
     comma: str = ""
 
 
-def nodes_of(edges: Table, roles: Mapping[str, str]) -> pa.ChunkedArray:
-    """The ids of the nodes that have an edge, in the order in which they first appear as a source, then as a target."""
-    both = [chunk for role in ("source", "target") for chunk in texts(edges, roles[role]).chunks]
-    return pa.chunked_array([pc.unique(pa.chunked_array(both))])
+def node_ids(edges: Table, roles: Mapping[str, str]) -> tuple[pa.ChunkedArray, Ends]:
+    """Return the ids of all nodes with an edge: sources first, in order of appearance."""
+    sources, targets = _read_end_ids(edges, roles)
+    ids = pa.chunked_array([pc.unique(pa.chunked_array([*sources.chunks, *targets.chunks]))])
+    positions = np.stack([index_in(sources, ids), index_in(targets, ids)])
+    return ids, Ends((sources, targets), positions)
+
+
+def find_ends(edges: Table, roles: Mapping[str, str], ids: pa.ChunkedArray, notes: Notes) -> Ends:
+    """Find the nodes of each edge among the ids."""
+    end_ids = _read_end_ids(edges, roles)
+    positions = [
+        find_positions(values, ids, edges, roles[role], notes)
+        for role, values in zip(("source", "target"), end_ids, strict=True)
+    ]
+    return Ends(end_ids, np.stack(positions))
+
+
+def _read_end_ids(
+    edges: Table, roles: Mapping[str, str]
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    return read_ids(edges, roles["source"]), read_ids(edges, roles["target"])
 
 
 def add_nodes(
-    nodes: Table, ids: pa.ChunkedArray, edges: Table, roles: Mapping[str, str], notes: Notes
-) -> tuple[Table, pa.ChunkedArray]:
-    """The table of nodes, and its ids, with the nodes that only the edges know, everything else about them missing."""
-    new = []
-    for role in ("source", "target"):
-        ends = texts(edges, roles[role])
-        new += ends.filter(pa.array(find(ends, ids, edges, roles[role], Notes()) < 0)).chunks
-    added = pc.unique(pa.chunked_array(new, pa.string()))
-    if len(added):
-        alike = _alike(added, ids)
-        say = notes.warn if alike else notes.repair
-        say(
-            f"{counted(len(added), 'node')} added that only {edges.where} has ({added[0].as_py()!r}){alike}.",
-            len(added),
-        )
+    nodes: Table, ids: pa.ChunkedArray, ends: Ends, edges: Table, notes: Notes
+) -> tuple[Table, pa.ChunkedArray, Ends]:
+    """Add the nodes that occur only in the edges. Their other columns are missing."""
+    added = pc.unique(ends.unknown())
+    if not len(added):
+        return nodes, ids, ends
+    similar = _similar_id(added, ids)
+    note = notes.warn if similar else notes.repair
+    note(
+        f"{counted(len(added), 'node')} added that only {edges.where} has "
+        f"({added[0].as_py()!r}){similar}.",
+        len(added),
+    )
     columns = {
         name: pa.chunked_array([*column.chunks, pa.nulls(len(added), column.type)])
         for name, column in nodes.columns.items()
     }
     numbers = [*(nodes.numbers[i] for i in range(nodes.num_rows)), *added.to_pylist()]
-    return dataclasses.replace(nodes, columns=columns, numbers=numbers), pa.chunked_array(
-        [*ids.chunks, added]
+    positions = ends.positions.copy()
+    for row, end_ids in zip(positions, ends.ids, strict=True):
+        is_new = row < 0
+        row[is_new] = len(ids) + index_in(end_ids.filter(pa.array(is_new)), added)
+    return (
+        dataclasses.replace(nodes, columns=columns, numbers=numbers),
+        pa.chunked_array([*ids.chunks, added]),
+        ends._replace(positions=positions),
     )
 
 
 def read_edge_table(
     edges: Table,
     roles: Mapping[str, str],
+    ends: Ends,
     ids: pa.ChunkedArray,
     unknown: str,
     notes: Notes,
     feature_encoder: FeatureEncoder | None,
 ) -> EdgeTable:
-    """The edges between known nodes; if ``unknown`` is refuse, there may be no others. ``feature_encoder``: of what a model learned from."""
-    ends = [texts(edges, roles[role]) for role in ("source", "target")]
-    pairs = np.stack(
-        [
-            find(end, ids, edges, roles[role], notes)
-            for role, end in zip(("source", "target"), ends, strict=True)
-        ]
-    )
-    keep = (pairs >= 0).all(0)
-    strange = np.flatnonzero(~keep)
-    if len(strange):
-        examples = "; ".join(
-            f"{edges.unit} {edges.numbers[row]}: {ends[int(pairs[0, row] >= 0)][row].as_py()!r}"
-            for row in strange[:EXAMPLES].tolist()
-        )
-        chunks = [
-            chunk
-            for end, place in zip(ends, pairs, strict=True)
-            for chunk in end.filter(pa.array(place < 0)).chunks
-        ]
-        alike = _alike(pa.chunked_array(chunks, pa.string()), ids)
-        way = f"{'write the ids alike, or ' if alike else ''}name the right columns, or let these nodes be added"
-        if feature_encoder and not alike:  # those that the model learned from, most likely
-            way = "give the whole graph, with the rows of these nodes in it; or let them be added without any"
-        if unknown == "refuse":
-            raise DataError(
-                f"{edges.where} has {counted(len(strange), 'edge')} to nodes that are not among the {len(ids):,} given "
-                f"({examples}){alike}: {way}, or their edges dropped (unknown='add' or 'drop', --unknown ...)."
-            )
-        if not keep.any():
-            raise DataError(
-                f"No edge of {edges.where} is between two of the {len(ids):,} nodes given ({examples}){alike}: {way} "
-                "(unknown='add', or --unknown add)."
-            )
-        dropped = f"{counted(len(strange), 'edge')} of {edges.where} to unknown nodes dropped ({examples})"
-        if 2 * len(strange) > edges.num_rows:
-            notes.warn(f"{dropped}, more than half of its {edges.num_rows:,}{alike}.", len(strange))
-        else:
-            notes.repair(f"{dropped}{alike}.", len(strange))
+    """Read the edges between known nodes, and their weights.
+
+    With ``unknown="refuse"``, an edge to an unknown node is an error.
+    """
+    pairs = ends.positions
+    keep = np.all(pairs >= 0, axis=0)
+    if not keep.all():
+        _drop_unknown(edges, ends, keep, ids, unknown, notes, is_prediction=bool(feature_encoder))
     weight, comma = None, ""
     if "weight" in roles:
-        weight, comma = _weights(
-            edges, roles["weight"], feature_encoder.weight_comma if feature_encoder else None
-        )
+        training = feature_encoder.weight_comma if feature_encoder else None
+        weight, comma = _read_weights(edges, roles["weight"], training)
         zero = np.flatnonzero(keep & (weight == 0))
         if len(zero):
             notes.repair(
-                f"{counted(len(zero), 'edge')} of {edges.where} of weight 0 dropped ({edges.rows(zero)}).",
+                f"{counted(len(zero), 'edge')} of {edges.where} with weight 0 dropped "
+                f"({edges.rows(zero)}).",
                 len(zero),
             )
             keep &= weight != 0
     if edges.num_rows and not (keep & (pairs[0] != pairs[1])).any():
         notes.warn(
-            f"No edge of {edges.where} joins two nodes: they are told apart by their columns alone. Are its columns the right ones?"
+            f"No edge of {edges.where} joins two nodes, so only the columns of the nodes can "
+            "distinguish them. Check the source and target columns."
         )
-    return EdgeTable(
-        pairs[:, keep], None if weight is None else weight[keep], np.flatnonzero(keep), comma
+    weight = None if weight is None else weight[keep]
+    return EdgeTable(pairs[:, keep], weight, np.flatnonzero(keep), comma)
+
+
+def _drop_unknown(
+    edges: Table,
+    ends: Ends,
+    keep: npt.NDArray[np.bool_],
+    ids: pa.ChunkedArray,
+    unknown: str,
+    notes: Notes,
+    *,
+    is_prediction: bool,
+) -> None:
+    """Refuse the edges to unknown nodes, or note that they are dropped."""
+    rows = np.flatnonzero(~keep)
+    examples = "; ".join(
+        f"{edges.unit} {edges.numbers[row]}: "
+        f"{ends.ids[int(ends.positions[0, row] >= 0)][row].as_py()!r}"
+        for row in rows[:EXAMPLES].tolist()
     )
+    similar = _similar_id(ends.unknown(), ids)
+    first_advice = "Write the ids alike, name" if similar else "Name"
+    advice = f"{first_advice} the right columns, or add these nodes"
+    if is_prediction and not similar:  # most likely the nodes of the training graph
+        advice = "Give the whole graph, with the rows of these nodes, or add them without any"
+    if unknown == "refuse":
+        raise DataError(
+            f"{edges.where} has {counted(len(rows), 'edge')} to nodes that are not among the "
+            f"{len(ids):,} in the node table ({examples}){similar}. {advice}, or drop their edges "
+            "(unknown='add' or 'drop', --unknown ...)."
+        )
+    if not keep.any():
+        raise DataError(
+            f"No edge of {edges.where} joins two of the {len(ids):,} nodes in the node table "
+            f"({examples}){similar}. {advice} (unknown='add', or --unknown add)."
+        )
+    text = f"{counted(len(rows), 'edge')} of {edges.where} to unknown nodes dropped ({examples})"
+    if 2 * len(rows) > edges.num_rows:
+        notes.warn(f"{text}, more than half of its {edges.num_rows:,}{similar}.", len(rows))
+    else:
+        notes.repair(f"{text}{similar}.", len(rows))
 
 
-def _alike(strange: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
-    """The first of some unknown ids that is a known one but for capitals and spaces, for the end of a sentence."""
+def _similar_id(unknown: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
+    """Describe the first unknown id that equals a known one but for capitals and spaces."""
 
-    def plain(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    def fold(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s\p{Zs}]", "")
 
-    found = pc.index_in(plain(strange), value_set=plain(ids).combine_chunks())
-    first = next(iter(np.flatnonzero(np.asarray(found.is_valid())).tolist()), None)
+    matches = index_in(fold(unknown), fold(ids))
+    first = next(iter(np.flatnonzero(matches >= 0).tolist()), None)
     if first is None:
         return ""
-    return f"; {strange[first].as_py()!r} and {ids[found[first].as_py()].as_py()!r} differ only in capitals or spaces"
+    pair = f"{unknown[first].as_py()!r} and {ids[int(matches[first])].as_py()!r}"
+    return f"; {pair} differ only in capitals or spaces"
 
 
-def _weights(edges: Table, name: str, before: str | None) -> tuple[npt.NDArray[np.float64], str]:
+def _read_weights(edges: Table, name: str, training: str | None) -> tuple[Floats, str]:
     cells = clean(edges[name])
-    if (
-        pa.types.is_nested(cells.type)
-        or pa.types.is_temporal(cells.type)
-        or pa.types.is_binary(cells.type)
-    ):
-        raise DataError(f"{edges.where}, column {name!r} holds {cells.type}: weights are numbers.")
-    # what was taken for thousands in training may have been fractions: a file that shows it is refused below
-    comma = (
-        before
-        if before == "thousands"
-        else comma_in(cells, f"Column {name!r} of {edges.where}", before)
-    )
+    kind = cells.type
+    if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind):
+        raise DataError(f"{edges.where}, column {name!r} holds {kind}. Weights are numbers.")
+    comma = training
+    # Thousands in training may have been fractions: a file that shows it is refused below.
+    if comma is None or comma != "thousands":
+        where = f"Column {name!r} of {edges.where}"
+        comma = resolve_comma(cells, possible_commas(cells), where, training=training)
     weight = as_numbers(cells, comma)
-    wrong = np.flatnonzero(
-        ~(weight >= 0)
-        | (weight > np.finfo(np.float32).max)
-        | ((weight > 0) & (weight < np.finfo(np.float32).tiny))
-    )
+    limits = np.finfo(np.float32)
+    is_denormal = (weight > 0) & (weight < limits.tiny)
+    wrong = np.flatnonzero(~(weight >= 0) | (weight > limits.max) | is_denormal)
     if len(wrong):
-        given = edges[name][int(wrong[0])].as_py()
+        cell = edges[name][int(wrong[0])].as_py()
         raise DataError(
-            f"{edges.row(wrong[0])}, column {name!r} holds {'nothing' if given in (None, '') else repr(given)} "
-            f"({counted(len(wrong), 'such row')}): weights are positive numbers. Correct them, or use none "
-            "(weight='none', or --weight none)."
+            f"{edges.row(wrong[0])}, column {name!r} holds "
+            f"{'nothing' if cell in (None, '') else repr(cell)} "
+            f"({counted(len(wrong), 'such row')}). Weights are positive numbers. Correct them, or "
+            "use no weights (weight='none', or --weight none)."
         )
     return weight, comma
 
 
-def note_repairs(links: EdgeTable, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
-    """What the graph dropped from the edges, with the first places."""
-    source, target = links.pairs
-    stays = "" if links.weight is None else "; the largest weight stays"
+def note_repairs(table: EdgeTable, repairs: Mapping[str, int], edges: Table, notes: Notes) -> None:
+    """Note the edges that the graph dropped, with their first rows."""
+    source, target = table.pairs
+    kept = "" if table.weight is None else "; the largest weight is kept"
     if repairs["self_loops"]:
-        loops = links.rows[source == target]
+        loops = table.rows[source == target]
         notes.repair(
             f"{counted(len(loops), 'self-loop')} of {edges.where} dropped ({edges.rows(loops)}).",
             len(loops),
         )
     if repairs["repeated_edges"]:
-        key = source * (int(links.pairs.max()) + 1) + target
+        key = source * (int(table.pairs.max()) + 1) + target
         order = np.argsort(key, kind="stable")
-        again = np.sort(order[1:][(np.diff(key[order]) == 0)])
-        again = links.rows[again[source[again] != target[again]]]
+        repeated = np.sort(order[1:][np.diff(key[order]) == 0])
+        repeated = table.rows[repeated[source[repeated] != target[repeated]]]
         notes.repair(
-            f"{counted(len(again), 'repeated edge')} of {edges.where} dropped ({edges.rows(again)}){stays}.",
-            len(again),
+            f"{counted(len(repeated), 'repeated edge')} of {edges.where} dropped "
+            f"({edges.rows(repeated)}){kept}.",
+            len(repeated),
         )
-    twice = (
-        len(source) - repairs["self_loops"] - repairs["repeated_edges"] - repairs["one_way_edges"]
-    ) // 2
-    if (
-        twice and repairs["one_way_edges"]
-    ):  # neither each edge once, nor each in both directions; a directed graph has none
+    num_once = repairs["self_loops"] + repairs["repeated_edges"] + repairs["one_way_edges"]
+    num_both = (len(source) - num_once) // 2
+    # No note if all edges are listed once, or all in both directions.
+    if num_both and repairs["one_way_edges"]:
         notes.repair(
-            f"{counted(twice, 'edge')} of {edges.where} given in both directions taken as one{stays}.",
-            twice,
+            f"{counted(num_both, 'edge')} of {edges.where} listed in both directions, counted "
+            f"once{kept}.",
+            num_both,
         )

@@ -1,4 +1,4 @@
-"""People's own graphs: tables of nodes and edges (or one file with both) in, a checked graph out, with what was understood of them."""
+"""Read a graph from user files: a node table and an edge table, or one file with both."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from everynode.console import showable
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
 from everynode.graph.validation import Split
-from everynode.io.columns import fit_column
-from everynode.io.edge_table import EdgeTable, add_nodes, nodes_of, note_repairs, read_edge_table
-from everynode.io.feature_encoder import FeatureEncoder, join
-from everynode.io.graph_files import Whole, is_whole, read_whole
-from everynode.io.ids import check_unique, natural, texts
-from everynode.io.labels import PARTS, read_labels, read_split, warn_of_label_leakage
-from everynode.io.roles import (
-    NONE,
-    OF_EDGES,
-    check_heading,
-    expected_names,
-    find_features,
-    find_roles,
+from everynode.io.cells import Cells
+from everynode.io.column_encoder import ColumnEncoder
+from everynode.io.column_fitting import fit_column
+from everynode.io.column_names import EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.edge_table import (
+    EdgeTable,
+    add_nodes,
+    find_ends,
+    node_ids,
+    note_repairs,
+    read_edge_table,
 )
+from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
+from everynode.io.formats import TableFormat
+from everynode.io.graph_files import GraphTables, is_graph, read_graph
+from everynode.io.ids import check_unique, natural_values, read_ids
+from everynode.io.label_leakage import warn_of_label_leakage
+from everynode.io.labels import Labels, read_labels, read_split
+from everynode.io.roles import check_heading, expected_names, find_features, find_roles
 from everynode.io.structural_features import structural_features
-from everynode.io.summary import Notes, ColumnSummary, GraphSummary, counted
-from everynode.io.tables import Table, open_table, where_true
-from everynode.io.type_inference import clean, is_text
+from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
+from everynode.io.table_files import open_table
+from everynode.io.tables import Table
+from everynode.io.type_inference import Kind
 
-#: What may become of edges to nodes that the table of nodes does not have.
+#: What to do with edges to nodes that are not in the node table.
 Unknown = Literal["refuse", "drop", "add"]
 
 
@@ -55,20 +58,56 @@ def read(
     name: str | None = None,
     unknown: Unknown | None = None,
     na: Sequence[str] = (),
-    format: Literal["text", "parquet", "jsonl"] | None = None,
+    format: TableFormat | None = None,
 ) -> Graph:
-    """A graph from a table of nodes and a table of edges, from edges alone, or from one file that holds both.
+    """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
-    ``nodes``, ``edges``: paths, or pandas, polars or Arrow tables (``nodes`` alone also a NetworkX graph). A path's ending tells its
-    format, unless ``format`` does.
-    ``id``, ``label``, ``split``, ``source``, ``target``, ``weight``: the columns; by default those with the usual names, else (id,
-    source, target) the first ones. ``"none"``: there is no such column.
-    ``features``: ``"all"`` other columns, or the names of some, as a list or with commas between; ``"zip:category"`` also says what
-    a column is, ``"structure"`` stands for features that are computed from the edges. Where no column can be used, these are taken.
-    ``feature_encoder``: that of another graph (``graph.feature_encoder``), to get the same features and classes from these files.
-    ``unknown``: refuse edges to nodes that the table of nodes does not have, drop them, or add these nodes, unlabelled and with their
-    other columns missing; by default as in the feature_encoder, else refuse. ``na``: more ways to write a missing value, beside those of the feature_encoder.
+    Columns are found by their usual names unless named. In place of a column name, ``"none"`` means
+    that there is no such column.
 
+    Parameters
+    ----------
+    nodes : path, data frame, dict or NetworkX graph, optional
+        The node table, or a graph file (GraphML, GEXF, JSON, npz) or NetworkX graph with edges.
+    edges : path, data frame or dict, optional
+        The edge table or edge list.
+    id : str, optional
+        The column of node ids. Default: a column named "id", "node", "name", ..., else the first.
+    label : str, optional
+        The column of class labels. Default: a column named "label" or "class".
+    features : str or sequence of str, default "all"
+        The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
+        declares the kind of a column. "structure" adds features computed from the edges, which are
+        also the fallback if no column is usable.
+    source, target : str, optional
+        The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
+        the first two columns.
+    weight : str, optional
+        The column of edge weights. Default: a column named "weight".
+    split : str, optional
+        The column with train, val and test. Default: a column named "split".
+    directed : bool, default False
+        Whether messages travel from source to target only.
+    feature_encoder : FeatureEncoder, optional
+        The encoder of another graph (``graph.feature_encoder``), for the same features and classes.
+    name : str, optional
+        The name of the graph. Default: the file name without ending.
+    unknown : {"refuse", "drop", "add"}, optional
+        Refuse edges to nodes that are not in the node table, drop these edges, or add the nodes
+        (unlabelled, other columns missing). Default: as in ``feature_encoder``, else "refuse".
+    na : sequence of str
+        Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
+    format : {"text", "parquet", "jsonl"}, optional
+        The format of the tables. Default: the format of the file's ending.
+
+    Returns
+    -------
+    Graph
+        The checked graph. ``graph.summary`` describes the files, with repairs and warnings, and
+        ``graph.feature_encoder`` encodes later files in the same way.
+
+    Examples
+    --------
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     >>> graph
@@ -76,12 +115,13 @@ def read(
     >>> graph.summary.unlabelled
     1
     """
-    way = unknown or (feature_encoder.unknown if feature_encoder else "refuse")
-    if way not in get_args(Unknown):
-        refuse("way with edges to unknown nodes", way, get_args(Unknown))
+    encoder = feature_encoder
+    unknown_policy = unknown or (encoder.unknown if encoder else "refuse")
+    if unknown_policy not in get_args(Unknown):
+        refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
     notes = Notes()
-    na = (*(feature_encoder.na if feature_encoder else ()), *na)
-    asked = {
+    na = (*(encoder.na if encoder else ()), *na)
+    requested = {
         "id": id,
         "label": label,
         "split": split,
@@ -89,180 +129,180 @@ def read(
         "target": target,
         "weight": weight,
     }
-    whole = _open(nodes, edges, asked, notes, format)
-    people, ties = whole.nodes, whole.edges
-    if whole.directed and not directed and feature_encoder is None:
+    tables = _open(nodes, edges, requested, notes, format)
+    node_table, edge_rows = tables.nodes, tables.edges
+    if tables.directed and not directed and encoder is None:
         notes.warn(
-            f"{ties.where} says that its edges lead one way: they are taken both ways, unless you say directed=True (--directed)."
+            f"{edge_rows.where} declares its edges directed, but they are used in both directions. "
+            "Keep the direction with directed=True (--directed)."
         )
-    roles = find_roles(asked, people, ties, feature_encoder)
-    if people is None:
-        ids = nodes_of(ties, roles)
-        people = Table(ties.where, {roles["id"]: ids})
+    roles = find_roles(requested, node_table, edge_rows, encoder)
+    if node_table is None:
+        ids, ends = node_ids(edge_rows, roles)
+        node_table = Table(edge_rows.where, {roles["id"]: ids})
     else:
-        ids = texts(people, roles["id"])
-        check_unique(ids, people, roles["id"])
-        ties = check_heading(ties, roles, asked, ids)
-        if way == "add":
-            people, ids = add_nodes(people, ids, ties, roles, notes)
-    if feature_encoder is not None and split is None and "split" in roles:
-        people = _known_parts(people, roles, notes, na)
-    links = read_edge_table(ties, roles, ids, way, notes, feature_encoder)
-    labels = read_labels(
-        people,
-        roles.get("label"),
-        notes,
-        na,
-        classes=feature_encoder.classes if feature_encoder else None,
-    )
-    if feature_encoder is None:
-        wanted = find_features(features, people, roles)
-        columns = tuple(
-            fit_column(column, kind, people, na) for column, kind in wanted.columns.items()
+        ids = read_ids(node_table, roles["id"])
+        check_unique(ids, node_table, roles["id"])
+        edge_rows = check_heading(edge_rows, roles, requested, ids)
+        ends = find_ends(edge_rows, roles, ids, notes)
+        if unknown_policy == "add":
+            node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
+    # For a trained model, a split column found by its name is only a hint.
+    lenient = notes if encoder is not None and split is None else None
+    splits = read_split(node_table, roles.get("split"), na, notes=lenient)
+    if not splits:
+        roles.pop("split", None)
+    edge_table = read_edge_table(edge_rows, roles, ends, ids, unknown_policy, notes, encoder)
+    classes = encoder.classes if encoder else None
+    labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
+    if encoder is None:
+        wanted = find_features(features, node_table, roles)
+        columns, blocks = _fit_transform(wanted.columns, node_table, labels, notes, na)
+        has_matrix = wanted.matrix and tables.features is not None
+        has_columns = any(column.feature_names for column in columns)
+        encoder = FeatureEncoder(
+            columns,
+            roles=roles,
+            classes=labels.classes,
+            structural=wanted.structure or not (has_matrix or has_columns),
+            matrix=int(tables.features.shape[1]) if has_matrix else 0,
+            weight_unit=_mean_weight(edge_table),
+            weight_comma=edge_table.comma,
+            na=na,
+            unknown=unknown_policy,
         )
-        matrix = int(whole.features.shape[1]) if wanted.matrix and whole.features is not None else 0
-        structural = wanted.structure or not (
-            matrix or any(column.feature_names for column in columns)
-        )
-        unit = 1.0 if links.weight is None or not len(links.weight) else float(links.weight.mean())
-        feature_encoder = FeatureEncoder(
-            columns, roles, labels.classes, structural, matrix, unit, links.comma, na, way
-        )
-        warn_of_label_leakage(people, columns, labels, notes, na)
-    if links.weight is not None:
-        scaled = links.weight / feature_encoder.weight_unit
-        links = links._replace(weight=None if (scaled == 1).all() else scaled)
+    else:
+        blocks = encoder.transform(node_table, notes, na)
+    if edge_table.weight is not None:
+        scaled = edge_table.weight / encoder.weight_unit
+        edge_table = edge_table._replace(weight=None if (scaled == 1).all() else scaled)
     graph = Graph.from_arrays(
-        _features(feature_encoder, whole, people, links, notes, na),
-        links.pairs,
+        _join_features(blocks, encoder, tables, node_table, edge_table),
+        edge_table.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=() if split == NONE else read_split(people, roles.get("split"), na) or whole.splits,
-        edge_weight=links.weight,
+        splits=() if split == NONE else splits or tables.splits,
+        edge_weight=edge_table.weight,
         directed=directed,
         name=name or _name(nodes, edges),
-        node_ids=natural(ids),
+        node_ids=natural_values(ids),
     )
-    note_repairs(links, graph.repairs, ties, notes)
+    note_repairs(edge_table, graph.repairs, edge_rows, notes)
     summary = GraphSummary(
         files={
             showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
-            for table in (whole.nodes, ties)
+            for table in (tables.nodes, edge_rows)
             if table and table.how
-        },  # as they were, without nodes that were added
-        columns=_taken(feature_encoder, roles, whole.nodes, ties),
+        },
+        columns=_summarize_columns(encoder, roles, tables.nodes, edge_rows),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=directed,
-        weighted=links.weight is not None,
+        weighted=edge_table.weight is not None,
         features=graph.num_features,
-        structural=feature_encoder.structural,
+        structural=encoder.structural,
         classes=labels.counts(),
         split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
     )
-    # A table of undirected edges has each once: that is no repair.
-    repairs = {what: count for what, count in graph.repairs.items() if what != "one_way_edges"}
-    return dataclasses.replace(
-        graph, feature_encoder=feature_encoder, summary=summary, repairs=repairs
-    )
+    # An edge table lists each undirected edge once, so one-way edges are not a repair.
+    repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
+    return dataclasses.replace(graph, feature_encoder=encoder, summary=summary, repairs=repairs)
 
 
 def _open(
-    nodes: Any, edges: Any, asked: Mapping[str, str | None], notes: Notes, format: str | None
-) -> Whole:
-    only = nodes if edges is None else edges if nodes is None else None
-    if only is not None and format is None and is_whole(only):
-        return read_whole(only, notes)
+    nodes: Any,
+    edges: Any,
+    requested: Mapping[str, str | None],
+    notes: Notes,
+    format: TableFormat | None,
+) -> GraphTables:
+    """Open the files: one graph file, or an edge table with or without a node table."""
+    single = nodes if edges is None else edges if nodes is None else None
+    if single is not None and format is None and is_graph(single):
+        return read_graph(single, notes)
     if edges is None:
         raise UsageError(
-            "The edges are missing: give a table of them, or one file that holds nodes and edges (GraphML, GEXF, JSON, npz)."
+            "The edges are missing. Give an edge table, or one file with nodes and edges (GraphML, "
+            "GEXF, JSON, npz)."
         )
     for source in (nodes, edges):
-        if format is None and isinstance(source, str | os.PathLike) and is_whole(source):
+        if format is None and isinstance(source, str | os.PathLike) and is_graph(source):
             raise UsageError(
-                f"{source} is taken for a whole graph, nodes and edges: give it alone, or a table (.csv, .parquet, .jsonl)."
+                f"{source} holds a whole graph, nodes and edges. Give it alone, or give a table "
+                "(.csv, .parquet, .jsonl)."
             )
-    ties = open_table(
-        edges, notes, edges=True, format=format, expected=expected_names(asked, edges=True)
-    )
-    return Whole(
-        None
-        if nodes is None
-        else open_table(nodes, notes, format=format, expected=expected_names(asked, edges=False)),
-        ties,
-    )
+    expected = expected_names(requested, edges=True)
+    edge_table = open_table(edges, notes, edges=True, format=format, expected=expected)
+    if nodes is None:
+        return GraphTables(None, edge_table)
+    expected = expected_names(requested, edges=False)
+    return GraphTables(open_table(nodes, notes, format=format, expected=expected), edge_table)
 
 
-def _known_parts(people: Table, roles: dict[str, str], notes: Notes, na: Sequence[str]) -> Table:
-    """The table without words in its split column that are no part: where a feature_encoder is followed, the parts are a remark and no more."""
-    name = roles["split"]
-    cells = clean(people[name], na)
-    known = (
-        pc.is_in(pc.utf8_lower(cells), value_set=pa.array(PARTS))
-        if is_text(cells)
-        else pa.chunked_array([[False] * len(cells)])
-    )
-    strange = where_true(pc.and_(pc.invert(known), cells.is_valid()))
-    if len(strange):
-        given = cells[int(strange[0])].as_py()
-        notes.warn(
-            f"Column {name!r} of {people.where} holds {given!r} ({people.rows(strange)}), which is not train, val or test: in no part.",
-            len(strange),
-        )
-    if not pc.any(known).as_py():
-        del roles["split"]
-        return people
-    return dataclasses.replace(
-        people,
-        columns={**people.columns, name: pc.if_else(known, cells, pa.scalar(None, pa.string()))},
-    )
+def _fit_transform(
+    kinds: Mapping[str, Kind | None],
+    table: Table,
+    labels: Labels,
+    notes: Notes,
+    na: Sequence[str],
+) -> tuple[tuple[ColumnEncoder, ...], list[Any]]:
+    """Fit and apply the encoder of each column in one pass, and check it for label leakage."""
+    columns, blocks = [], []
+    for name, kind in kinds.items():
+        cells = Cells(table, name, na)
+        column = fit_column(cells, kind)
+        columns.append(column)
+        if column.kind != "ignored":
+            warn_of_label_leakage(cells, column, labels, notes, num_columns=len(kinds))
+            blocks.append(encode_block(column, cells, notes))
+    return tuple(columns), blocks
+
+
+def _mean_weight(edges: EdgeTable) -> float:
+    if edges.weight is None or not len(edges.weight):
+        return 1.0
+    return float(edges.weight.mean())
+
+
+def _join_features(
+    blocks: list[Any],
+    encoder: FeatureEncoder,
+    tables: GraphTables,
+    node_table: Table,
+    edges: EdgeTable,
+) -> Any:
+    """Join the features: the matrix of the file, then the columns, then the structure."""
+    n, matrix = node_table.num_rows, tables.features
+    if encoder.matrix:
+        if matrix is None or matrix.shape[1] != encoder.matrix:
+            raise DataError(
+                f"{node_table.where} must hold a matrix of {encoder.matrix:,} features. It has "
+                f"{'none' if matrix is None else matrix.shape[1]}."
+            )
+        blocks = [matrix, *blocks]
+    if encoder.structural:
+        blocks = [*blocks, structural_features(edges.pairs, n)]
+    return join_blocks(blocks, n)
 
 
 def _name(nodes: Any, edges: Any) -> str:
-    names = [
-        Path(source).name for source in (nodes, edges) if isinstance(source, str | os.PathLike)
-    ]
-    return showable(names[0]).split(".")[0] if names else "graph"
+    files = [source for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
+    return showable(Path(files[0]).name).split(".")[0] if files else "graph"
 
 
-def _features(
-    feature_encoder: FeatureEncoder,
-    whole: Whole,
-    nodes: Table,
-    links: EdgeTable,
-    notes: Notes,
-    na: Sequence[str],
-) -> Any:
-    """All features side by side: those that are given as a matrix, those from columns, those from the structure."""
-    n = nodes.num_rows
-    blocks = feature_encoder.apply(nodes, notes, na)
-    if feature_encoder.matrix:
-        if whole.features is None or whole.features.shape[1] != feature_encoder.matrix:
-            found = "none" if whole.features is None else whole.features.shape[1]
-            raise DataError(
-                f"{nodes.where} must give {feature_encoder.matrix:,} features as a matrix; it gives {found}."
-            )
-        blocks.insert(0, whole.features)
-    if feature_encoder.structural:
-        blocks.append(structural_features(links.pairs, n))
-    return join(blocks, n)
-
-
-def _taken(
-    feature_encoder: FeatureEncoder, roles: Mapping[str, str], nodes: Table | None, edges: Table
+def _summarize_columns(
+    encoder: FeatureEncoder, roles: Mapping[str, str], nodes: Table | None, edges: Table
 ) -> tuple[ColumnSummary, ...]:
-    """What each column was taken for; without a table of nodes only the edges have some."""
+    """Summarize the columns of the node table, if there is one, and of the edge table."""
     used = []
     if nodes is not None:
-        used = [
-            ColumnSummary(roles[role], role) for role in ("id", "label", "split") if role in roles
-        ]
-        used += [column.taken for column in feature_encoder.columns]
-        used += _rest(nodes, {taken.name for taken in used})
-    ends = [ColumnSummary(roles[role], role) for role in OF_EDGES if role in roles]
-    return (*used, *ends, *_rest(edges, {end.name for end in ends}))
+        used = [ColumnSummary(roles[role], role) for role in NODE_ROLES if role in roles]
+        used += [column.summary for column in encoder.columns]
+        used += _unused(nodes, {column.name for column in used})
+    ends = [ColumnSummary(roles[role], role) for role in EDGE_ROLES if role in roles]
+    return (*used, *ends, *_unused(edges, {column.name for column in ends}))
 
 
-def _rest(table: Table, used: Collection[str]) -> list[ColumnSummary]:
+def _unused(table: Table, used: Collection[str]) -> list[ColumnSummary]:
     return [ColumnSummary(name, "not used") for name in table.columns if name not in used]

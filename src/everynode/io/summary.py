@@ -1,4 +1,4 @@
-"""What was understood of people's files, and what was repaired on the way: for a short table before training, and for the page."""
+"""Summary of the files that were read: column types, counts, repairs and warnings."""
 
 from __future__ import annotations
 
@@ -9,150 +9,153 @@ from typing import Any, Literal
 
 from everynode.console import showable
 
-#: So many columns are listed one by one; of more, neighbours that were taken for the same thing share a line.
-LISTED = 12
-#: So many classes are listed, the largest first.
-CLASSES = 10
+#: Up to this many columns are listed one by one. Beyond, runs of columns of a type share a line.
+LISTED_COLUMNS = 12
+#: At most this many classes are listed, the largest first.
+LISTED_CLASSES = 10
 
 
-def counted(number: int, what: str) -> str:
-    """A number and what it counts.
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun.
 
     >>> counted(1, "cell"), counted(2000, "cell")
     ('1 cell', '2,000 cells')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column, and what it was taken for."""
+    """The role or type of one column."""
 
     name: str
-    #: id, label, split, source, target, weight, or the kind of feature: number, boolean, date, category, text, vector; or ignored.
+    #: A role (id, label, split, source, target, weight), the type of a feature (number, boolean,
+    #: date, category, text, vector), or "ignored" or "not used".
     kind: str
     detail: str = ""
 
 
 @dataclass(frozen=True)
 class Note:
-    """One clear sentence about the files: something that was repaired, or something odd that was left as it is."""
+    """One sentence about the files: a repair, or something odd that was left unchanged."""
 
     level: Literal["repair", "warning"]
     text: str
-    #: How many cells, rows or columns it is about.
+    #: The number of cells, rows or columns concerned.
     count: int = 1
 
 
 @dataclass
 class Notes:
-    """Where the readers write down what they repaired and what they found odd."""
+    """Collect the repairs and warnings of the readers."""
 
     notes: list[Note] = field(default_factory=list)
 
     def repair(self, text: str, count: int = 1) -> None:
-        """Something was repaired."""
+        """Record a repair."""
         self.notes.append(Note("repair", showable(text), count))
 
     def warn(self, text: str, count: int = 1) -> None:
-        """Something is odd and was left as it is."""
+        """Record something odd that was left unchanged."""
         self.notes.append(Note("warning", showable(text), count))
 
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """What :func:`everynode.read` took people's files for.
+    """Summary of what :func:`everynode.read` found in the files.
 
-    ``print(graph.summary)`` shows it; ``to_dict()`` is the same in plain values.
+    ``print(graph.summary)`` shows it, and :meth:`to_dict` returns it as plain values.
+
+    Attributes
+    ----------
+    files : mapping of str to str
+        How each file was read: rows, format, delimiter, encoding.
+    columns : tuple of ColumnSummary
+        The role or type of each column.
+    nodes, edges, features : int
+        The size of the graph.
+    directed, weighted : bool
+        Whether edges have a direction, and whether they have weights.
+    structural : bool
+        Whether some features are computed from the edges.
+    classes : mapping of str to int
+        The number of nodes per class.
+    split : mapping of str to int
+        The number of labelled nodes per part of the split. Empty without a split.
+    notes : tuple of Note
+        Repairs and warnings.
     """
 
-    #: The files (or "the nodes table"), each with how it was read: format, delimiter, encoding, rows.
     files: Mapping[str, str]
     columns: tuple[ColumnSummary, ...]
     nodes: int
     edges: int
     directed: bool
     weighted: bool
-    #: How many features there are, and whether some are computed from the structure of the graph.
     features: int
     structural: bool
-    #: How many nodes each class has.
     classes: Mapping[str, int]
-    #: How many labelled nodes are for training, validation and test, if a column says so.
     split: Mapping[str, int]
     notes: tuple[Note, ...] = ()
 
     @property
     def labelled(self) -> int:
-        """How many nodes have a label."""
+        """The number of labelled nodes."""
         return sum(self.classes.values())
 
     @property
     def unlabelled(self) -> int:
-        """How many nodes have none."""
+        """The number of unlabelled nodes."""
         return self.nodes - self.labelled
 
     @property
     def repairs(self) -> tuple[Note, ...]:
-        """What was repaired."""
+        """The repairs."""
         return tuple(note for note in self.notes if note.level == "repair")
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """What is odd and was left as it is."""
+        """The warnings: odd things that were left unchanged."""
         return tuple(note for note in self.notes if note.level == "warning")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values only, for JSON."""
+        """Return plain values, ready for JSON."""
         return {**asdict(self), "labelled": self.labelled, "unlabelled": self.unlabelled}
 
     def rows(self) -> list[tuple[str, str]]:
-        """The short table: what, and what is known about it."""
+        """Return the summary as pairs of a topic and a text."""
         rows = [("file", f"{file}: {how}") for file, how in self.files.items()]
         rows += [("column", text) for text in self._column_lines()]
-        rows.append(
-            ("nodes", f"{self.nodes:,}: {self.labelled:,} labelled, {self.unlabelled:,} unlabelled")
-        )
+        counts = f"{self.nodes:,}: {self.labelled:,} labelled, {self.unlabelled:,} unlabelled"
+        rows.append(("nodes", counts))
         kind = f"{'' if self.weighted else 'un'}weighted, {'' if self.directed else 'un'}directed"
         rows.append(("edges", f"{self.edges:,}, {kind}"))
-        rows.append(
-            (
-                "features",
-                f"{self.features:,}{', from the structure of the graph' if self.structural else ''}",
-            )
-        )
+        origin = ", from the structure of the graph" if self.structural else ""
+        rows.append(("features", f"{self.features:,}{origin}"))
         if self.classes:
             largest = sorted(self.classes.items(), key=lambda item: -item[1])
-            text = ", ".join(f"{name} {count:,}" for name, count in largest[:CLASSES])
-            more = len(largest) - CLASSES
-            rows.append(
-                (
-                    "classes",
-                    f"{len(self.classes)}: {text}" + (f" and {more} more" if more > 0 else ""),
-                )
-            )
+            text = ", ".join(f"{name} {count:,}" for name, count in largest[:LISTED_CLASSES])
+            more = len(largest) - LISTED_CLASSES
+            text += f" and {more} more" if more > 0 else ""
+            rows.append(("classes", f"{len(self.classes)}: {text}"))
         if self.split:
-            rows.append(
-                ("split", ", ".join(f"{part} {count:,}" for part, count in self.split.items()))
-            )
-        return (
-            rows
-            + [("repaired", note.text) for note in self.repairs]
-            + [("warning", note.text) for note in self.warnings]
-        )
+            parts = ", ".join(f"{part} {count:,}" for part, count in self.split.items())
+            rows.append(("split", parts))
+        rows += [("repaired", note.text) for note in self.repairs]
+        return rows + [("warning", note.text) for note in self.warnings]
 
     def lines(self, *, warnings_only: bool = False) -> list[str]:
-        """The short table as lines of text, or of it the warnings."""
+        """Return the summary, or its warnings only, as lines of text."""
         return [
-            f"{what:9} {text}"
-            for what, text in self.rows()
-            if what == "warning" or not warnings_only
+            f"{topic:9} {text}"
+            for topic, text in self.rows()
+            if topic == "warning" or not warnings_only
         ]
 
     def _column_lines(self) -> Iterator[str]:
-        for kind, same in groupby(self.columns, key=lambda column: column.kind):
-            group = list(same)
-            if len(self.columns) <= LISTED or len(group) < 3:
+        for kind, columns in groupby(self.columns, key=lambda column: column.kind):
+            group = list(columns)
+            if len(self.columns) <= LISTED_COLUMNS or len(group) < 3:
                 for column in group:
                     yield f"{column.name}: {kind}{', ' if column.detail else ''}{column.detail}"
             else:

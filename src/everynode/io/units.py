@@ -1,4 +1,4 @@
-"""Units around numbers: €1,334.73, 334.73 EUR, 83 %. One for a whole column, since numbers of two units cannot be compared."""
+"""Units around numbers: €1,334.73, 334.73 EUR, 83 %. A column has one unit or none."""
 
 from __future__ import annotations
 
@@ -7,45 +7,47 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Currencies that are known by their code, in capitals; by a sign, all are.
+#: Codes of currencies, in capitals. Every currency sign is recognized.
 CODES = (
-    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS",
-    "INR", "ISK", "JPY", "KRW", "MXN", "MYR", "NGN", "NOK", "NZD", "PHP", "PKR", "PLN", "RON", "RUB", "SAR", "SEK", "SGD", "THB", "TRY",
-    "TWD", "UAH", "USD", "VND", "ZAR",
-)  # fmt: skip
+    *("AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP"),
+    *("EUR", "GBP", "HKD", "HUF", "IDR", "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "MYR", "NGN"),
+    *("NOK", "NZD", "PHP", "PKR", "PLN", "RON", "RUB", "SAR", "SEK", "SGD", "THB", "TRY", "TWD"),
+    *("UAH", "USD", "VND", "ZAR"),
+)
 UNIT = rf"^(?:%|\p{{Sc}}|{'|'.join(CODES)})$"
-#: What else there is in a number with a unit.
+#: The other characters of a number with a unit.
 REST = r"[\d.,'’()+\-\s\p{Zs}]"
 SPACE = r"[\s\p{Zs}]"
 SIGN = r"[+-]?"
-#: With a unit, thousands may have spaces or apostrophes between them too.
+#: In a number with a unit, spaces or apostrophes may separate thousands too.
 NUMBER = rf"(?:\d[\d.,]*|\.\d+|\d{{1,3}}(?:(?:{SPACE}|['’])\d{{3}})+(?:[.,]\d+)?)"
 
 
-def units_of(cells: pa.ChunkedArray) -> dict[str, int]:
-    """The units of text cells that may be numbers with one, and how many cells have each, the most frequent first."""
-    left = pc.replace_substring_regex(
-        cells.filter(pc.match_substring_regex(cells, r"\d")), REST, ""
-    )
-    counts = pc.value_counts(left.filter(pc.match_substring_regex(left, UNIT))).to_pylist()
-    return {
-        c["values"]: c["counts"] for c in sorted(counts, key=lambda c: (-c["counts"], c["values"]))
-    }
+def count_units(cells: pa.ChunkedArray) -> dict[str, int]:
+    """Count the units in text cells, the most frequent unit first."""
+    with_digits = cells.filter(pc.match_substring_regex(cells, r"\d"))
+    units = pc.replace_substring_regex(with_digits, REST, "")
+    counts = pc.value_counts(units.filter(pc.match_substring_regex(units, UNIT))).to_pylist()
+    ordered = sorted(counts, key=lambda count: (-count["counts"], count["values"]))
+    return {count["values"]: count["counts"] for count in ordered}
 
 
-def unit_of(cells: pa.ChunkedArray) -> str:
-    """The unit of more than half of the cells; nothing if there is none."""
-    counts = units_of(cells) if pa.types.is_string(cells.type) else {}
+def infer_unit(cells: pa.ChunkedArray) -> str:
+    """Return the unit of more than half of the cells, or an empty string."""
+    counts = count_units(cells) if pa.types.is_string(cells.type) else {}
     return next((unit for unit, count in counts.items() if 2 * count > len(cells)), "")
 
 
-def is_money(unit: str) -> bool:
-    """Whether a unit is a currency."""
+def is_currency(unit: str) -> bool:
+    """Return whether a unit is a currency."""
     return unit not in ("", "%")
 
 
-def without_unit(cells: pa.ChunkedArray, unit: str) -> pa.ChunkedArray:
-    """The cells, where a number with this unit is written without it, and one in brackets with a minus; others as they are."""
+def strip_unit(cells: pa.ChunkedArray, unit: str) -> pa.ChunkedArray:
+    """Remove the unit from numbers, and turn brackets around numbers into a minus sign.
+
+    Cells that are not numbers with this unit stay unchanged.
+    """
     if not pa.types.is_string(cells.type):
         return cells
     if not unit:
@@ -57,13 +59,12 @@ def without_unit(cells: pa.ChunkedArray, unit: str) -> pa.ChunkedArray:
     around = [rf"\({NUMBER}\){SPACE}*{u}", rf"{u}{SPACE}*\({NUMBER}\)"]
     if unit == "%":
         before, around = [], around[:1]
-    elif unit in CODES:  # USD1 may be a code; USD 1 and USD1.00 are not
+    elif unit in CODES:  # USD1 may be an identifier; USD 1 and USD1.00 are not
         before = [f"{u}{SPACE}+{SIGN}{NUMBER}", rf"{u}{SIGN}\d+[.,]\d[\d.,]*"]
     signed = pc.match_substring_regex(cells, rf"^{SIGN}{SPACE}*(?:{'|'.join([*before, after])})$")
     brackets = pc.match_substring_regex(
         cells, rf"^(?:\((?:{'|'.join([*before, after, NUMBER])})\)|{'|'.join(around)})$"
     )
     number = pc.replace_substring_regex(cells, r"[^\d.,+-]", "")
-    return pc.if_else(
-        signed, number, pc.if_else(brackets, pc.binary_join_element_wise("-", number, ""), cells)
-    )
+    negative = pc.binary_join_element_wise("-", number, "")
+    return pc.if_else(signed, number, pc.if_else(brackets, negative, cells))

@@ -1,0 +1,181 @@
+"""Fit the encoder of a column: its type, scale, categories or vocabulary."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everynode.errors import DataError, unknown
+from everynode.io.cells import Cells
+from everynode.io.column_encoder import SHOWN, ColumnEncoder, as_words, check_type, parse
+from everynode.io.column_names import CLASH_SUFFIX
+from everynode.io.missing_values import MIN_SHARE
+from everynode.io.parsing import Floats, as_numbers, resolve_comma
+from everynode.io.summary import counted
+from everynode.io.tables import is_unnamed
+from everynode.io.type_inference import KINDS, Kind, infer_kind, two_units
+
+#: A column with at least this share of zeros is scaled but not centred, and stays sparse.
+SPARSE_SHARE = 0.5
+#: Non-negative numbers further than this many standard deviations from the mean are logged.
+MAX_DEVIATIONS = 10.0
+#: From this many cells on, one cell that cannot be parsed counts as a slip.
+MIN_CELLS_FOR_SLIP = 10
+#: How to write the cells of these kinds.
+EXAMPLES = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as yes or no"}
+#: A category column has features for this many of its most frequent values.
+MAX_CATEGORIES = 100
+#: A text column has features for this many of its most frequent words.
+MAX_VOCABULARY = 2000
+#: From this many documents on, words that are very rare or very common are left out.
+MIN_DOCUMENTS = 10
+
+
+def fit_column(cells: Cells, kind: Kind | None = None) -> ColumnEncoder:
+    """Fit the encoder of a column. Without ``kind``, infer the type from the cells."""
+    name = cells.name
+    if kind is not None and kind not in KINDS:
+        unknown(f"kind for column {name!r}", kind, KINDS)
+    is_declared, reason = kind is not None, ""
+    if kind is None:
+        kind, reason = infer_kind(cells)
+        if kind in ("number", "boolean") and _may_be_index(cells) and _is_index(cells):
+            kind, reason = "ignored", "a row number"  # in a sorted table it leaks the label
+    if kind == "ignored":
+        return ColumnEncoder(name, kind, "as requested" if is_declared else reason)
+    check_type(cells, kind)
+    if kind == "category":
+        return _fit_category(cells, reason)
+    if kind == "text":
+        return _fit_text(cells, reason)
+    unit = cells.unit if kind == "number" else ""
+    comma = ""
+    if kind == "number":
+        plain, possible = cells.without_unit(unit), cells.possible_commas(unit)
+        comma = resolve_comma(plain, possible, cells.where, unit=unit)
+    if kind == "boolean" and not is_declared:
+        return ColumnEncoder(name, kind, missing=cells.values.null_count > 0)
+    values = parse(cells, kind, unit=unit, comma=comma)
+    if is_declared and kind in EXAMPLES:
+        _check_declared(cells, kind, values)
+    if kind == "boolean":
+        return ColumnEncoder(name, kind, missing=cells.values.null_count > 0)
+    return _fit_scale(cells, kind, values, unit, comma)
+
+
+def _fit_scale(cells: Cells, kind: Kind, values: Floats, unit: str, comma: str) -> ColumnEncoder:
+    missing = np.isnan(values).any(1)
+    present = values[~missing]
+    log = kind == "number" and _has_outliers(present)
+    present = np.log1p(present) if log else present
+    is_sparse = kind == "number" and len(present) and (present == 0).mean() >= SPARSE_SHARE
+    center = np.zeros(present.shape[1]) if is_sparse or not len(present) else present.mean(0)
+    scale = present.std(0) if len(present) else center
+    if not (scale > 0).any():
+        reason = "all values are equal" if cells.num_present else "empty"
+        return ColumnEncoder(cells.name, "ignored", reason)
+    scale[scale == 0] = 1.0
+    return ColumnEncoder(
+        cells.name,
+        kind,
+        center=tuple(center.tolist()),
+        scale=tuple(scale.tolist()),
+        log=log,
+        comma=comma,
+        unit=unit,
+        missing=bool(missing.any()),
+    )
+
+
+def _has_outliers(values: Floats) -> bool:
+    return bool(
+        len(values)
+        and values.min() >= 0
+        and values.max() - values.mean() > MAX_DEVIATIONS * values.std() > 0
+    )
+
+
+def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
+    """Refuse a declared kind if too many cells are something else."""
+    present = np.asarray(cells.values.is_valid())
+    wrong = np.flatnonzero(np.isnan(values).any(1) & present)
+    num_present, table = cells.num_present, cells.table
+    if len(wrong) <= max(int(num_present >= MIN_CELLS_FOR_SLIP), (1 - MIN_SHARE) * num_present):
+        return
+    texts = cells.values.take(pa.array(wrong)).cast(pa.string())
+    most_frequent = max(pc.value_counts(texts).to_pylist(), key=lambda count: count["counts"])
+    example = most_frequent["values"]
+    first = int(wrong[int(pc.index(texts, example).as_py())])
+    shown, units = example[:SHOWN], two_units(cells.sample) if kind == "number" else ""
+    advice = "leave them empty"
+    # A word with digits may be a proper value in another column.
+    if 2 * len(wrong) < num_present and not any(map(str.isdigit, example)):
+        advice = (
+            f"declare {shown!r} a missing value of all columns "
+            f"(na=[{shown!r}], or --na={shlex.quote(shown)})"
+        )
+    raise DataError(
+        f"{cells.where} is declared as {kind}, but {len(wrong):,} of "
+        f"{counted(num_present, 'cell')} {'is' if len(wrong) == 1 else 'are'} not, such as "
+        f"{shown!r} in {table.unit} {table.numbers[first]}{f' ({units})' if units else ''}. "
+        f"Write them {EXAMPLES[kind]}, or {advice}, or declare another kind."
+    )
+
+
+def _may_be_index(cells: Cells) -> bool:
+    """Return whether a program added the column: it alone is unnamed, or it is a second id."""
+    name = cells.name
+    return name == f"id{CLASH_SUFFIX}" or (
+        is_unnamed(name) and not all(map(is_unnamed, cells.table.columns))
+    )
+
+
+def _is_index(cells: Cells) -> bool:
+    """Return whether the values are whole numbers without repetition (gaps are allowed)."""
+    values = as_numbers(cells.values)
+    present = values[~np.isnan(values)]
+    return (
+        len(present) > 0
+        and bool((present == np.floor(present)).all())
+        and len(np.unique(present)) == len(present)
+    )
+
+
+def _fit_category(cells: Cells, reason: str) -> ColumnEncoder:
+    counts = pc.value_counts(as_words(cells.values).drop_null()).to_pylist()
+    if not counts:
+        return ColumnEncoder(cells.name, "ignored", "empty")
+    by_frequency = sorted(counts, key=lambda count: (-count["counts"], count["values"]))
+    return ColumnEncoder(
+        cells.name,
+        "category",
+        reason,
+        words=tuple(sorted(count["values"] for count in by_frequency[:MAX_CATEGORIES])),
+        other=len(counts) > MAX_CATEGORIES,
+        missing=cells.values.null_count > 0,
+    )
+
+
+def _fit_text(cells: Cells, reason: str) -> ColumnEncoder:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    documents = cells.values.drop_null().cast(pa.string()).to_pylist()
+    # A word in one row, or in nearly all rows, carries no information.
+    min_df, max_df = (2, 0.9) if len(documents) >= MIN_DOCUMENTS else (1, 1.0)
+    vectorizer = CountVectorizer(max_features=MAX_VOCABULARY, min_df=min_df, max_df=max_df)
+    try:
+        counts = vectorizer.fit_transform(documents)
+    except ValueError:  # scikit-learn: no word is left
+        return ColumnEncoder(cells.name, "ignored", "no word occurs in several rows")
+    document_frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+    weights = np.log((1 + len(documents)) / (1 + document_frequency)) + 1
+    return ColumnEncoder(
+        cells.name,
+        "text",
+        reason,
+        words=tuple(vectorizer.get_feature_names_out().tolist()),
+        weights=tuple(weights.tolist()),
+    )

@@ -1,0 +1,45 @@
+"""The column names and words that the readers recognize, declared once."""
+
+from __future__ import annotations
+
+#: Usual column names per role, in lower case. The first match is used when no column is named.
+USUAL_NAMES = {
+    "id": ("id", "node", "node_id", "nodeid", "name", "index"),
+    "label": ("label", "class"),
+    "split": ("split",),
+    "source": ("source", "src", "from"),
+    "target": ("target", "dst", "to"),
+    "weight": ("weight",),
+}
+#: The roles of columns in the node table and in the edge table.
+NODE_ROLES = ("id", "label", "split")
+EDGE_ROLES = ("source", "target", "weight")
+#: Roles that every graph needs: without a usual name, the first column is used.
+REQUIRED_ROLES = ("id", "source", "target")
+#: Given instead of a column name: no column has this role.
+NONE = "none"
+#: Words for features: all remaining columns, or features computed from the edges.
+ALL, STRUCTURE = "all", "structure"
+#: Words for the parts of a split, in lower case: 0 train, 1 validation, 2 test.
+SPLIT_WORDS = {
+    "train": 0,
+    "training": 0,
+    "val": 1,
+    "valid": 1,
+    "validation": 1,
+    "dev": 1,
+    "test": 2,
+    "testing": 2,
+}
+#: Words for a missing value, besides an empty cell.
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
+#: Class names that may mean "no label", in lower case. They cause a warning.
+UNLABELLED_WORDS = (
+    *("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled"),
+    *("missing", "tbd"),
+)
+#: Words for true and false, in lower case.
+TRUE_WORDS = ("1", "true", "yes", "t", "y")
+FALSE_WORDS = ("0", "false", "no", "f", "n")
+#: Suffix for a node or edge attribute whose name is already a column.
+CLASH_SUFFIX = " (attribute)"

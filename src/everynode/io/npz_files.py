@@ -1,0 +1,224 @@
+"""Reader of graphs in NumPy archives (.npz). A pickle is never opened."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from everynode.errors import DataError
+from everynode.io.summary import Notes
+from everynode.io.tables import Table, make_table
+
+#: The names of arrays, the first match is used.
+EDGES = ("edge_index", "edges")
+WEIGHTS = ("edge_weight", "edge_weights")
+FEATURES = ("x", "features", "node_features", "attr_matrix")
+LABELS = ("y", "labels", "node_labels")
+#: The masks of a split with one fold or several, and the node numbers of its parts.
+MASKS = ("train_mask", "val_mask", "test_mask"), ("train_masks", "val_masks", "test_masks")
+INDICES = ("train_idx",), ("val_idx", "valid_idx"), ("test_idx",)
+#: The arrays of a matrix that SciPy wrote, in any of its formats.
+SCIPY_ARRAYS = (
+    *("format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets"),
+    "_is_array",
+)
+
+
+def read_npz(path: Path, notes: Notes) -> tuple[Table, Table, Any, list[list[Any]]]:
+    """Return the node table, edge table, feature matrix and splits of an archive.
+
+    It may be a matrix from ``scipy.sparse.save_npz``, the layout of gnn-benchmark (``adj_data``,
+    ``attr_data``, ``labels``, ...), or arrays such as ``edge_index``, ``x`` and ``y``.
+    """
+    arrays = _load_arrays(path, notes)
+    how = f"NumPy archive ({', '.join(sorted(arrays))})"
+    n = None
+    if "format" in arrays or "adj_indptr" in arrays:
+        matrix = _read_scipy(arrays, path) if "format" in arrays else _read_csr(arrays, "adj", path)
+        adjacency = matrix.tocoo()
+        if adjacency.shape[0] != adjacency.shape[1]:
+            raise DataError(f"{path}: an adjacency matrix must be square. Got {_shape(adjacency)}.")
+        n, source, target = adjacency.shape[0], adjacency.row, adjacency.col
+        weight = None if (adjacency.data == 1).all() else adjacency.data
+    else:
+        source, target = _read_edges(arrays, path)
+        weight = _read_weights(arrays, len(source), path)
+    features = _read_csr(arrays, "attr", path) if "attr_data" in arrays else _pop(arrays, FEATURES)
+    labels = _pop(arrays, LABELS)
+    if n is None:
+        sizes = [len(array) for array in (features, labels) if array is not None]
+        n = max([int(source.max()) + 1, int(target.max()) + 1, *sizes])
+    for name, array in (("features", features), ("labels", labels)):
+        if array is not None and (array.ndim > 2 or array.shape[0] != n):
+            raise DataError(f"{path}: there are {n:,} nodes but the {name} are {_shape(array)}.")
+    node_columns: list[tuple[str, Any]] = [("id", np.arange(n))]
+    if labels is not None:
+        node_columns.append(("label", _label_column(labels, path)))
+    edge_columns: list[tuple[str, Any]] = [("source", source), ("target", target)]
+    if weight is not None:
+        edge_columns.append(("weight", weight))
+    nodes = make_table(str(path), node_columns, how, "node", range(n))
+    edges = make_table(str(path), edge_columns, "", "edge", range(1, len(source) + 1))
+    splits = _read_masks(arrays, n, path) or _read_indices(arrays, n, path)
+    if arrays:
+        notes.warn(f"Arrays of {path} were not used: {', '.join(sorted(arrays))}.", len(arrays))
+    return nodes, edges, _check_features(features, path), splits
+
+
+def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
+    arrays: dict[str, Any] = {}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            for key in archive.files:
+                try:
+                    arrays[key] = archive[key]
+                except ValueError:  # an array of Python objects, stored as a pickle
+                    notes.warn(
+                        f"The array {key!r} of {path} holds Python objects and was skipped: "
+                        "pickles are never opened."
+                    )
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
+    except (TypeError, AttributeError):  # NumPy opened it, but as a single array
+        raise DataError(
+            f"{path} holds one array. A graph needs an archive of several, written by np.savez or "
+            "scipy.sparse.save_npz."
+        ) from None
+    return arrays
+
+
+def _pop(arrays: dict[str, Any], names: Sequence[str]) -> Any:
+    """Remove and return the first of these arrays; the arrays that remain were not used."""
+    return next((arrays.pop(name) for name in names if name in arrays), None)
+
+
+def _shape(array: Any) -> str:
+    return " x ".join(map(str, array.shape))
+
+
+def _read_csr(arrays: dict[str, Any], prefix: str, path: Path) -> Any:
+    keys = [f"{prefix}_{part}" for part in ("data", "indices", "indptr", "shape")]
+    absent = [key for key in keys if key not in arrays]
+    if absent:
+        raise DataError(
+            f"{path} has no array {absent[0]!r}. A sparse matrix needs {', '.join(keys)}."
+        )
+    data, indices, indptr, shape = (arrays.pop(key) for key in keys)
+    try:
+        size = tuple(int(length) for length in shape)
+        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=size)
+        matrix.check_format(full_check=True)
+        return matrix
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"{path}: the arrays {', '.join(keys)} are not a sparse matrix ({error})."
+        ) from None
+
+
+def _read_scipy(arrays: dict[str, Any], path: Path) -> Any:
+    for name in SCIPY_ARRAYS:
+        arrays.pop(name, None)
+    try:
+        matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+        matrix.check_format(full_check=True)
+        return matrix
+    except Exception as error:  # inconsistent arrays, in any of SciPy's formats
+        raise DataError(
+            f"{path} is not a sparse matrix written by scipy.sparse.save_npz ({str(error)[:80]})."
+        ) from error
+
+
+def _read_edges(arrays: dict[str, Any], path: Path) -> tuple[Any, Any]:
+    edges = _pop(arrays, EDGES)
+    if edges is None:
+        raise DataError(
+            f"{path} holds no edges. It needs a sparse matrix written by scipy.sparse.save_npz, or "
+            "adj_data, adj_indices, adj_indptr and adj_shape, or an array named "
+            f"{' or '.join(EDGES)}. It has: {', '.join(sorted(arrays)) or 'nothing'}."
+        )
+    is_pair_list = edges.ndim == 2 and 2 in edges.shape and edges.size
+    if not is_pair_list or not np.issubdtype(edges.dtype, np.integer):
+        raise DataError(
+            f"{path}: the edges must be whole numbers, 2 x m or m x 2. Got {_shape(edges)} of "
+            f"{edges.dtype}."
+        )
+    source, target = edges if edges.shape[0] == 2 else edges.T
+    if min(source.min(), target.min()) < 0:
+        raise DataError(f"{path}: the edges hold negative numbers. Nodes count from 0.")
+    return source.astype(np.int64), target.astype(np.int64)
+
+
+def _read_weights(arrays: dict[str, Any], num_edges: int, path: Path) -> Any:
+    name = next((name for name in WEIGHTS if name in arrays), WEIGHTS[0])
+    weight = _pop(arrays, WEIGHTS)
+    if weight is None:
+        return None
+    if weight.shape not in ((num_edges,), (num_edges, 1)):
+        raise DataError(f"{path}: there are {num_edges:,} edges but {name} is {_shape(weight)}.")
+    return weight.reshape(num_edges)
+
+
+def _label_column(labels: Any, path: Path) -> Any:
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise DataError(
+            f"{path}: {labels.shape[1]} labels per node. Exactly one label per node is supported."
+        )
+    if np.issubdtype(labels.dtype, np.signedinteger):
+        return [None if value < 0 else value for value in labels.tolist()]
+    return labels.tolist()
+
+
+def _check_features(features: Any, path: Path) -> Any:
+    if features is None:
+        return None
+    values = features.data if scipy.sparse.issparse(features) else features
+    is_numeric = np.issubdtype(values.dtype, np.number) or values.dtype == bool
+    if not is_numeric or np.iscomplexobj(values):
+        raise DataError(f"{path}: the features are {values.dtype}, not numbers.")
+    features = features.astype(np.float32)
+    return features if features.ndim == 2 else features[:, None]
+
+
+def _read_masks(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
+    """Read the folds from masks of shape n, n x folds or folds x n."""
+    names = next((names for names in MASKS if names[0] in arrays), None)
+    if names is None:
+        return []
+    first = np.atleast_2d(arrays[names[0]]).astype(bool)
+    masks = [
+        np.atleast_2d(arrays.pop(name)).astype(bool) if name in arrays else np.zeros_like(first)
+        for name in names
+    ]
+    masks = [mask if mask.shape[1] == n else mask.T for mask in masks]
+    if any(mask.shape != (len(masks[0]), n) for mask in masks):
+        raise DataError(
+            f"{path}: the masks {', '.join(names)} must all have {n:,} nodes and the same number "
+            "of folds."
+        )
+    return [list(parts) for parts in zip(*masks, strict=True)]
+
+
+def _read_indices(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
+    """Read one fold from the node numbers of its parts."""
+    if not any(name in arrays for name in INDICES[0]):
+        return []
+    masks = []
+    for names in INDICES:
+        indices, mask = _pop(arrays, names), np.zeros(n, dtype=bool)
+        if indices is not None:
+            is_whole = np.issubdtype(indices.dtype, np.integer) or not indices.size
+            in_range = not indices.size or 0 <= indices.min() <= indices.max() < n
+            if indices.ndim != 1 or not is_whole or not in_range:
+                raise DataError(
+                    f"{path}: {' or '.join(names)} must hold whole numbers from 0 to {n - 1:,}, "
+                    "the numbers of nodes."
+                )
+            mask[indices.astype(np.int64)] = True
+        masks.append(mask)
+    return [masks]

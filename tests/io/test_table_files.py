@@ -1,0 +1,99 @@
+"""Tables from files and from memory, and files that are no table."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pandas
+import pytest
+
+import everynode as en
+from everynode.errors import DataError, EverynodeError, UsageError
+
+NODES, EDGES = "id,x,label\n1,1,a\n2,2,b\n3,5,b\n", "source,target\n1,2\n2,3\n"
+
+
+def test_missing_files_and_folders(write, tmp_path, refused):
+    write(nodes_csv=NODES, edges_csv=EDGES)
+    refused("There is no file people.csv", nodes="people.csv")
+    refused("folder", nodes=str(tmp_path))
+    refused("edges are missing", edges=None, kind=UsageError)
+    refused("list", nodes=[1, 2])
+    refused("different lengths", nodes={"id": [1, 2], "x": [1]})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (
+            "nodes.xlsx",
+            b"PK\x03\x04" + bytes(100),
+            "nodes.xlsx is not text but a zip archive or an Excel workbook: save the sheet as CSV",
+        ),
+        (
+            "nodes.xls",
+            b"\xd0\xcf\x11\xe0" + bytes(100),
+            "nodes.xls is not text but an old Excel workbook: save the sheet as CSV",
+        ),
+        (
+            "nodes.csv.xz",
+            lzma.compress(NODES.encode()),
+            "nodes.csv.xz is not text but compressed by xz: decompress it, or use gzip",
+        ),
+        (
+            "nodes.data",
+            NODES.encode(),
+            "nodes.data: the ending does not name a table format. Rename the file to one of .csv",
+        ),
+        (
+            "nodes.json",
+            b"[]",
+            "nodes.json holds a whole graph, nodes and edges. Give it alone, or give a table",
+        ),
+        ("a" * 300 + ".csv", None, "Cannot read"),
+    ],
+    ids=["xlsx", "xls", "xz", "another ending", "a whole graph", "a long name"],
+)
+def test_other_files_are_named_for_what_they_are(write, name, content, says, refused):
+    write(edges_csv=EDGES)
+    if content is not None:
+        Path(name).write_bytes(content)
+    refused(says, nodes=name, kind=EverynodeError)
+
+
+def test_two_columns_of_one_name_in_a_frame():
+    frame = pandas.DataFrame([[1, 2, 3], [2, 3, 4], [3, 4, 5]], columns=["id", "x", "x"])
+    with pytest.raises(
+        DataError, match="the table of nodes has two columns named 'x': rename one of them"
+    ):
+        en.read(frame, {"source": [1], "target": [2]})
+
+
+def test_broken_json_lines_and_parquet(write, refused):
+    write(
+        nodes_jsonl='{"id": 1, "label": "a"}\n\n{"id": 2,\n',
+        other_jsonl='{"id": 1}\n[1]\n',
+        nodes_parquet=b"PAR1 broken",
+        edges_csv=EDGES,
+    )
+    refused("nodes.jsonl, line 3", "not JSON", nodes="nodes.jsonl")
+    refused("other.jsonl, line 2", "object", nodes="other.jsonl")
+    refused("nodes.parquet", "not a Parquet file", nodes="nodes.parquet")
+
+
+def test_json_lines_of_mixed_values(write):
+    rows = [
+        {"id": 1, "x": 1, "label": "a"},
+        {"id": "b", "x": "many", "label": "b"},
+        {"id": 3, "x": [1], "label": "b"},
+        {"id": 4, "label": None},
+    ]
+    write(
+        nodes_jsonl="\n".join(map(json.dumps, rows)),
+        edges_jsonl='{"source": 1, "target": "b"}\n{"source": 3, "target": 4}',
+    )
+    graph = en.read("nodes.jsonl", "edges.jsonl")
+    assert graph.node_ids == ("1", "b", "3", "4")
+    assert graph.labels.tolist() == [0, 1, 1, -1]
