@@ -69,7 +69,6 @@ WORDS = {
     f"{TRAIN} --preset paper --split random --backbone gcnn": ("gcnn", "gcnii"),
     f"{TRAIN} --monitor best": ("best", "accuracy"),
     f"{TRAIN} --halves thirds": ("thirds", "stratified"),
-    f"{TRAIN} --input cooked": ("cooked", "row"),
     f"{TRAIN} --tv-gate open": ("open", "raw"),
     "train citeseer --epochs many": ("--epochs", "many"),
     "train citeseer --epochs 0": ("'epochs'", "0", ">= 1"),
@@ -83,8 +82,8 @@ WORDS = {
     f"{TRAIN} --lr 0": ("'lr'", "> 0"),
     f"{TRAIN} --lr-gnn -1": ("'lr_gnn'", "> 0"),
     f"{TRAIN} --weight-decay -1": ("'weight_decay'", ">= 0"),
-    f"{TRAIN} --num-layers 0": ("'layers'", ">= 1"),
-    f"{TRAIN} --hidden-channels 0": ("'channels'", ">= 1"),
+    f"{TRAIN} --num-layers 0": ("'num_layers'", ">= 1"),
+    f"{TRAIN} --hidden-channels 0": ("'hidden_channels'", ">= 1"),
     f"{TRAIN} --dropout 1": ("'dropout'", "[0, 1)"),
     f"{TRAIN} --layer-dropout -0.1": ("'layer_dropout'", "[0, 1)"),
     f"{TRAIN} --tv-sigma 0": ("sigma", "> 0"),
@@ -94,8 +93,8 @@ WORDS = {
     f"{TRAIN} --threads 0": ("threads", "0"),
     f"{TRAIN} --split random --per-class 0": ("per_class", ">= 1"),
     f"{TRAIN} --split random --split-seed -1": ("seed", "-1"),
-    f"{TRAIN} --device abacus": ("'abacus'", "--device cpu"),
-    f"{TRAIN} --device meta": ("'meta'", "--device cpu"),
+    f"{TRAIN} --device abacus": ("'abacus'", "use the device 'cpu'"),
+    f"{TRAIN} --device meta": ("'meta'", "use the device 'cpu'"),
     f"{TRAIN} --frobnicate 3": ("--frobnicate", "--help"),
     "train": ("NAME", "--help"),
     "trane citeseer": ("trane", "train"),
@@ -105,7 +104,7 @@ WORDS = {
     f"{COMPARE} --folds 1": ("neither --seeds nor --fold",),
     f"{COMPARE} --folds 0": ("--folds", "at least 1"),
     f"{COMPARE} --fold 3": ("fold 3", "0 to 0"),
-    f"{COMPARE} --num-layers 0": ("'layers'", ">= 1"),
+    f"{COMPARE} --num-layers 0": ("'num_layers'", ">= 1"),
     f"{COMPARE} --seed -1": ("seed", "-1"),
     "compare citeseer --epochs 1 --seeds 0": ("--seeds", "at least 1"),
 }
@@ -119,7 +118,7 @@ def test_a_wrong_word_or_number_is_refused_before_anything_is_written(call, comm
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_device_that_is_not_there(call):
-    assert_one_sentence(call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "--device cpu")
+    assert_one_sentence(call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "use the device 'cpu'")
     assert content() == {}
 
 
@@ -232,7 +231,7 @@ OUT = {
     "a model of another origin": (
         lambda m: (m / "run.json").unlink(),
         USAGE,
-        ("model.json", "not this run's", "--no-resume"),
+        ("model.json", "files of something else", "--no-resume"),
     ),
     "run.json is garbage": (
         lambda m: (m / "run.json").write_bytes(b"\xff{{"),
@@ -253,7 +252,7 @@ OUT = {
     "somebody's weights": (
         somebodys_weights,
         USAGE,
-        ("(model.safetensors)", "not this run's", "--no-resume"),
+        ("(model.safetensors)", "files of something else", "--no-resume"),
     ),
     "the state is another model's": (
         state_of_another_model,
@@ -302,7 +301,7 @@ def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(cal
 def test_out_is_a_file(call):
     Path("file").write_text("precious")
     assert_one_sentence(
-        call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder"
+        call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "choose a folder for --out"
     )
     assert_one_sentence(
         call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "write elsewhere"
