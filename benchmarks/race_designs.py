@@ -21,7 +21,7 @@ import torch
 
 from common import ROOT, write
 from everynode.graph import Graph
-from everynode.presets import entrants
+from everynode.presets import candidates
 from everynode.settings import Settings
 from everynode.training.loop import Training, deferred_interrupt
 from safe_defaults import cases
@@ -123,7 +123,7 @@ def main() -> None:
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     for bed in (sys.argv[1] if len(sys.argv) > 1 else BEDS).split(";"):
         every = [
-            {name: curve(graph, settings, fold, seed) for name, settings in entrants().items()}
+            {name: curve(graph, settings, fold, seed) for name, settings in candidates().items()}
             for graph, fold, seed in cases(bed, FIRST_SEED)
         ]
         rows = [r for r in rows if r["bed"] != bed]

@@ -118,7 +118,9 @@ def test_a_wrong_word_or_number_is_refused_before_anything_is_written(call, comm
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_device_that_is_not_there(call):
-    assert_one_sentence(call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "use the device 'cpu'")
+    assert_one_sentence(
+        call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "use the device 'cpu'"
+    )
     assert content() == {}
 
 
@@ -462,11 +464,11 @@ GRAPHS = {
     "split outside": (lambda: make(splits=parts([0, 1], [2], [6])), ("test nodes of fold 0", "0 to 5")),
     "edge outside": (lambda: make(edge_index=[[0, 1], [1, 9]]), ("Edge 1", "1 and 9", "drop these edges")),
     "edges upright": (lambda: make(edge_index=[[0, 1], [1, 2], [2, 3]]), ("2 x m", "(3, 2)")),
-    "no labelled node": (lambda: en.fit(make(labels=[-1] * 6)), ("no labelled", "set some apart")),
-    "no labelled training node": (lambda: en.fit(make(labels=[-1, -1, 0, 1, 0, 1])), ("train",)),
-    "no labelled validation node": (lambda: en.fit(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some apart")),
-    "no split": (lambda: en.fit(make(splits=())), ("has no split", "with_splits")),
-    "one class": (lambda: en.fit(make(labels=[0] * 6)), ("1 class", "two classes")),
+    "no labelled node": (lambda: en.train(make(labels=[-1] * 6)), ("no labelled", "set some apart")),
+    "no labelled training node": (lambda: en.train(make(labels=[-1, -1, 0, 1, 0, 1])), ("train",)),
+    "no labelled validation node": (lambda: en.train(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some apart")),
+    "no split": (lambda: en.train(make(splits=())), ("has no split", "with_splits")),
+    "one class": (lambda: en.train(make(labels=[0] * 6)), ("1 class", "two classes")),
     "no labelled node for the estimator": (lambda: en.NodeClassifier().fit(make(labels=[-1] * 6, splits=())), ("class", "label")),
     "weights that are not positive": (lambda: make(edge_weight=[1, 1, -1, 1, 1]), ("Edge 2", "-1", "positive")),
 }  # fmt: skip
@@ -488,7 +490,7 @@ def test_bad_parameters_are_refused_in_one_sentence():
     for bad in (
         {"backbone": "gnc"},
         {"epochs": 0},
-        {"tv": -1.0},
+        {"settings": {"tv": -1.0}},
         {"monitor": "best"},
         {"objective": "fun"},
         {"preset": "mine"},
@@ -496,7 +498,8 @@ def test_bad_parameters_are_refused_in_one_sentence():
         with pytest.raises(EverynodeError) as caught:
             en.NodeClassifier(**{"epochs": 1, **bad}).fit(make())
         assert caught.value.exit_code == USAGE
-        assert str(next(iter(bad.values()))) in str(caught.value)
+        value = next(iter(bad.values()))
+        assert str(value["tv"] if isinstance(value, dict) else value) in str(caught.value)
 
 
 @pytest.mark.parametrize(

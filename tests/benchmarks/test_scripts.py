@@ -56,7 +56,7 @@ def test_a_replayed_race_is_the_race(script, monkeypatch, seed):
     curves = {name: designs.curve(graph, settings, 0, seed) for name, settings in entrants.items()}
     for rounds in (((3, 3), (6, 2), (9, 1)), ((5, 1),), ((10, 2), (11, 1))):
         monkeypatch.setattr(racing, "ROUNDS", rounds)
-        (fitted,), standings = racing.race(graph, entrants, seed=seed)
+        (fitted,), standings = racing.successive_halving(graph, entrants, seed=seed)
         winner, accuracy, cost = designs.replay(curves, rounds)
         assert standings[winner].outcome == "won"
         assert accuracy == fitted.metrics["val_accuracy"]
