@@ -69,7 +69,6 @@ WORDS = {
     f"{TRAIN} --preset paper --split random --backbone gcnn": ("gcnn", "gcnii"),
     f"{TRAIN} --monitor best": ("best", "accuracy"),
     f"{TRAIN} --halves thirds": ("thirds", "stratified"),
-    f"{TRAIN} --input cooked": ("cooked", "row"),
     f"{TRAIN} --tv-gate open": ("open", "raw"),
     "train citeseer --epochs many": ("--epochs", "many"),
     "train citeseer --epochs 0": ("'epochs'", "0", ">= 1"),
@@ -83,8 +82,8 @@ WORDS = {
     f"{TRAIN} --lr 0": ("'lr'", "> 0"),
     f"{TRAIN} --lr-gnn -1": ("'lr_gnn'", "> 0"),
     f"{TRAIN} --weight-decay -1": ("'weight_decay'", ">= 0"),
-    f"{TRAIN} --num-layers 0": ("'layers'", ">= 1"),
-    f"{TRAIN} --hidden-channels 0": ("'channels'", ">= 1"),
+    f"{TRAIN} --num-layers 0": ("'num_layers'", ">= 1"),
+    f"{TRAIN} --hidden-channels 0": ("'hidden_channels'", ">= 1"),
     f"{TRAIN} --dropout 1": ("'dropout'", "[0, 1)"),
     f"{TRAIN} --layer-dropout -0.1": ("'layer_dropout'", "[0, 1)"),
     f"{TRAIN} --tv-sigma 0": ("sigma", "> 0"),
@@ -94,8 +93,8 @@ WORDS = {
     f"{TRAIN} --threads 0": ("threads", "0"),
     f"{TRAIN} --split random --per-class 0": ("per_class", ">= 1"),
     f"{TRAIN} --split random --split-seed -1": ("seed", "-1"),
-    f"{TRAIN} --device abacus": ("'abacus'", "--device cpu"),
-    f"{TRAIN} --device meta": ("'meta'", "--device cpu"),
+    f"{TRAIN} --device abacus": ("'abacus'", "use the device 'cpu'"),
+    f"{TRAIN} --device meta": ("'meta'", "use the device 'cpu'"),
     f"{TRAIN} --frobnicate 3": ("--frobnicate", "--help"),
     "train": ("NAME", "--help"),
     "trane citeseer": ("trane", "train"),
@@ -105,7 +104,7 @@ WORDS = {
     f"{COMPARE} --folds 1": ("neither --seeds nor --fold",),
     f"{COMPARE} --folds 0": ("--folds", "at least 1"),
     f"{COMPARE} --fold 3": ("fold 3", "0 to 0"),
-    f"{COMPARE} --num-layers 0": ("'layers'", ">= 1"),
+    f"{COMPARE} --num-layers 0": ("'num_layers'", ">= 1"),
     f"{COMPARE} --seed -1": ("seed", "-1"),
     "compare citeseer --epochs 1 --seeds 0": ("--seeds", "at least 1"),
 }
@@ -119,7 +118,9 @@ def test_a_wrong_word_or_number_is_refused_before_anything_is_written(call, comm
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_device_that_is_not_there(call):
-    assert_one_sentence(call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "--device cpu")
+    assert_one_sentence(
+        call(*TRAIN.split(), "--device", "cuda"), USAGE, "'cuda'", "use the device 'cpu'"
+    )
     assert content() == {}
 
 
@@ -232,7 +233,7 @@ OUT = {
     "a model of another origin": (
         lambda m: (m / "run.json").unlink(),
         USAGE,
-        ("model.json", "not this run's", "--no-resume"),
+        ("model.json", "files of something else", "--no-resume"),
     ),
     "run.json is garbage": (
         lambda m: (m / "run.json").write_bytes(b"\xff{{"),
@@ -253,7 +254,7 @@ OUT = {
     "somebody's weights": (
         somebodys_weights,
         USAGE,
-        ("(model.safetensors)", "not this run's", "--no-resume"),
+        ("(model.safetensors)", "files of something else", "--no-resume"),
     ),
     "the state is another model's": (
         state_of_another_model,
@@ -302,7 +303,7 @@ def test_no_resume_with_a_wrong_number_does_not_cost_the_model_that_is_there(cal
 def test_out_is_a_file(call):
     Path("file").write_text("precious")
     assert_one_sentence(
-        call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "give --out a folder"
+        call(*TRAIN.split(), "--out", "file"), USAGE, "file is a file", "choose a folder for --out"
     )
     assert_one_sentence(
         call(*TRAIN.split(), "--out", "file/below"), DATA, "file/below", "write elsewhere"
@@ -463,11 +464,11 @@ GRAPHS = {
     "split outside": (lambda: make(splits=parts([0, 1], [2], [6])), ("test nodes of fold 0", "0 to 5")),
     "edge outside": (lambda: make(edge_index=[[0, 1], [1, 9]]), ("Edge 1", "1 and 9", "drop these edges")),
     "edges upright": (lambda: make(edge_index=[[0, 1], [1, 2], [2, 3]]), ("2 x m", "(3, 2)")),
-    "no labelled node": (lambda: en.fit(make(labels=[-1] * 6)), ("no labelled", "set some apart")),
-    "no labelled training node": (lambda: en.fit(make(labels=[-1, -1, 0, 1, 0, 1])), ("train",)),
-    "no labelled validation node": (lambda: en.fit(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some apart")),
-    "no split": (lambda: en.fit(make(splits=())), ("has no split", "with_splits")),
-    "one class": (lambda: en.fit(make(labels=[0] * 6)), ("1 class", "two classes")),
+    "no labelled node": (lambda: en.train(make(labels=[-1] * 6)), ("no labelled", "set some apart")),
+    "no labelled training node": (lambda: en.train(make(labels=[-1, -1, 0, 1, 0, 1])), ("train",)),
+    "no labelled validation node": (lambda: en.train(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some apart")),
+    "no split": (lambda: en.train(make(splits=())), ("has no split", "with_splits")),
+    "one class": (lambda: en.train(make(labels=[0] * 6)), ("1 class", "two classes")),
     "no labelled node for the estimator": (lambda: en.NodeClassifier().fit(make(labels=[-1] * 6, splits=())), ("class", "label")),
     "weights that are not positive": (lambda: make(edge_weight=[1, 1, -1, 1, 1]), ("Edge 2", "-1", "positive")),
 }  # fmt: skip
@@ -489,7 +490,7 @@ def test_bad_parameters_are_refused_in_one_sentence():
     for bad in (
         {"backbone": "gnc"},
         {"epochs": 0},
-        {"tv": -1.0},
+        {"settings": {"tv": -1.0}},
         {"monitor": "best"},
         {"objective": "fun"},
         {"preset": "mine"},
@@ -497,7 +498,8 @@ def test_bad_parameters_are_refused_in_one_sentence():
         with pytest.raises(EverynodeError) as caught:
             en.NodeClassifier(**{"epochs": 1, **bad}).fit(make())
         assert caught.value.exit_code == USAGE
-        assert str(next(iter(bad.values()))) in str(caught.value)
+        value = next(iter(bad.values()))
+        assert str(value["tv"] if isinstance(value, dict) else value) in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -114,17 +114,11 @@ def test_flags_are_listed_by_what_they_are_for(call, command):
     text = call(command, "--help").stdout
     heads = re.findall(r"^╭─ (.*?) ─", text, re.MULTILINE)
     assert "Parameters" not in heads, "every flag has a place"
-    shared = [
-        "What is learned, and how it is judged",
-        "Network",
-        "Terms of the loss",
-        "Optimiser",
-        "Output",
-    ]
+    shared = ["Training", "Model", "Objective", "Optimizer", "Output"]
     assert [head for head in heads if head in shared] == shared
     boxes = dict(re.findall(r"^╭─ (.*?) ─+╮$(.*?)^╰", text, re.MULTILINE | re.DOTALL))
     assert all(box.count("│ --") <= 15 for box in boxes.values())
-    assert "--tv-sigma" in boxes["Terms of the loss"]
+    assert "--tv-sigma" in boxes["Objective"]
     assert "--quiet" in boxes["Output"]
 
 

@@ -252,8 +252,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A folder for the state of the training. The same call continues from there.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
-        labels = encode(y) if arrays else None  # here, so that its warnings name the caller
-        given = self._training_graph(X, y, edge_index, edge_weight, labels)
+        encoded = encode(y) if arrays else None  # here, so that its warnings name the caller
+        given = self._training_graph(X, y, edge_index, edge_weight, encoded)
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
         self._check_parameters()
@@ -339,14 +339,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"NodeClassifier takes an everynode Graph, not a {type(X).__name__}: call "
                 "fit(Graph.from_pyg(data))."
             )
-        elif labels is None:
+        elif encoded is None:
             raise UsageError(
                 "NodeClassifier requires y to be passed, but the target y is None: give labels, "
                 "with -1 for unlabelled nodes."
             )
         else:
             X = validate_data(self, X, accept_sparse="csr", reset=True, dtype=np.float32)
-            codes, classes = labels
+            codes, classes = encoded
             if len(codes) != X.shape[0]:
                 raise DataError(
                     "Found input variables with inconsistent numbers of samples: "

@@ -194,7 +194,7 @@ def _write(
 
 
 def _report_losses(result: dict[str, Any], ensemble: int) -> None:
-    """Say what is missing: epochs after Ctrl-C, or networks that diverged."""
+    """Report missing results: epochs after Ctrl-C, or networks that diverged."""
     total = ensemble * result["folds"]
     if result["interrupted"]:
         when = f" after {result['epochs']} epochs" if len(result["best_epochs"]) == 1 else ""

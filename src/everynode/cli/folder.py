@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, what a new start removes, and what is never removed."""
+"""The folder of a run: its owner, and the files that a new start removes."""
 
 from __future__ import annotations
 

@@ -296,8 +296,8 @@ def notes(
     waiting = [name for name in stored.starts if name not in tried]
     if left_out := waiting[max(0, trials - len(ended)) :]:
         lines.append(
-            f"{trials} trials are too few for the {len(stored.starts)} starting points: left out "
-            f"are {', '.join(left_out)}."
+            f"{trials} trials (--trials) are too few for the {len(stored.starts)} starting points: "
+            f"left out are {', '.join(left_out)}."
         )
     return lines
 

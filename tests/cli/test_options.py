@@ -1,0 +1,45 @@
+"""The flags of settings, which follow from their declarations."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import get_args
+
+import pytest
+
+from everynode.cli.options import ModelOptions, SettingFlags, parse_pairs
+from everynode.errors import UsageError
+from everynode.settings import Settings, declarations
+
+
+def test_every_setting_has_a_flag_with_its_help_and_range():
+    flags = {f.name: f for f in dataclasses.fields(SettingFlags)}
+    assert set(flags) == set(declarations()) - {"backbone"}
+    for name, flag in flags.items():
+        _, parameter = get_args(flag.type)
+        declared = declarations()[name]
+        assert parameter.help.startswith(declared.help.removesuffix(".")), name
+        if not declared.choices and not declared.pairs:
+            assert declared.expected in parameter.help, name
+
+
+def test_flags_change_the_preset():
+    options = ModelOptions(flags=SettingFlags(tv=2.0, class_weight="balanced", num_layers=3))
+    assert options.named == {"num_layers": 3, "tv": 2.0, "class_weight": "balanced"}
+    settings = options.settings("my own", "public", "tv")
+    assert settings == Settings(tv=2.0, class_weight="balanced", num_layers=3)
+
+
+def test_pairs_are_parsed():
+    flags = SettingFlags(class_weight="yes=5, no=1", weights=("a=1", "b=2"))
+    assert ModelOptions(flags=flags).named == {
+        "class_weight": {"yes": 5.0, "no": 1.0},
+        "weights": {"a": 1.0, "b": 2.0},
+    }
+    assert parse_pairs("a=b=2", "--x") == {"a=b": 2.0}
+
+
+@pytest.mark.parametrize("text", ["even", "a=", "=1", "a=x", "a=1,"])
+def test_bad_pairs_are_refused(text):
+    with pytest.raises(UsageError, match="--class-weight takes balanced, or NAME=NUMBER"):
+        parse_pairs(text, "--class-weight")
