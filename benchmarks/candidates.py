@@ -124,8 +124,12 @@ VARIANTS = {
     "enc, weights averaged, 0.9": Variant("enc", Averaged, "enc"),
     "enc, weights averaged, 0.98": Variant("enc", AveragedLonger, "enc"),
     "consistency 1": Variant("consistency", changes={"consistency": 1.0}),
-    "consistency 1, one pass": Variant("consistency", OnePass, "consistency 1", {"consistency": 1.0}),
-    "consistency 1, four passes": Variant("consistency", FourPasses, "consistency 1", {"consistency": 1.0}),
+    "consistency 1, one pass": Variant(
+        "consistency", OnePass, "consistency 1", {"consistency": 1.0}
+    ),
+    "consistency 1, four passes": Variant(
+        "consistency", FourPasses, "consistency 1", {"consistency": 1.0}
+    ),
 }
 
 

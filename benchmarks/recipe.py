@@ -51,7 +51,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, row-normalised input": ("enc", {"normalize_features": True}),
     "consistency 0.5": ("consistency", {"consistency": 0.5}),
     "consistency 1": ("consistency", {"consistency": 1.0}),
-    "consistency 1, temperature 0.3": ("consistency", {"consistency": 1.0, "consistency_temperature": 0.3}),
+    "consistency 1, temperature 0.3": (
+        "consistency",
+        {"consistency": 1.0, "consistency_temperature": 0.3},
+    ),
     "consistency 1 + tv 1": ("tv+consistency", {"consistency": 1.0, "tv": 1.0}),
     "enc and consistency 1": ("enc", {"consistency": 1.0}),
     "prior 3": ("prior", {"prior": 3.0}),

@@ -119,9 +119,7 @@ def bar_plot(
     return h("div", legend(rows, "bar"), _grid([_figure(plot, "")]), class_="figure")
 
 
-def maps(
-    cells: Sequence[CellResult], ids: Mapping[CellResult, str], source: Source
-) -> Html | None:
+def maps(cells: Sequence[CellResult], ids: Mapping[CellResult, str], source: Source) -> Html | None:
     """The nodes in the plane, coloured by class."""
     figures, classes = [], 0
     for cell in cells:

@@ -99,7 +99,9 @@ def _links(outcomes: Sequence[ExperimentResult]) -> Html:
     return h("ol", [h("li", h("a", title, href=f"#{place}")) for place, title in places.items()])
 
 
-def _head(preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[ExperimentResult]) -> Html:
+def _head(
+    preset: str, source: Source, shown: Sequence[str], outcomes: Sequence[ExperimentResult]
+) -> Html:
     """What this is, what came out, and how to go on: no more than a reader takes in at a glance."""
     paper, guide = (
         h("a", "“Every Node Counts”", href=PAPER),
