@@ -35,7 +35,7 @@ def main() -> None:
     root = Root.find(None)
     with tempfile.TemporaryDirectory() as folder:
         kept = Store(Path(folder) / "kept.db")
-        kept.put_all(Export.read(ROOT / "results/runs-paper.csv", root).rows)
+        kept.put_all(Export.read(ROOT / "results/runs-paper.csv").rows)
         before = kept.records()
         rows: list[dict[str, Any]] = []
         for name, graph, num_layers in CELLS:

@@ -422,7 +422,7 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     assert load_model("model")[1]["run"] == record
     done = call(*LONG)
     assert done.returncode == 0
-    assert "Going on from" in done.stderr
+    assert "Continuing from" in done.stderr
     assert timeless(json.loads(done.stdout)) == undisturbed
     assert sorted(p.name for p in Path("model").iterdir()) == [
         "model.json",

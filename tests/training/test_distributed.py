@@ -134,7 +134,7 @@ def test_a_killed_worker_ends_the_job_and_the_same_command_goes_on(elsewhere, tm
     assert not Path("model/model.json").exists()
     again = run([*TORCHRUN, "-m", "everynode", *TRAIN, "--out", "model"])
     assert again.returncode == 0, again.stderr
-    assert again.stderr.count(f"Going on from {state}.") == 1
+    assert again.stderr.count(f"Continuing from {state}.") == 1
     assert sorted(path.name for path in Path("model").iterdir()) == [
         "model.json",
         "model.safetensors",
