@@ -283,7 +283,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ),
                 checkpoint=states,
             )
-            self.fitted_: Fitted
+            self.fitted_: TrainingResult
             self.fitted_, *self._more = train_more(
                 trained,
                 graph,
@@ -540,9 +540,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choice = {name: run[name] for name in ("objective", "preset") if name in run}
             model = cls(card["settings"]["backbone"], **choice, settings=card["settings"])
         model.set_params(device=device)
-        model.fitted_ = Fitted.from_card(network, card)
+        model.fitted_ = TrainingResult.from_card(network, card)
         model._more = [
-            Fitted.from_card(*load_model(folder / str(number)))
+            TrainingResult.from_card(*load_model(folder / str(number)))
             for number in range(2, card.get("networks", 1) + 1)
         ]
         model.classes_ = in_order(card["classes"])

@@ -51,7 +51,7 @@ def bench(
     from everynode.benchmarks.measure import machine
     from everynode.benchmarks.memory import peak
     from everynode.datasets import is_present
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     _check(backbones.split(","), objectives.split(","))
     names = graphs.split(",")

@@ -77,9 +77,9 @@ def train(
     require(threads >= 1, "threads", "train", ">= 1", threads)
     torch.set_num_threads(threads)
     batches = batch.batches()
-    if batches is None and how_many() > 1:
+    if batches is None and num_processes() > 1:
         raise UsageError("Several processes train in mini-batches: give --batch-size.")
-    with joined(data.usable_device()) as ranks:
+    with process_group(data.usable_device()) as ranks:
         # With mini-batches the graph stays on the CPU, and only batches go to the device.
         graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
         if batches is None and isinstance(graph, DiskGraph):

@@ -76,7 +76,7 @@ def tune(
     from everynode.selection.tuned_presets import check_preset, merge, rows_of
     from everynode.selection.tuning import notes, progress_note, result
     from everynode.selection.tuning import tune as run_trials
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     if any(number is not None and number < 1 for number in (trials, seeds, folds)):
         raise UsageError("--trials, --seeds and --folds must be at least 1.")
@@ -147,7 +147,7 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     """
     from everynode.report.text import count
     from everynode.selection.tuned_presets import check_preset, merge, rows_of, studies, trials_csv
-    from everynode.training.checkpoint import write_atomically
+    from everynode.storage.atomic import write_atomically
 
     if file.suffix == ".csv":
         stored = studies(place)

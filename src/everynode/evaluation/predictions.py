@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from everynode.estimator import NodeClassifier
 from everynode.graph import UNLABELLED, Graph, Split
-from everynode.training.checkpoint import write_atomically
+from everynode.storage.atomic import write_atomically
 
 #: The columns of predictions.csv, before those of the classes.
 HEADING = ("id", "predicted", "probability", "labelled", "label", "part")

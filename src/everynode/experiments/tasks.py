@@ -24,7 +24,7 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import cpu, others_running
 from everynode.numerics import subnormals_flushed
-from everynode.training import Fitted, save_model, train
+from everynode.training import TrainingResult, save_model, train
 from everynode.training.checkpoint import UnusableState
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import build, layer_bytes, step
@@ -96,7 +96,7 @@ def train_run(
     checkpoint: Path | None = None,
     checkpoint_every: float = 1.0,
     ranks: Ranks | None = None,
-) -> tuple[Fitted, Result]:
+) -> tuple[TrainingResult, Result]:
     """Train, select the epoch on validation, and only then evaluate the test nodes.
 
     The curve ``test_accuracy`` is a diagnostic: it shows how much better the result would look
@@ -128,7 +128,7 @@ def train_run(
         report=report,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
-        watch=None if run.batches else test,
+        test_nodes=None if run.batches else test,
         batches=run.batches,
         ranks=ranks,
     )
@@ -197,7 +197,7 @@ def share_training(run: Run, graph: Graph | DiskGraph, state: Path, ranks: Ranks
 
 
 def _evaluate(
-    fitted: Fitted, graph: Graph | DiskGraph, fold: int
+    fitted: TrainingResult, graph: Graph | DiskGraph, fold: int
 ) -> tuple[dict[str, Any], list[list[int]] | None]:
     """Return the scores of validation and test nodes, and the confusion of the test nodes."""
     nodes = {part: graph.nodes(part, fold) for part in ("val", "test")}

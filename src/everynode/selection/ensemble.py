@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from everynode.errors import Diverged
 from everynode.evaluation.calibration import HeldOut
 from everynode.graph import Graph
-from everynode.training.loop import Fitted, train
+from everynode.training import TrainingResult, train
 
 #: Called after every epoch with the number of the network (from 1), the epoch and its history.
 Report = Callable[[int, int, dict[str, float]], None]
@@ -29,7 +29,7 @@ def train_more(
     *,
     checkpoint: Path | None,
     report: Report,
-) -> list[Fitted]:
+) -> list[TrainingResult]:
     """Train more networks with the settings of the first, fold by fold, up to ``total``.
 
     The first result carries the seconds of all, and whether Ctrl-C ended one of them: then there
@@ -60,7 +60,7 @@ def train_more(
     return [first, *more]
 
 
-def held_out(trained: Sequence[Fitted], graph: Graph) -> HeldOut:
+def held_out(trained: Sequence[TrainingResult], graph: Graph) -> HeldOut:
     """Return the out-of-fold predictions: each fold's validation nodes by that fold's networks."""
     by_fold: dict[int, list[nn.Module]] = {}
     for one in trained:

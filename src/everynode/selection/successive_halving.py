@@ -74,7 +74,7 @@ def successive_halving(
     seed: int = 0,
     report: CandidateReport | None = None,
     checkpoint: Path | None = None,
-) -> tuple[list[Fitted], dict[str, Standing]]:
+) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
     All candidates train for the first of :data:`ROUNDS`, the best of them for the next one, and the
