@@ -322,7 +322,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Any,
         edge_index: Any,
         edge_weight: Any,
-        labels: tuple[Any, list[Any]] | None,
+        encoded: tuple[Any, list[Any]] | None,
     ) -> Graph:
         """Return the graph to train on, on the chosen device."""
         if isinstance(X, Graph):
