@@ -194,7 +194,7 @@ def make_up() -> Callable[..., MadeUp]:
 def two_each(plans: Plans, make_up: Callable[..., MadeUp]) -> MadeUp:
     """Two runs of every cell; a few diverged, and most cells are incomplete."""
     runs = [run for plan in plans.values() for runs in plan.values() for run in runs[:2]]
-    return make_up(runs, lambda run: run.task == "train" and run.key[0] == "0")
+    return make_up(runs, lambda run: run.task == "train" and run.key[0] == "7")
 
 
 @pytest.fixture(scope="session")
