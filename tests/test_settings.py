@@ -319,9 +319,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         ),
         (
             lambda: Settings().replace(tw=1.0),
-            "Unknown setting 'tw'. Choose from: "
-            + ", ".join(declarations())
-            + ".",
+            "Unknown setting 'tw'. Choose from: " + ", ".join(declarations()) + ".",
         ),
         (lambda: Settings(epochs=0), "The 'epochs' of Settings must be >= 1. Got 0."),
         (lambda: Settings(patience=0), "The 'patience' of Settings must be >= 1. Got 0."),
