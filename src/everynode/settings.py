@@ -297,6 +297,10 @@ class Settings:
         0.0, "P-reg", "Weight of P-reg, for comparisons.",
         "p_reg:PReg", Search(0.01, 5.0, log=True), enc=False,
     )  # fmt: skip
+    laplacian: float = weight(
+        0.0, "Laplacian", "Weight of Laplacian regularization.",
+        "laplacian:Laplacian", Search(0.01, 10.0, log=True), enc=False, paper=False,
+    )  # fmt: skip
     class_weight: str | Mapping[Any, float] | None = setting(
         None, "Weight of each class in cross-entropy and CVG: 'balanced', or NAME=WEIGHT,..."
         " with the names of classes.", "Objective", off=None, pairs=True,
