@@ -216,7 +216,7 @@ class Settings:
     """
 
     # ---------------------------------------------------------------- the model
-    backbone: str = setting("gcn", "The model: gcn, gat, gcnii, or one of a plugin.", "Model")
+    backbone: str = setting("gcn", "The model, by name.", "Model")
     num_layers: int = setting(
         2, "Number of propagation layers.", "Model", low=1,
         search=Search(choices=(2, 3, 4, 8), backbones={
