@@ -15,6 +15,7 @@ MODELS = {
     "gcn": "everynode.models.gcn:GCN",
     "gat": "everynode.models.gat:GAT",
     "gcnii": "everynode.models.gcnii:GCNII",
+    "jknet": "everynode.models.jknet:JKNet",
 }
 
 
