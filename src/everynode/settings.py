@@ -325,6 +325,9 @@ class Settings:
         0.0, "Weight decay of the propagation layers.", "Optimizer", low=0,
         search=Search(1e-6, 0.02, log=True),
     )  # fmt: skip
+    amsgrad: bool = setting(
+        False, "Use the AMSGrad variant of Adam.", "Optimizer", off=False,
+    )  # fmt: skip
     epochs: int = setting(1500, "Maximum number of epochs.", "Optimizer", low=1)
     patience: int = setting(
         100, "Stop after this many epochs without an improvement.", "Optimizer", low=1
