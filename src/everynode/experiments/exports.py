@@ -18,7 +18,8 @@ from typing import Any, get_args
 from everynode.errors import DataError, UsageError
 from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.run_spec import Run, Task
-from everynode.experiments.store import COST, Merged, Row, Store, make_row
+from everynode.experiments.store import COST, Merged, Store
+from everynode.experiments.store_file import Row, make_row
 from everynode.objective_names import parse_objective
 from everynode.settings import Batches, Settings
 
