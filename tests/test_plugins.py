@@ -18,7 +18,7 @@ from everynode.experiments.run_spec import Run
 from everynode.models.names import model_names
 from everynode.objective_names import objective_name, parse_objective, remark
 from everynode.objectives.term import Term
-from everynode.selection.study import search_space
+from everynode.selection.search_space import search_space
 from everynode.settings import Settings
 
 TERM = """

@@ -7,7 +7,6 @@ import inspect
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import pytest
 
 from everynode.errors import UsageError
@@ -16,7 +15,7 @@ from everynode.models.build import build_model
 from everynode.models.names import MODELS as BACKBONES
 from everynode.objective_names import named_terms, objective_name, parse_objective
 from everynode.presets import PRESETS, read_preset
-from everynode.settings import TERMS, Search, Settings, declarations
+from everynode.settings import TERMS, Settings, declarations
 
 PAPER = read_preset("paper")
 ROWS = [
@@ -70,12 +69,6 @@ def test_the_identity_has_what_does_something_and_nothing_else() -> None:
     gcnii = plain.replace(backbone="gcnii")
     assert gcnii.replace(gcnii_alpha=0.7).identity() != gcnii.identity()
     assert plain.replace(class_weight={"a": 2}).identity()["class_weight"] == (("a", 2.0),)
-
-
-def test_a_search_has_a_backbones_own_choices() -> None:
-    search = Search(choices=(2, 4), backbones={"gat": (2,)})
-    assert search.space("gcn") == {"choices": [2, 4]}
-    assert search.space("gat") == {"choices": [2]}
 
 
 def test_pairs_are_kept_in_one_order_and_can_be_hashed() -> None:
@@ -372,9 +365,3 @@ def test_the_presets_there_are() -> None:
     assert PRESETS == ("default", "paper", "tuned", "authors")
     assert set(PAPER["backbone"]) <= set(BACKBONES)
     assert set(read_preset("default")["backbone"]) <= set(BACKBONES)
-
-
-def test_numbers_of_numpy_are_the_same_settings():
-    assert repr(Settings(dropout=np.float64(0.25), epochs=np.int64(2))) == repr(
-        Settings(dropout=0.25, epochs=2)
-    )

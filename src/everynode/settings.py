@@ -10,165 +10,16 @@ and the identity of a run follow from that declaration. Nothing here imports PyT
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Self
 
+from everynode.declaration import Declaration, Group, Search, plain_value, setting, weight
 from everynode.errors import DataError, UsageError, require, unknown
 from everynode.evaluation.metrics import MONITORS
 
-#: The headings of ``--help``, in this order.
-Group = Literal["Training", "Model", "Objective", "Optimizer"]
-
-
-@dataclass(frozen=True)
-class Search:
-    """The values that tuning tries: a range, or a list of choices.
-
-    The weight of a term may also be 0 under the objective ``enc``; tuning decides whether it is.
-
-    Parameters
-    ----------
-    low, high : float
-        The ends of a range.
-    log : bool
-        Draw on a logarithmic scale.
-    choices : tuple
-        The values to choose from, instead of a range.
-    backbones : mapping of str to tuple
-        The choices of a backbone that differ from ``choices``.
-
-    Examples
-    --------
-    >>> Search(choices=(2, 4), backbones={"gat": (2, 3)}).space("gat")
-    {'choices': [2, 3]}
-    >>> Search(0.1, 10.0, log=True).space("gcn")
-    {'low': 0.1, 'high': 10.0, 'log': True}
-    """
-
-    low: float = math.nan
-    high: float = math.nan
-    log: bool = False
-    choices: tuple[Any, ...] = ()
-    backbones: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-
-    def space(self, backbone: str) -> dict[str, Any]:
-        """Return the entry of a search space, as a TOML file of ``--space`` spells it."""
-        if self.choices:
-            return {"choices": list(self.backbones.get(backbone, self.choices))}
-        log = {"log": True} if self.log else {}
-        return {"low": self.low, "high": self.high} | log
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """The declaration of a field of :class:`Settings`.
-
-    Parameters
-    ----------
-    help : str
-        One sentence for ``--help`` and the documentation.
-    group : str
-        The heading of ``--help`` that lists it.
-    low, high : float
-        The range of a number, ends included.
-    above, below : float
-        The range of a number, ends excluded.
-    choices : tuple of str
-        The values of a name.
-    search : Search
-        The values that tuning tries; None leaves the setting alone.
-    off : object
-        The value at which the setting does nothing, if there is one.
-    term : str
-        Only for the weight of a term: its class, as ``module:Class``.
-    title : str
-        Only for the weight of a term: the name of the term in tables.
-    enc : bool
-        Only for the weight of a term: whether the objective ``enc`` includes the term.
-    paper : bool
-        Only for the weight of a term: whether the paper has the term.
-    of_term : str
-        The term that the setting belongs to. Without the term it does nothing.
-    option : str
-        The name of this setting in the constructor of the term.
-    of_backbone : str
-        The only backbone that uses the setting.
-    flags : tuple of str
-        The flags of the command line, if they differ from the name.
-    pairs : bool
-        Whether the value is a weight for each name; a flag spells it ``NAME=WEIGHT``.
-    """
-
-    help: str
-    group: Group
-    low: float = -math.inf
-    high: float = math.inf
-    above: float = -math.inf
-    below: float = math.inf
-    choices: tuple[str, ...] = ()
-    search: Search | None = None
-    off: Any = ...
-    term: str = ""
-    title: str = ""
-    enc: bool = False
-    paper: bool = False
-    of_term: str = ""
-    option: str = ""
-    of_backbone: str = ""
-    flags: tuple[str, ...] = ()
-    pairs: bool = False
-
-    @property
-    def expected(self) -> str:
-        """The range or the choices in words; empty if every value is allowed.
-
-        >>> Declaration("", "Model", low=0, below=1).expected
-        'in [0, 1)'
-        """
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        if max(self.low, self.above) == -math.inf and min(self.high, self.below) == math.inf:
-            return ""
-        left = f"[{self.low:g}" if self.low > -math.inf else f"({self.above:g}"
-        right = f"{self.high:g}]" if self.high < math.inf else f"{self.below:g})"
-        if "inf" not in left + right:
-            return f"in {left}, {right}"
-        if max(self.low, self.above) > -math.inf:
-            return f">= {self.low:g}" if self.low > -math.inf else f"> {self.above:g}"
-        return f"<= {self.high:g}" if self.high < math.inf else f"< {self.below:g}"
-
-    def is_of(self, backbone: str) -> bool:
-        """Whether a backbone uses the setting; a plugin's model may use any."""
-        from everynode.models.names import MODELS
-
-        return self.of_backbone in ("", backbone) or backbone not in MODELS
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value lies in the range."""
-        if self.choices:
-            return value in self.choices
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return True
-        return self.low <= value <= self.high and self.above < value < self.below
-
-
-def setting(default: Any, help: str, group: Group, **declared: Any) -> Any:
-    """Declare a field of :class:`Settings`; ``declared`` as in :class:`Declaration`."""
-    return field(default=default, metadata={"setting": Declaration(help, group, **declared)})
-
-
-def weight(
-    default: float, title: str, help: str, term: str, search: Search,
-    *, enc: bool = True, paper: bool = True,
-) -> Any:  # fmt: skip
-    """Declare the weight of a term; 0 switches the term off. ``term``: ``module:Class``."""
-    return setting(
-        default, help, "Objective", low=0, search=search, off=0.0,
-        term=f"everynode.objectives.{term}", title=title, enc=enc, paper=paper,
-    )  # fmt: skip
+__all__ = ["TERMS", "Batches", "Declaration", "Group", "Search", "Settings", "declarations"]
 
 
 @dataclass(frozen=True)
@@ -339,22 +190,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):
-            value, declared = getattr(self, f.name), f.metadata["setting"]
-            if hasattr(value, "item"):  # a NumPy number is the same setting, with the same JSON
-                value = value.item()
-            if type(f.default) is float and type(value) is int:  # so is a whole number
-                value = float(value)
-            if isinstance(value, Mapping | list):  # a tuple, so that settings can be hashed
-                value = _pairs(value, f.name)
+            value = plain_value(getattr(self, f.name), f.name, f.default)
             object.__setattr__(self, f.name, value)
-            kind = type(f.default)
-            if kind in KINDS:
-                allowed = (int, float) if kind is float else kind
-                right = isinstance(value, allowed) and (kind is bool or not isinstance(value, bool))
-                require(right, f.name, "Settings", KINDS[kind], value)
-            if declared.choices and value not in declared.choices:
-                unknown(f.name, value, declared.choices)
-            require(declared.allows(value), f.name, "Settings", declared.expected, value)
+            f.metadata["setting"].check(f.name, value, f.default)
         if self.class_weight is not None and not isinstance(self.class_weight, tuple):
             expected = "None, 'balanced' or a dict with a weight for each class"
             good = self.class_weight == "balanced"
@@ -460,22 +298,6 @@ class Settings:
             and (not declared.of_term or declared.of_term in active)
             and declared.is_of(self.backbone)
         }
-
-
-#: What a value must be, by the type of the default.
-KINDS: dict[type, str] = {
-    int: "a whole number", float: "a number", bool: "True or False", str: "text"
-}  # fmt: skip
-
-
-def _pairs(values: Any, name: str) -> tuple[tuple[Any, float], ...]:
-    """Return a mapping as sorted pairs, each with a weight >= 0."""
-    pairs = list(values.items() if isinstance(values, Mapping) else values)
-    for pair in pairs:
-        good = isinstance(pair, list | tuple) and len(pair) == 2
-        good = good and isinstance(pair[1], int | float) and 0 <= pair[1] < math.inf
-        require(good, name, "Settings", "a dict with a weight >= 0 for each name", values)
-    return tuple(sorted(((key, float(value)) for key, value in pairs), key=lambda p: str(p[0])))
 
 
 @cache

@@ -190,7 +190,7 @@ def test_the_list_has_every_experiment(call):
     assert [line.split()[0] for line in listed] == list(experiments())
     assert (
         missing
-        == "cornell-legacy is not here: `everynode data check cornell-legacy` gets its files, or says how."
+        == "The files of cornell-legacy are missing: `everynode data check cornell-legacy` downloads them, or says how to get them."
     )
     told = {row["id"]: row for row in json.loads(call("reproduce", "list", "--json").stdout)}
     assert told.keys() == experiments().keys()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from everynode.datasets.files import Root
@@ -15,7 +13,6 @@ from everynode.experiments.planning import (
     overview,
     plan_runs,
     schedule,
-    select_records,
 )
 from everynode.experiments.store import Store, state_path
 
@@ -122,23 +119,3 @@ def test_the_overview_counts_the_runs_of_every_experiment(root):
         for row in overview("paper", root, {key: {"dataset": ""} for key in plan.runs})
     }
     assert some["tsne"]["done"] == some["tsne"]["runs"] == 3
-
-
-def test_records_are_selected_by_preset_and_by_experiment(root):
-    plan = plan_runs("halves", "paper", root, seeds=2)
-    others = plan_runs("semi-supervised", "paper", root, seeds=1, only=CellFilter(graphs="pubmed"))
-    runs = {
-        key: (run.specification, run.describe()) for key, run in (plan.runs | others.runs).items()
-    }
-    assert select_records(runs, root).keys() == runs.keys()
-    assert select_records(runs, root, preset="tuned") == {}
-    assert select_records(runs, root, preset="paper").keys() == runs.keys()
-    assert select_records(runs, root, experiment="halves").keys() == plan.runs.keys()
-    with pytest.raises(UsageError, match="Unknown experiment 'half'"):
-        select_records(runs, root, experiment="half")
-
-
-def test_the_preset_of_a_record_may_be_a_file(root, make_run):
-    run = make_run(preset="mine.toml")
-    runs = {run.key: (run.specification, run.describe())}
-    assert select_records(runs, root, preset=str(Path("a") / "mine.toml")).keys() == runs.keys()

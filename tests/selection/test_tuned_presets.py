@@ -16,7 +16,8 @@ from everynode.datasets.entries import CATALOGUE
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.presets import NoSettings, tuned_rows
-from everynode.selection.study import FIRST_SEED, Study, search_space
+from everynode.selection.search_space import search_space
+from everynode.selection.study import FIRST_SEED, Study
 from everynode.selection.study_storage import Journal
 from everynode.selection.tuned_presets import command, merge, rows_of, studies, trials_csv
 from everynode.selection.tuning import tune

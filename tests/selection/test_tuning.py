@@ -20,7 +20,8 @@ from optuna.trial import TrialState
 import everynode.selection.tuning as tuning
 from everynode.errors import Diverged, UsageError
 from everynode.graph import UNLABELLED, Graph
-from everynode.selection.study import Study, search_space
+from everynode.selection.search_space import search_space
+from everynode.selection.study import Study
 from everynode.selection.study_storage import Journal
 from everynode.selection.tuning import BEFORE_PRUNING, importance, tune
 from everynode.settings import Settings

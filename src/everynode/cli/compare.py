@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -20,9 +21,9 @@ from everynode.cli.options import (
     QuietFlag,
 )
 from everynode.console import say
-from everynode.errors import UsageError
 
 if TYPE_CHECKING:
+    from everynode.experiments.compare import Comparison
     from everynode.experiments.run_spec import Run
 
 
@@ -44,7 +45,7 @@ def compare(
 ) -> int:
     """Compare the objective with plain cross-entropy, paired, with intervals.
 
-    All other settings are the same, unless the preset has settings for cross-entropy of its own:
+    All other settings are the same, unless the preset has separate settings for cross-entropy:
     tuned, a file of `everynode tune`, and the paper's depth of GCNII on Citeseer and Pubmed.
 
     Parameters
@@ -68,74 +69,62 @@ def compare(
     import torch
 
     from everynode.cli.running import RunBar
-    from everynode.experiments.compare import BASELINE, compare_records, pairs_of
+    from everynode.experiments.compare import compare_records, objectives_of, pairs_of
     from everynode.experiments.planning import Schedule
     from everynode.experiments.runner import Graphs, do_runs
     from everynode.experiments.runtime_model import seconds_left
     from everynode.experiments.store import Store, store_path
-    from everynode.objective_names import objective_name
-    from everynode.report.text import count
+    from everynode.report.run_text import run_of_comparison
 
     model.load_plugins()
     torch.set_num_threads(1)
-    objective = objective_name(model.objective)
-    if objective == BASELINE:
-        raise UsageError("Cross-entropy cannot be compared with itself: choose an --objective.")
-    do_many = engine.start()
-    if engine.engine == "ray" and data.device != "cpu":
-        raise UsageError("--engine ray runs on CPUs: leave out --device.")
+    objectives = objectives_of(model.objective)
+    do_many = engine.start(data.device)
     graph, split = data.load(name)
     over, pairs = pairs_of(seeds, folds, fold, seed, len(graph.splits))
     runs = [
-        model.run(name, graph, split, data, fold=f, seed=s, objective=either)
+        model.run(name, graph, split, data, fold=f, seed=s, objective=objective)
         for f, s in pairs
-        for either in (BASELINE, objective)
+        for objective in objectives
     ]
-    graphs = Graphs(data.data_dir)
+    graphs, store = Graphs(data.data_dir), Store(store_path(out))
     graphs.add(runs[0], graph)
-    store = Store(store_path(out))
-    schedule = Schedule(runs, seconds_left(runs, store.records(), again=not resume), [])
-    bar = RunBar(
-        f"{name} {model.backbone}", schedule, _progress, workers=engine.workers, quiet=quiet
-    )
+    work = Schedule(runs, seconds_left(runs, store.records(), again=not resume), [])
+    title = f"{name} {model.backbone}"
+    bar = RunBar(title, work, run_of_comparison, workers=engine.workers, quiet=quiet)
     try:
         with bar:
             records = do_runs(
-                runs,
-                graphs,
-                store,
-                workers=engine.workers,
-                engine=do_many,
-                on_record=bar.on_record,
-                again=not resume,
-            )
+                runs, graphs, store, workers=engine.workers, engine=do_many,
+                on_record=bar.on_record, again=not resume,
+            )  # fmt: skip
     except KeyboardInterrupt:
         rest = "continues" if resume else "repeats all runs; the others keep their old record"
         say(f"\nInterrupted: finished runs are in {store.path}. The same command {rest}.")
         return INTERRUPTED
     if bar.known:
         say(f"{bar.known} of {len(runs)} runs were in {store.path} already.", quiet)
-    result = compare_records(records, objective, over=over)
+    result = compare_records(records, objectives[1], over=over)
+    _print_comparison(result, runs, f"{name}, {model.backbone}, split {split}", json_output)
+    return 0
+
+
+def _print_comparison(
+    result: Comparison, runs: Sequence[Run], where: str, json_output: bool
+) -> None:
+    from everynode.report.text import count
+
     if result.diverged:
         say(f"Left out {count(result.diverged, result.unit)} because a training diverged.")
     if json_output:
         print(json.dumps({"command": shlex.join(["everynode", *sys.argv[1:]]), **result.to_dict()}))
-        return 0
+        return
     from rich.console import Console
 
     from everynode.report.terminal import comparison_table, gain_sentence
 
     settings = {run.objective: run.settings for run in runs}
-    where = f"{name}, {model.backbone}, split {split}"
     Console().print(comparison_table(result, settings, where))
-    print(gain_sentence(result, objective))
-    if "stand_in" in records[0]:
-        print(records[0]["stand_in"])
-    return 0
-
-
-def _progress(run: Run, record: dict[str, Any]) -> str:
-    from everynode.experiments.run_spec import short
-
-    score = "diverged" if "error" in record else f"test {short(record['test_accuracy'])}"
-    return f"{run.objective} fold {run.fold} seed {run.seed}: {score}"
+    print(gain_sentence(result, runs[-1].objective))
+    if "stand_in" in result.records[0]:
+        print(result.records[0]["stand_in"])

@@ -164,6 +164,11 @@ class DataOptions:
         device = self.usable_device()
         return (graph if device.type == "cpu" else graph.to(device)), split
 
+    def changes(self, split: str) -> dict[str, Any]:
+        """Return how the graph differs from the public one: a drawn split, the direction."""
+        drawn = {"per_class": self.per_class, "split_seed": self.split_seed}
+        return (drawn if split == "random" else {}) | ({"directed": True} if self.directed else {})
+
     def usable_device(self) -> torch.device:
         """Return the device, or refuse it if it does not work here."""
         from everynode.machine import usable_device

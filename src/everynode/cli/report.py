@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.options import JsonFlag, QuietFlag
-from everynode.cli.results import STORE, has_runs_of, nothing_of
+from everynode.cli.results import STORE
 from everynode.console import say
 from everynode.errors import UsageError
 
@@ -47,6 +47,7 @@ def report(
     """
     from everynode.datasets.files import Root
     from everynode.experiments.exports import ExportedRuns, is_export
+    from everynode.experiments.record_selection import has_runs_of, nothing_of
     from everynode.report.page import is_page, page_of_store
     from everynode.storage.atomic import write_atomically
 

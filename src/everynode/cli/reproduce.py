@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from everynode.errors import UsageError
 if TYPE_CHECKING:
     from everynode.experiments.analysis import ExperimentResult
     from everynode.experiments.planning import Schedule
-    from everynode.experiments.run_spec import Run
 
 #: Columns of a table in a file or a pipe.
 WIDE = 200
@@ -81,30 +81,29 @@ def reproduce(
     from everynode.experiments.experiment import check_counts
     from everynode.experiments.planning import CellFilter, overview, plan_runs, schedule
     from everynode.experiments.store import Store, records_at, store_path
+    from everynode.report.run_text import overview_lines, schedule_lines
 
     check_counts(seeds, folds)
     if max_run_minutes is not None and not max_run_minutes >= 0:  # NaN is refused too
         raise UsageError(f"--max-run-minutes must be at least 0. Got {max_run_minutes}.")
     if out.is_file():
         raise UsageError(f"--out names a folder, and {out} is a file: give --out {out.parent}")
-    root, only, path = (
-        Root.find(data_dir),
-        CellFilter(graphs, rows, columns, panels),
-        store_path(out),
-    )
+    root, path = Root.find(data_dir), store_path(out)
+    only = CellFilter(graphs, rows, columns, panels)
     if name == "list":
         choices = (seeds, folds, stand_in, max_run_minutes)
         if dry_run or only != CellFilter() or choices != (None,) * len(choices):
             raise UsageError("`everynode reproduce list` takes no choice of runs: use --dry-run.")
         records = records_at(path)
-        _print_overview(overview(preset, root, records), len(records), path, json_output)
+        experiments = overview(preset, root, records)
+        _print(experiments, overview_lines(experiments, len(records), path), json_output)
         return 0
     plan = plan_runs(name, preset, root, seeds=seeds, folds=folds, only=only, stand_in=stand_in)
     work = schedule(plan.runs, path, max_run_minutes=max_run_minutes)
     for note in (*plan.notes, *work.notes):
         say(note, quiet)
     if dry_run:
-        _print_runs(work, json_output)
+        _print(work.describe(), schedule_lines(work), json_output)
         return 0
     from everynode.experiments.analysis import analyze  # needs SciPy
 
@@ -129,16 +128,14 @@ def _do(
     from everynode.cli.running import RunBar
     from everynode.experiments.runner import Graphs, do_timed_last
     from everynode.experiments.store import Store
-    from everynode.progress import duration
+    from everynode.report.run_text import run_of_table, start_line
     from everynode.report.text import count
 
     do_many = engine.start()
     torch.set_num_threads(1)
     store = Store(path)
-    seconds = sum(work.left.values()) / work.at_once(engine.workers)
-    rest = f" About {duration(seconds)} left." if work.left else ""
-    say(f"{len(work.runs)} runs, {work.done} of them in {path} already.{rest}", quiet)
-    bar = RunBar(name, work, _progress, workers=engine.workers, quiet=quiet)
+    say(start_line(work, path, engine.workers), quiet)
+    bar = RunBar(name, work, run_of_table, workers=engine.workers, quiet=quiet)
     try:
         with bar:
             do_timed_last(
@@ -159,55 +156,8 @@ def _do(
     return 0
 
 
-def _progress(run: Run, record: dict[str, Any]) -> str:
-    from everynode.experiments.run_spec import short
-
-    score = f": test {short(record['test_accuracy'])}" if "test_accuracy" in record else ""
-    model = f"{run.settings.backbone}-{run.settings.num_layers}"
-    return f"{run.dataset} {model} {run.objective}{score}"
-
-
-def _print_overview(rows: list[dict[str, Any]], stored: int, path: Path, json_output: bool) -> None:
-    from everynode.machine import cores
-    from everynode.progress import duration
-
-    if json_output:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        missing = f"  (without {', '.join(row['missing'])}: not here)" if row["missing"] else ""
-        left = f"about {duration(row['seconds_left']):>8} left"
-        print(
-            f"{row['id']:17} {row['runs']:5} runs, {row['done']:5} done, {left}  "
-            f"{row['title']}{missing}"
-        )
-    for name in sorted({name for row in rows for name in row["missing"]}):
-        print(f"{name} is not here: `everynode data check {name}` gets its files, or says how.")
-    source = f"{stored} runs in {path}" if stored else "a model, until there are runs"
-    print(f"Times: for {cores()} core(s), from {source}.")
-
-
-def _print_runs(work: Schedule, json_output: bool) -> None:
-    from everynode.progress import duration
-
-    if json_output:
-        rows = [
-            run.describe() | {"key": run.key, "done": run.key not in work.left} for run in work.runs
-        ]
-        print(json.dumps(rows))
-        return
-    for run in work.runs:
-        random = "" if run.per_class is None else f" {run.per_class} a class #{run.split_seed}"
-        model = f"{run.settings.backbone:5} {run.settings.num_layers:2} layers"
-        state = f"about {duration(work.left[run.key])}" if run.key in work.left else "done"
-        print(
-            f"{run.key[:12]}  {run.dataset:14} {run.split + random:22} fold {run.fold} {model}  "
-            f"{run.objective:6} seed {run.seed}  {run.task:8} {state}"
-        )
-    left = duration(sum(work.left.values()))
-    print(f"{len(work.runs)} runs, {work.done} done; about {left} of one core left.")
-    for stand_in in {run.describe().get("stand_in") for run in work.runs} - {None}:
-        print(stand_in)
+def _print(values: Any, lines: Iterable[str], json_output: bool) -> None:
+    print(json.dumps(values) if json_output else "\n".join(lines))
 
 
 def _print_results(results: list[ExperimentResult], json_output: bool) -> None:

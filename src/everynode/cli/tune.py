@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import EverynodeError
+
+if TYPE_CHECKING:
+    from everynode.graph import Graph
+    from everynode.selection.study_storage import Trials
+    from everynode.training.process_pool import Engine
 
 
 def tune(
@@ -62,51 +67,54 @@ def tune(
         Add the best settings to this file, for --preset.
     """
     import torch
-    from optuna.exceptions import StorageInternalError
 
     from everynode.datasets.entries import find
     from everynode.datasets.files import Root
     from everynode.objective_names import objective_name
     from everynode.presets import Place
-    from everynode.progress import Bar
-    from everynode.report.study import figure
     from everynode.report.study_text import study_lines
-    from everynode.selection.study import plan_study
+    from everynode.selection.study import check_numbers, judging_runs, plan_study
     from everynode.selection.study_storage import Database, Journal
-    from everynode.selection.tuned_presets import check_preset, merge, rows_of
-    from everynode.selection.tuning import notes, progress_note, result
-    from everynode.selection.tuning import tune as run_trials
-    from everynode.storage.atomic import write_atomically
+    from everynode.selection.tuned_presets import check_preset
+    from everynode.selection.tuning import notes, result
 
-    if any(number is not None and number < 1 for number in (trials, seeds, folds)):
-        raise UsageError("--trials, --seeds and --folds must be at least 1.")
-    if folds is not None and seeds is not None:
-        raise UsageError("--folds takes one seed on each fold: leave out --seeds.")
+    check_numbers(trials, seeds, folds)
     model.load_plugins()
     run_many = engine.start(data.device)
     if export:
         check_preset(export)
     torch.set_num_threads(1)
     graph, split = data.load(name)
-    if folds is not None and folds > len(graph.splits):
-        raise UsageError(
-            f"Split {split!r} of {name} has {len(graph.splits)} fold(s), not {folds}: choose fewer "
-            "--folds, or another --split."
-        )
+    over, count = judging_runs(seeds, folds, len(graph.splits), f"Split {split!r} of {name}")
     place = Place(split, name, model.backbone, objective_name(model.objective))
-    drawn = {"per_class": data.per_class, "split_seed": data.split_seed}
-    extra = (drawn if split == "random" else {}) | ({"directed": True} if data.directed else {})
     study = plan_study(
-        place, preset=model.preset, changes=model.named, graph_changes=extra,
+        place, preset=model.preset, changes=model.named, graph_changes=data.changes(split),
         digest=find(name).digest(split, Root.find(data.data_dir)),
-        over="seeds" if folds is None else "folds", count=folds or seeds or 3,
-        space=space, start_from=start_from,
+        over=over, count=count, space=space, start_from=start_from,
     )  # fmt: skip
     path = out / "tune" / f"{study.name}.journal"
     journal = Journal(path, study) if storage is None else Database(storage, study)
     for note in notes(journal, study, trials, new_space=bool(space), new_starts=bool(start_from)):
         say(note, quiet)
-    title, done = f"{name} {model.backbone} {study.objective}", len(journal.ended())
+    if not _run_trials(journal, graph, trials, engine.workers, run_many, quiet):
+        return INTERRUPTED
+    best = result(journal)
+    _write(journal, best["importance"], path.with_suffix(".svg"), export, quiet)
+    print(json.dumps(best) if json_output else "\n".join(study_lines(journal, best)))
+    return 0
+
+
+def _run_trials(
+    journal: Trials, graph: Graph, trials: int, workers: int | None, run_many: Engine, quiet: bool
+) -> bool:
+    """Run the trials with a progress bar; return whether all of them ended."""
+    from optuna.exceptions import StorageInternalError
+
+    from everynode.progress import Bar
+    from everynode.selection.tuning import progress_note, tune
+
+    study, done = journal.study, len(journal.ended())
+    title = f"{study.dataset} {study.backbone} {study.objective}"
     try:
         with ctrl_c_raises(), Bar(title, trials, unit="trials", show=not quiet, done=done) as bar:
 
@@ -114,25 +122,30 @@ def tune(
                 bar.advance(progress_note(journal), to=len(journal.ended()))
 
             on_trial()
-            run_trials(
-                journal, graph, trials, workers=engine.workers, engine=run_many, on_trial=on_trial
-            )
+            tune(journal, graph, trials, workers=workers, engine=run_many, on_trial=on_trial)
     except KeyboardInterrupt:
         say(f"\nInterrupted: {journal.where} has the ended trials. The same command continues.")
-        return INTERRUPTED
+        return False
     except StorageInternalError as error:
         raise EverynodeError(
             f"{journal.where} does not answer ({error}): run the same command when it does."
         ) from error
-    best = result(journal)
-    picture = path.with_suffix(".svg")
-    write_atomically(picture, figure(journal, best["importance"]).encode())
+    return True
+
+
+def _write(
+    journal: Trials, importance: dict[str, float], picture: Path, export: Path | None, quiet: bool
+) -> None:
+    """Write the plot of a study, and its best settings to the file of ``--export``."""
+    from everynode.report.study import figure
+    from everynode.selection.tuned_presets import merge, rows_of
+    from everynode.storage.atomic import write_atomically
+
+    write_atomically(picture, figure(journal, importance).encode())
     say(f"The plot of the study is {picture}.", quiet)
     if export:
         write_atomically(export, merge(export, rows_of([journal])).encode())
         say(f"{export} has the best settings: use them with --preset {export}.", quiet)
-    print(json.dumps(best) if json_output else "\n".join(study_lines(journal, best)))
-    return 0
 
 
 def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:

@@ -6,16 +6,17 @@ from everynode._lazy import lazy
 
 if TYPE_CHECKING:
     from everynode.datasets.catalogue import check_named, load
-    from everynode.datasets.diagnostics import Finding, Report, check
+    from everynode.datasets.diagnostics import check
     from everynode.datasets.entries import CATALOGUE, Entry, is_present
+    from everynode.datasets.findings import Finding, Report
     from everynode.datasets.splits import cross_validation, hold_out, random_split, stratified_split
     from everynode.datasets.synthetic import generate
 
 _HOME = {
     "CATALOGUE": "entries",
     "Entry": "entries",
-    "Finding": "diagnostics",
-    "Report": "diagnostics",
+    "Finding": "findings",
+    "Report": "findings",
     "check": "diagnostics",
     "check_named": "catalogue",
     "cross_validation": "splits",

@@ -7,7 +7,7 @@ import os
 import torch
 
 from everynode.datasets import bundled, geom_gcn, ogb, planetoid, synthetic
-from everynode.datasets.diagnostics import Report, check
+from everynode.datasets.diagnostics import check
 from everynode.datasets.entries import (
     CATALOGUE,
     OGB_FILES,
@@ -20,6 +20,7 @@ from everynode.datasets.entries import (
     is_unpacked,
 )
 from everynode.datasets.files import Root, digests
+from everynode.datasets.findings import Report
 from everynode.datasets.raw import Raw
 from everynode.datasets.splits import random_split
 from everynode.errors import UsageError

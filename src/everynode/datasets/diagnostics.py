@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
+from everynode.datasets.findings import (
+    Facts,
+    Finding,
+    Report,
+    Subject,
+    counted,
+    feature_rows,
+    group_rows,
+    name_folds,
+    percent,
+)
 from everynode.graph import Graph, Split
-from everynode.sparse import SparseMatrix
 
 #: A class with fewer nodes than this is reported.
 MIN_CLASS_SIZE = 5
@@ -21,48 +26,6 @@ MIN_CLASS_SIZE = 5
 TWIN_SHARE = 0.1
 #: A warning is due if one test node is worth more than this many points of accuracy.
 MAX_POINTS_PER_NODE = 1.0
-
-Ints = npt.NDArray[np.int64]
-Facts = dict[str, Any]
-
-
-class Finding(NamedTuple):
-    """One sentence about a graph."""
-
-    level: Literal["info", "warning"]
-    text: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """The result of :func:`check`.
-
-    Attributes
-    ----------
-    name : str
-        The name of the graph.
-    facts : dict
-        Measured values.
-    findings : tuple of Finding
-        Sentences about the graph.
-    """
-
-    name: str
-    facts: Facts = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The texts of the findings that are warnings."""
-        return tuple(finding.text for finding in self.findings if finding.level == "warning")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {
-            "name": self.name,
-            "facts": self.facts,
-            "findings": [finding._asdict() for finding in self.findings],
-        }
 
 
 def check(
@@ -104,7 +67,7 @@ def check(
     >>> check(path).findings[-1].text
     '1 self-loop in the input was dropped.'
     """
-    subject = _Subject(graph, directed, others, drawn, held_out, folds)
+    subject = Subject(graph, directed, others, drawn, held_out, folds)
     facts: Facts = {}
     findings: list[Finding] = []
     for run_check in _CHECKS:
@@ -112,83 +75,7 @@ def check(
     return Report(graph.name, facts, tuple(findings))
 
 
-class _Fold(NamedTuple):
-    """A split as arrays."""
-
-    train: Ints
-    val: Ints
-    test: Ints
-
-
-class _Subject:
-    """The graph as arrays, computed once for all checks."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        directed: Graph | None,
-        others: Sequence[Graph],
-        drawn: bool,
-        held_out: int,
-        folds: int,
-    ) -> None:
-        self.graph, self.others, self.drawn = graph, others, drawn
-        self.held_out, self.folds = held_out, folds
-        self.directed = graph if graph.directed else directed
-        self.n = graph.num_nodes
-        self.labels: Ints = graph.labels.cpu().numpy()
-        self.splits = [_Fold(*(part.cpu().numpy() for part in split)) for split in graph.splits]
-        a, b = graph.undirected_edges[0].cpu().numpy()
-        ones = np.ones(2 * len(a), np.int8)
-        self.adjacency = scipy.sparse.csr_array(
-            (ones, (np.r_[a, b], np.r_[b, a])), shape=(self.n, self.n)
-        )
-        self.adjacency.sort_indices()
-        self.degree: Ints = np.diff(self.adjacency.indptr)
-        self.features = _feature_rows(graph)
-        #: Equal for nodes with the same neighbors; unique for every isolated node.
-        self.neighborhood = _group_rows(self.adjacency)
-        is_isolated = self.degree == 0
-        self.neighborhood[is_isolated] = -1 - np.flatnonzero(is_isolated)
-
-
-def _feature_rows(graph: Graph) -> scipy.sparse.csr_array:
-    features = graph.features
-    if isinstance(features, SparseMatrix):
-        rows = features.to_scipy()
-    else:
-        rows = scipy.sparse.csr_array(features.cpu().numpy())
-    rows.sort_indices()
-    return rows
-
-
-def _group_rows(matrix: scipy.sparse.csr_array) -> Ints:
-    """Return a number per row, equal for equal rows."""
-    groups: dict[tuple[bytes, bytes], int] = {}
-    keys = (
-        (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())
-        for a, b in pairwise(matrix.indptr)
-    )
-    return np.array([groups.setdefault(key, len(groups)) for key in keys], dtype=np.int64)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _name_folds(folds: Sequence[int], total: int) -> str:
-    if total == 1:
-        return "the split"
-    if len(folds) == total:
-        return "every fold"
-    return f"{'fold' if len(folds) == 1 else 'folds'} {', '.join(map(str, folds))}"
-
-
-def _check_sizes(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_sizes(s: Subject, facts: Facts) -> Iterator[Finding]:
     graph = s.graph
     # NaN without labelled edges, which JSON does not have.
     edge, node = (
@@ -207,12 +94,12 @@ def _check_sizes(s: _Subject, facts: Facts) -> Iterator[Finding]:
     if edge is not None and edge < 0.5:
         yield Finding(
             "info",
-            f"Only {_percent(edge)} of the edges join nodes of one class: averaging over "
+            f"Only {percent(edge)} of the edges join nodes of one class: averaging over "
             "neighbours may hurt.",
         )
 
 
-def _check_classes(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_classes(s: Subject, facts: Facts) -> Iterator[Finding]:
     counts = np.bincount(s.labels[s.labels >= 0], minlength=s.graph.num_classes).tolist()
     named = list(zip(s.graph.classes, counts, strict=True))
     facts["class_counts"] = {str(name): count for name, count in named}
@@ -221,35 +108,35 @@ def _check_classes(s: _Subject, facts: Facts) -> Iterator[Finding]:
         if count < MIN_CLASS_SIZE:
             yield Finding(
                 "warning",
-                f"Class {name} has only {_count(count, 'node')}: it cannot be learned and tested.",
+                f"Class {name} has only {counted(count, 'node')}: it cannot be learned and tested.",
             )
 
 
-def _check_unlabelled(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_unlabelled(s: Subject, facts: Facts) -> Iterator[Finding]:
     unlabelled = s.labels < 0
     empty = np.diff(s.features.indptr) == 0
     num_unlabelled, num_empty = int(unlabelled.sum()), int(empty.sum())
     facts |= {"nodes_without_label": num_unlabelled, "nodes_without_features": num_empty}
     if num_unlabelled:
-        yield Finding("info", f"{_count(num_unlabelled, 'node')} of {s.n} without a label.")
+        yield Finding("info", f"{counted(num_unlabelled, 'node')} of {s.n} without a label.")
     if num_empty:
         num_both = int((unlabelled & empty).sum())
         suffix = f", {num_both} of them without a label either" if num_both else ""
-        yield Finding("info", f"{_count(num_empty, 'node')} without any feature{suffix}.")
+        yield Finding("info", f"{counted(num_empty, 'node')} without any feature{suffix}.")
     per_fold = [sum(int(unlabelled[part].sum()) for part in split) for split in s.splits]
     facts["split_nodes_without_label"] = per_fold
     folds = [fold for fold, count in enumerate(per_fold) if count]
     if folds:
         low, high = min(per_fold[fold] for fold in folds), max(per_fold)
-        nodes = _count(high, "node") if low == high else f"{low} to {high} nodes"
+        nodes = counted(high, "node") if low == high else f"{low} to {high} nodes"
         yield Finding(
             "warning",
-            f"{nodes} in {_name_folds(folds, len(per_fold))} without a label: not counted here, "
+            f"{nodes} in {name_folds(folds, len(per_fold))} without a label: not counted here, "
             "but other loaders treat them as class 0.",
         )
 
 
-def _check_components(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_components(s: Subject, facts: Facts) -> Iterator[Finding]:
     num_components, component = connected_components(s.adjacency, directed=False)
     sizes = np.bincount(component, minlength=1)
     largest, num_isolated = int(sizes.max()), int((s.degree == 0).sum())
@@ -261,7 +148,7 @@ def _check_components(s: _Subject, facts: Facts) -> Iterator[Finding]:
     if num_isolated:
         yield Finding(
             "info",
-            f"{_count(num_isolated, 'node')} without any edge, classified by features alone.",
+            f"{counted(num_isolated, 'node')} without any edge, classified by features alone.",
         )
     in_largest = component == sizes.argmax()
     shares = [
@@ -271,7 +158,7 @@ def _check_components(s: _Subject, facts: Facts) -> Iterator[Finding]:
     facts["split_share_in_largest_component"] = shares
     folds = [fold for fold, share in enumerate(shares) if share == 1.0]
     if num_components > 1 and folds and not s.drawn:
-        name = _name_folds(folds, len(shares))
+        name = name_folds(folds, len(shares))
         verb = "covers" if len(folds) in (1, len(shares)) else "cover"
         yield Finding(
             "warning",
@@ -280,7 +167,7 @@ def _check_components(s: _Subject, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _check_repairs(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_repairs(s: Subject, facts: Facts) -> Iterator[Finding]:
     repairs = {
         "self_loops": ("self-loop", "dropped", "dropped"),
         "repeated_edges": ("repeated edge", "dropped", "dropped"),
@@ -290,10 +177,10 @@ def _check_repairs(s: _Subject, facts: Facts) -> Iterator[Finding]:
         facts[key] = count = int(s.graph.repairs.get(key, 0))
         if count:
             verb = f"was {singular}" if count == 1 else f"were {plural}"
-            yield Finding("info", f"{_count(count, noun)} in the input {verb}.")
+            yield Finding("info", f"{counted(count, noun)} in the input {verb}.")
 
 
-def _check_direction(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_direction(s: Subject, facts: Facts) -> Iterator[Finding]:
     if s.directed is None:
         return
     has_in_edge = np.zeros(s.n, dtype=bool)
@@ -310,7 +197,7 @@ def _check_direction(s: _Subject, facts: Facts) -> Iterator[Finding]:
             yield Finding("info", text)
 
 
-def _check_twins(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_twins(s: Subject, facts: Facts) -> Iterator[Finding]:
     key = s.neighborhood * (s.graph.num_classes + 1) + s.labels
     shares, shares_several = [], []
     for split in s.splits:
@@ -324,33 +211,33 @@ def _check_twins(s: _Subject, facts: Facts) -> Iterator[Finding]:
         "twins_across_split_with_several_neighbours": shares_several,
     }
     share, several = (float(np.mean(v)) if v else 0.0 for v in (shares, shares_several))
-    text = f"{_percent(share)} of the test nodes have a training twin (same neighbours and class)"
+    text = f"{percent(share)} of the test nodes have a training twin (same neighbours and class)"
     if several >= TWIN_SHARE:
         yield Finding(
             "warning",
-            f"{text}, {_percent(several)} even with more than one neighbour: scores are inflated.",
+            f"{text}, {percent(several)} even with more than one neighbour: scores are inflated.",
         )
     elif share >= TWIN_SHARE:  # leaves of one hub are twins by chance
         yield Finding(
             "info",
-            f"{text}, but only {_percent(several)} with more than one neighbour: most are leaves "
+            f"{text}, but only {percent(several)} with more than one neighbour: most are leaves "
             "of the same node.",
         )
 
 
-def _check_duplicates(s: _Subject, facts: Facts) -> Iterator[Finding]:
-    pairs = np.stack([_group_rows(s.features), s.neighborhood])
+def _check_duplicates(s: Subject, facts: Facts) -> Iterator[Finding]:
+    pairs = np.stack([group_rows(s.features), s.neighborhood])
     _, counts = np.unique(pairs, axis=1, return_counts=True)
     facts["duplicate_nodes"] = num_duplicates = int((counts - 1).sum())
     if num_duplicates:
         yield Finding(
             "info",
-            f"{_count(num_duplicates, 'node')} with the same features and neighbours as another "
+            f"{counted(num_duplicates, 'node')} with the same features and neighbours as another "
             "node.",
         )
 
 
-def _check_sizes_of_parts(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_sizes_of_parts(s: Subject, facts: Facts) -> Iterator[Finding]:
     if not s.splits:
         yield Finding("info", "The graph has no split.")
         return
@@ -369,7 +256,7 @@ def _check_sizes_of_parts(s: _Subject, facts: Facts) -> Iterator[Finding]:
     average = " on average" if len(s.splits) > 1 else ""
     counts = " / ".join(f"{facts['split_sizes'][part]:.0f}" for part in names)
     shares = " / ".join(f"{100 * facts['split_shares'][part]:.0f}" for part in names)
-    covered = _percent(float(sizes.sum(1).mean()) / s.n)
+    covered = percent(float(sizes.sum(1).mean()) / s.n)
     yield Finding(
         "info",
         f"{' / '.join(names.values()).capitalize()}: {counts} nodes{average} ({shares} percent of "
@@ -377,7 +264,7 @@ def _check_sizes_of_parts(s: _Subject, facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _check_test_sets(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_test_sets(s: Subject, facts: Facts) -> Iterator[Finding]:
     if not s.splits:
         return
     num_tested = min(int((s.labels[split.test] >= 0).sum()) for split in s.splits)
@@ -387,7 +274,7 @@ def _check_test_sets(s: _Subject, facts: Facts) -> Iterator[Finding]:
     elif points > MAX_POINTS_PER_NODE:
         yield Finding(
             "warning",
-            f"The test set has {_count(num_tested, 'labelled node')}: one node is worth "
+            f"The test set has {counted(num_tested, 'labelled node')}: one node is worth "
             f"{points:.1f} points.",
         )
     for code, name in enumerate(s.graph.classes):
@@ -397,11 +284,11 @@ def _check_test_sets(s: _Subject, facts: Facts) -> Iterator[Finding]:
             if code in s.labels[split.test] and code not in s.labels[split.train]
         ]
         if folds:
-            where = _name_folds(folds, len(s.splits))
+            where = name_folds(folds, len(s.splits))
             yield Finding("warning", f"Class {name} is tested but never trained on in {where}.")
 
 
-def _check_overlap(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_overlap(s: Subject, facts: Facts) -> Iterator[Finding]:
     if len(s.splits) < 2:
         return
     is_tested = np.zeros((len(s.splits), s.n))
@@ -414,17 +301,17 @@ def _check_overlap(s: _Subject, facts: Facts) -> Iterator[Finding]:
     if mean > 0:
         yield Finding(
             "info",
-            f"Any two folds share {_percent(mean)} of their test nodes on average ({never} nodes "
+            f"Any two folds share {percent(mean)} of their test nodes on average ({never} nodes "
             "are never tested): the folds are not independent samples.",
         )
 
 
-def _check_copies(s: _Subject, facts: Facts) -> Iterator[Finding]:
+def _check_copies(s: Subject, facts: Facts) -> Iterator[Finding]:
     facts["copies_of"] = {}
     for other in s.others:
         same = []
         has_same_shape = (s.n, s.graph.num_features) == (other.num_nodes, other.num_features)
-        if has_same_shape and (s.features != _feature_rows(other)).nnz == 0:
+        if has_same_shape and (s.features != feature_rows(other)).nnz == 0:
             same.append("features")
         if np.array_equal(s.labels, other.labels.cpu().numpy()):
             same.append("labels")
@@ -437,7 +324,7 @@ def _check_copies(s: _Subject, facts: Facts) -> Iterator[Finding]:
             )
 
 
-_CHECKS: tuple[Callable[[_Subject, Facts], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Subject, Facts], Iterator[Finding]], ...] = (
     _check_sizes,
     _check_classes,
     _check_unlabelled,

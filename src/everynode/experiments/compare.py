@@ -11,6 +11,7 @@ from everynode.errors import EverynodeError, UsageError
 from everynode.experiments.analysis import test_share
 from everynode.experiments.experiment import Over
 from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
+from everynode.objective_names import objective_name
 
 BASELINE = "ce"
 #: Seeds of a comparison, unless a number is given.
@@ -67,6 +68,18 @@ class Comparison:
                 "gain": self.gain.to_dict(),
             },
         }
+
+
+def objectives_of(objective: str) -> tuple[str, str]:
+    """Return cross-entropy and the objective that is compared with it.
+
+    >>> objectives_of("tv+mi")
+    ('ce', 'mi+tv')
+    """
+    name = objective_name(objective)
+    if name == BASELINE:
+        raise UsageError("Cross-entropy cannot be compared with itself: choose an --objective.")
+    return BASELINE, name
 
 
 def pairs_of(

@@ -18,7 +18,8 @@ from typing import Any, get_args
 from everynode.errors import DataError, UsageError
 from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.run_spec import Run, Task
-from everynode.experiments.store import COST, Merged, Row, Store, make_row
+from everynode.experiments.store import COST, Merged, Store, store_path
+from everynode.experiments.store_file import Row, make_row
 from everynode.objective_names import parse_objective
 from everynode.settings import Batches, Settings
 
@@ -163,6 +164,13 @@ def merge(sources: Sequence[Path], into: Path) -> list[tuple[Merged, int]]:
     ]
     store = Store(into)
     return [(store.put_all(export.rows), export.left_out) for export in exports]
+
+
+def merge_target(into: Path) -> Path:
+    """Return the store that gets the runs of a merge, from its path or its folder."""
+    if is_export(into):
+        raise UsageError(f"--into {into} has the name of an export: name a file that ends in .db.")
+    return store_path(into) if into.is_dir() or not (into.suffix or into.exists()) else into
 
 
 def is_export(file: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +13,6 @@ from everynode.experiments.experiment import (
     REAL,
     Cell,
     Experiment,
-    experiments,
     experiments_for,
     find,
     fitting_count,
@@ -198,6 +196,12 @@ class Schedule:
         """Return how many runs are done in parallel."""
         return min(workers or cores(), max(1, len(self.left)))
 
+    def describe(self) -> list[dict[str, Any]]:
+        """Return every run for JSON, with its key and whether it is done."""
+        return [
+            run.describe() | {"key": run.key, "done": run.key not in self.left} for run in self.runs
+        ]
+
 
 def schedule(
     runs: Mapping[str, Run], store: Path, *, max_run_minutes: float | None = None
@@ -253,48 +257,3 @@ def overview(
             }
         )
     return rows
-
-
-def select_records(
-    runs: Mapping[str, tuple[str, dict[str, Any]]],
-    root: Root,
-    *,
-    preset: str | None = None,
-    experiment: str | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Return the records of a preset, or of an experiment with that preset.
-
-    Parameters
-    ----------
-    runs : mapping
-        Specification and record of each run, by key, see
-        :meth:`~everynode.experiments.store.Store.runs`.
-    root : Root
-        Where the graphs are.
-    preset : str, optional
-        The preset; None: any, or ``paper`` for an experiment.
-    experiment : str, optional
-        Only the runs of this experiment, of all seeds, folds and versions.
-    """
-    if experiment is None:
-        name = None if preset is None else Path(preset).name
-        return {
-            key: record for key, (_, record) in runs.items() if name in (None, record["preset"])
-        }
-    if experiment not in experiments():
-        unknown("experiment", experiment, experiments())
-    plan, _ = experiments()[experiment].plan(preset or "paper", 1, root)
-    kinds = {_kind(run.specification) for planned in plan.values() for run in planned}
-    return {
-        key: record
-        for key, (specification, record) in runs.items()
-        if _kind(specification) in kinds
-    }
-
-
-def _kind(specification: str) -> str:
-    """Return what the runs of a cell have in common: all but seed, fold, split and versions."""
-    content = json.loads(specification)
-    for name in ("seed", "fold", "split_seed", "versions"):
-        content.pop(name, None)
-    return json.dumps(content, sort_keys=True)

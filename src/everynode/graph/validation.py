@@ -124,6 +124,31 @@ def tidy_edges(
 
     Returns the edges, their weights, and the count of each repair.
     """
+    edges = _node_pairs(edge_index, n)
+    weight = None if edge_weight is None else _positive_weights(edge_weight, edges.shape[1])
+    loops = edges[0] == edges[1]
+    edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
+    key = edges[0] * n + edges[1]
+    distinct = torch.unique(key)
+    if directed:
+        one_way = 0
+    else:
+        one_way = int((~torch.isin(distinct, distinct % n * n + distinct // n)).sum()) if n else 0
+        edges = torch.stack([edges.amin(0), edges.amax(0)])
+        key = edges[0] * n + edges[1]
+    repairs = {
+        "self_loops": int(loops.sum()),
+        "repeated_edges": len(loops) - int(loops.sum()) - len(distinct),
+        "one_way_edges": one_way,
+    }
+    key, where = torch.unique(key, return_inverse=True)
+    if weight is not None:
+        weight = weight.new_zeros(len(key)).scatter_reduce(0, where, weight, "amax")
+    return torch.stack([key // max(n, 1), key % max(n, 1)]), weight, repairs
+
+
+def _node_pairs(edge_index: Any, n: int) -> Tensor:
+    """Return the edges as a 2 x m tensor of nodes 0 to n - 1; refuse anything else."""
     if edge_index is None:
         raise DataError(
             "The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges)."
@@ -156,39 +181,23 @@ def tidy_edges(
             f"but nodes are 0 to {n - 1} ({len(outside)} such edges): "
             "drop these edges or add the nodes."
         )
-    if edge_weight is not None and not isinstance(edge_weight, Tensor):
+    return edges
+
+
+def _positive_weights(edge_weight: Any, num_edges: int) -> Tensor:
+    """Return the weights as a tensor, one positive number per edge; refuse anything else."""
+    if not isinstance(edge_weight, Tensor):
         edge_weight = torch.as_tensor(np.ascontiguousarray(edge_weight))
-    weight = None if edge_weight is None else edge_weight.float()
-    if weight is not None:
-        if len(weight) != edges.shape[1]:
-            raise DataError(
-                f"{edges.shape[1]} edges have {len(weight)} weights: give one per edge."
-            )
-        bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
-        if len(bad):
-            raise DataError(
-                f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: "
-                "weights must be positive and finite."
-            )
-    loops = edges[0] == edges[1]
-    edges, weight = edges[:, ~loops], None if weight is None else weight[~loops]
-    key = edges[0] * n + edges[1]
-    distinct = torch.unique(key)
-    if directed:
-        one_way = 0
-    else:
-        one_way = int((~torch.isin(distinct, distinct % n * n + distinct // n)).sum()) if n else 0
-        edges = torch.stack([edges.amin(0), edges.amax(0)])
-        key = edges[0] * n + edges[1]
-    repairs = {
-        "self_loops": int(loops.sum()),
-        "repeated_edges": len(loops) - int(loops.sum()) - len(distinct),
-        "one_way_edges": one_way,
-    }
-    key, where = torch.unique(key, return_inverse=True)
-    if weight is not None:
-        weight = weight.new_zeros(len(key)).scatter_reduce(0, where, weight, "amax")
-    return torch.stack([key // max(n, 1), key % max(n, 1)]), weight, repairs
+    weight: Tensor = edge_weight.float()
+    if len(weight) != num_edges:
+        raise DataError(f"{num_edges} edges have {len(weight)} weights: give one per edge.")
+    bad = (~(weight > 0) | weight.isinf()).nonzero()[:, 0]
+    if len(bad):
+        raise DataError(
+            f"Edge {int(bad[0])} has weight {float(weight[bad[0]])}: "
+            "weights must be positive and finite."
+        )
+    return weight
 
 
 def check_features(features: SparseMatrix | Tensor) -> None:

@@ -59,16 +59,7 @@ def assign_splits(
     >>> [len(part) for part in graph.splits[0]]
     [128, 32, 40]
     """
-    is_share = test_share is None or 0 <= test_share < 1
-    require(is_share, "test_share", "fit", f"in [0, 1){_percent_hint(test_share)}", test_share)
-    is_share = val_share is None or 0 < val_share < 1
-    require(is_share, "val_share", "fit", f"between 0 and 1{_percent_hint(val_share)}", val_share)
-    require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
-    if graph.num_classes < 2:
-        classes = "1 class" if graph.num_classes else "no class"
-        raise DataError(
-            f"The labels of {graph.name!r} have {classes}. At least two classes are needed."
-        )
+    _check_arguments(graph, test_share, val_share, cv)
     messages: list[str] = []
     if graph.splits or fold is not None:
         train, val, test = _own_split(graph, fold, messages)
@@ -78,23 +69,7 @@ def assign_splits(
     if len(val) and cv:
         messages.append("--cv is not used: the split has validation nodes.")
     if not len(val):
-        num_train = len(train)
-        folds = cv or (None if val_share is None else 1)
-        parts = validation_parts(
-            train, graph.labels, cv=folds, fraction=val_share or VAL_SHARE, seed=seed
-        )
-        if len(parts) > 1:
-            messages.append(
-                f"Cross-validation: each of the {num_train} training labels is held out once, in "
-                f"{len(parts)} folds, to choose settings and epoch. The networks of the folds are "
-                "averaged (--cv 1 holds out some labels once)."
-            )
-        else:
-            ((train, val),) = parts
-            messages.append(
-                f"{len(val)} of the {num_train} training labels are held out for validation, to "
-                "choose the epoch."
-            )
+        train, val = _hold_out_validation(graph, train, val_share, cv, seed, messages)
     trained = graph.labels[train].unique()
     unseen = [
         str(name)
@@ -107,6 +82,22 @@ def assign_splits(
             "node of it will be wrong."
         )
     return graph.with_splits([Split(train, val, test)]), messages
+
+
+def _check_arguments(
+    graph: Graph, test_share: float | None, val_share: float | None, cv: int | None
+) -> None:
+    """Refuse shares outside their range, and a graph with fewer than two classes."""
+    is_share = test_share is None or 0 <= test_share < 1
+    require(is_share, "test_share", "fit", f"in [0, 1){_percent_hint(test_share)}", test_share)
+    is_share = val_share is None or 0 < val_share < 1
+    require(is_share, "val_share", "fit", f"between 0 and 1{_percent_hint(val_share)}", val_share)
+    require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
+    if graph.num_classes < 2:
+        classes = "1 class" if graph.num_classes else "no class"
+        raise DataError(
+            f"The labels of {graph.name!r} have {classes}. At least two classes are needed."
+        )
 
 
 def _own_split(graph: Graph, fold: int | None, messages: list[str]) -> tuple[torch.Tensor, ...]:
@@ -162,6 +153,34 @@ def _hold_out_test(
         "trains on them instead)."
     )
     return train, test
+
+
+def _hold_out_validation(
+    graph: Graph,
+    train: torch.Tensor,
+    val_share: float | None,
+    cv: int | None,
+    seed: int,
+    messages: list[str],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Divide the training nodes into training and validation nodes, unless there are folds."""
+    folds = cv or (None if val_share is None else 1)
+    parts = validation_parts(
+        train, graph.labels, cv=folds, fraction=val_share or VAL_SHARE, seed=seed
+    )
+    if len(parts) > 1:
+        messages.append(
+            f"Cross-validation: each of the {len(train)} training labels is held out once, in "
+            f"{len(parts)} folds, to choose settings and epoch. The networks of the folds are "
+            "averaged (--cv 1 holds out some labels once)."
+        )
+        return train, torch.arange(0)
+    ((fewer, val),) = parts
+    messages.append(
+        f"{len(val)} of the {len(train)} training labels are held out for validation, to choose "
+        "the epoch."
+    )
+    return fewer, val
 
 
 def _percent_hint(share: float | None) -> str:

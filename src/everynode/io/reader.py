@@ -19,6 +19,7 @@ from everynode.io.column_fitting import fit_column
 from everynode.io.column_names import EDGE_ROLES, NODE_ROLES, NONE
 from everynode.io.edge_table import (
     EdgeTable,
+    Ends,
     add_nodes,
     find_ends,
     node_ids,
@@ -31,7 +32,13 @@ from everynode.io.graph_files import GraphTables, is_graph, read_graph
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
-from everynode.io.roles import check_heading, expected_names, find_features, find_roles
+from everynode.io.roles import (
+    RequestedFeatures,
+    check_heading,
+    expected_names,
+    find_features,
+    find_roles,
+)
 from everynode.io.structural_features import structural_features
 from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
 from everynode.io.table_files import open_table
@@ -121,32 +128,16 @@ def read(
         refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
     notes = Notes()
     na = (*(encoder.na if encoder else ()), *na)
-    requested = {
-        "id": id,
-        "label": label,
-        "split": split,
-        "source": source,
-        "target": target,
-        "weight": weight,
-    }
+    requested = {"id": id, "label": label, "split": split}
+    requested |= {"source": source, "target": target, "weight": weight}
     tables = _open(nodes, edges, requested, notes, format)
-    node_table, edge_rows = tables.nodes, tables.edges
     if tables.directed and not directed and encoder is None:
         notes.warn(
-            f"{edge_rows.where} declares its edges directed, but they are used in both directions. "
-            "Keep the direction with directed=True (--directed)."
+            f"{tables.edges.where} declares its edges directed, but they are used in both "
+            "directions. Keep the direction with directed=True (--directed)."
         )
-    roles = find_roles(requested, node_table, edge_rows, encoder)
-    if node_table is None:
-        ids, ends = node_ids(edge_rows, roles)
-        node_table = Table(edge_rows.where, {roles["id"]: ids})
-    else:
-        ids = read_ids(node_table, roles["id"])
-        check_unique(ids, node_table, roles["id"])
-        edge_rows = check_heading(edge_rows, roles, requested, ids)
-        ends = find_ends(edge_rows, roles, ids, notes)
-        if unknown_policy == "add":
-            node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
+    roles = find_roles(requested, tables.nodes, tables.edges, encoder)
+    node_table, edge_rows, ids, ends = _match(tables, roles, requested, unknown_policy, notes)
     # For a trained model, a split column found by its name is only a hint.
     lenient = notes if encoder is not None and split is None else None
     splits = read_split(node_table, roles.get("split"), na, notes=lenient)
@@ -158,24 +149,12 @@ def read(
     if encoder is None:
         wanted = find_features(features, node_table, roles)
         columns, blocks = _fit_transform(wanted.columns, node_table, labels, notes, na)
-        has_matrix = wanted.matrix and tables.features is not None
-        has_columns = any(column.feature_names for column in columns)
-        encoder = FeatureEncoder(
-            columns,
-            roles=roles,
-            classes=labels.classes,
-            structural=wanted.structure or not (has_matrix or has_columns),
-            matrix=int(tables.features.shape[1]) if has_matrix else 0,
-            weight_unit=_mean_weight(edge_table),
-            weight_comma=edge_table.comma,
-            na=na,
-            unknown=unknown_policy,
+        encoder = _make_encoder(
+            columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown_policy
         )
     else:
         blocks = encoder.transform(node_table, notes, na)
-    if edge_table.weight is not None:
-        scaled = edge_table.weight / encoder.weight_unit
-        edge_table = edge_table._replace(weight=None if (scaled == 1).all() else scaled)
+    edge_table = _in_units(edge_table, encoder.weight_unit)
     graph = Graph.from_arrays(
         _join_features(blocks, encoder, tables, node_table, edge_table),
         edge_table.pairs,
@@ -188,23 +167,8 @@ def read(
         node_ids=natural_values(ids),
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
-    summary = GraphSummary(
-        files={
-            showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
-            for table in (tables.nodes, edge_rows)
-            if table and table.how
-        },
-        columns=_summarize_columns(encoder, roles, tables.nodes, edge_rows),
-        nodes=graph.num_nodes,
-        edges=graph.num_edges,
-        directed=directed,
-        weighted=edge_table.weight is not None,
-        features=graph.num_features,
-        structural=encoder.structural,
-        classes=labels.counts(),
-        split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
-        notes=tuple(notes.notes),
-    )
+    read_tables = tables._replace(edges=edge_rows)
+    summary = _summarize(graph, encoder, roles, read_tables, labels, notes)
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
     return dataclasses.replace(graph, feature_encoder=encoder, summary=summary, repairs=repairs)
@@ -240,6 +204,31 @@ def _open(
     return GraphTables(open_table(nodes, notes, format=format, expected=expected), edge_table)
 
 
+def _match(
+    tables: GraphTables,
+    roles: dict[str, str],
+    requested: Mapping[str, str | None],
+    unknown_policy: str,
+    notes: Notes,
+) -> tuple[Table, Table, Any, Ends]:
+    """Match the ends of the edges with the ids of the nodes.
+
+    Returns the node table (made from the edges if there is none), the edge table without a
+    heading, the ids, and the ends of every edge.
+    """
+    node_table, edge_rows = tables.nodes, tables.edges
+    if node_table is None:
+        ids, ends = node_ids(edge_rows, roles)
+        return Table(edge_rows.where, {roles["id"]: ids}), edge_rows, ids, ends
+    ids = read_ids(node_table, roles["id"])
+    check_unique(ids, node_table, roles["id"])
+    edge_rows = check_heading(edge_rows, roles, requested, ids)
+    ends = find_ends(edge_rows, roles, ids, notes)
+    if unknown_policy == "add":
+        node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
+    return node_table, edge_rows, ids, ends
+
+
 def _fit_transform(
     kinds: Mapping[str, Kind | None],
     table: Table,
@@ -257,6 +246,41 @@ def _fit_transform(
             warn_of_label_leakage(cells, column, labels, notes, num_columns=len(kinds))
             blocks.append(encode_block(column, cells, notes))
     return tuple(columns), blocks
+
+
+def _make_encoder(
+    columns: tuple[ColumnEncoder, ...],
+    wanted: RequestedFeatures,
+    tables: GraphTables,
+    edges: EdgeTable,
+    roles: Mapping[str, str],
+    labels: Labels,
+    *,
+    na: tuple[str, ...],
+    unknown: str,
+) -> FeatureEncoder:
+    """Return what later files need to get the same features and classes."""
+    has_matrix = wanted.matrix and tables.features is not None
+    has_columns = any(column.feature_names for column in columns)
+    return FeatureEncoder(
+        columns,
+        roles=roles,
+        classes=labels.classes,
+        structural=wanted.structure or not (has_matrix or has_columns),
+        matrix=int(tables.features.shape[1]) if has_matrix else 0,
+        weight_unit=_mean_weight(edges),
+        weight_comma=edges.comma,
+        na=na,
+        unknown=unknown,
+    )
+
+
+def _in_units(edges: EdgeTable, unit: float) -> EdgeTable:
+    """Return the edges with weights in multiples of ``unit``; without weights if all are 1."""
+    if edges.weight is None:
+        return edges
+    scaled = edges.weight / unit
+    return edges._replace(weight=None if (scaled == 1).all() else scaled)
 
 
 def _mean_weight(edges: EdgeTable) -> float:
@@ -289,6 +313,34 @@ def _join_features(
 def _name(nodes: Any, edges: Any) -> str:
     files = [source for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
     return showable(Path(files[0]).name).split(".")[0] if files else "graph"
+
+
+def _summarize(
+    graph: Graph,
+    encoder: FeatureEncoder,
+    roles: Mapping[str, str],
+    tables: GraphTables,
+    labels: Labels,
+    notes: Notes,
+) -> GraphSummary:
+    """Summarize how the files were understood."""
+    return GraphSummary(
+        files={
+            showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
+            for table in (tables.nodes, tables.edges)
+            if table and table.how
+        },
+        columns=_summarize_columns(encoder, roles, tables.nodes, tables.edges),
+        nodes=graph.num_nodes,
+        edges=graph.num_edges,
+        directed=graph.directed,
+        weighted=graph.weights is not None,
+        features=graph.num_features,
+        structural=encoder.structural,
+        classes=labels.counts(),
+        split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
+        notes=tuple(notes.notes),
+    )
 
 
 def _summarize_columns(

@@ -11,7 +11,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from everynode.graph.graph import Graph, normalize_rows
+from everynode.graph.graph import Graph
+from everynode.graph.operators import normalize_rows
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 

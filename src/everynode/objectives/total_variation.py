@@ -13,7 +13,7 @@ from torch import Tensor
 from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
 from everynode.graph.disk_graph import ROWS, DiskGraph
-from everynode.graph.graph import normalize_rows
+from everynode.graph.operators import normalize_rows
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step, Term, mean_of
 from everynode.sparse import Pattern, SparseMatrix

@@ -6,9 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
+from everynode.errors import UsageError
 from everynode.experiments.analysis import CellResult, ExperimentResult
+from everynode.experiments.exports import add_records
+from everynode.storage.atomic import write_atomically
+from everynode.storage.locks import changing
 
 #: Entries of a record that are too large for a table.
 _LARGE = ("positions", "labels")
@@ -93,6 +99,36 @@ def runs_json(records: Mapping[str, dict[str, Any]]) -> str:
     """Return every record with its cost, one line each."""
     lines = ",\n".join(json.dumps(records[key], sort_keys=True) for key in sorted(records))
     return f"[\n{lines}\n]\n"
+
+
+#: The writer of each ending.
+_WRITERS = {".csv": runs_csv, ".json": runs_json}
+
+
+def check_ending(file: Path) -> None:
+    """Refuse a file whose ending is that of no format."""
+    if file.suffix.lower() not in _WRITERS:
+        raise UsageError(f"{file} must end in .csv or .json, which decides the format.")
+
+
+def write_runs(
+    file: Path, records: Mapping[str, dict[str, Any]], *, add: bool = False
+) -> tuple[int, int]:
+    """Write records in the format of the file's ending; ``add`` keeps the file's other records.
+
+    Returns
+    -------
+    written, left_out : int
+        Number of records in the file, and of new times that were left out; see
+        :func:`everynode.experiments.exports.add_records`.
+    """
+    check_ending(file)
+    left_out = 0
+    with changing(file) if add else nullcontext():
+        if add and file.exists():
+            records, left_out = add_records(file, records)
+        write_atomically(file, _WRITERS[file.suffix.lower()](records).encode())
+    return len(records), left_out
 
 
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

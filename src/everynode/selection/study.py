@@ -1,11 +1,10 @@
-"""A tuning study: the search space, the settings to start from, and the runs that judge a trial.
+"""A tuning study: its settings, the trials to start from, and the runs that judge a trial.
 
 Nothing here needs PyTorch or Optuna.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,19 +12,17 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any, Literal
 
-from everynode import __version__, plugins
-from everynode.errors import DataError, UsageError
+from everynode import __version__
+from everynode.errors import UsageError
 from everynode.machine import versions
-from everynode.objective_names import named_terms, parse_objective
-from everynode.presets import NoSettings, Place, candidates, read_file, tuned_rows
-from everynode.settings import TERMS, Search, Settings, declarations
+from everynode.presets import NoSettings, Place, candidates, tuned_rows
+from everynode.selection.search_space import Space, search_space, switch, within
+from everynode.settings import Settings, declarations
 
 #: The first seed of tuning. Final results start at seed 0, so no choice has seen their seeds.
 FIRST_SEED = 1000
-#: The weight of a plugin's term is searched between its default divided and multiplied by this.
-PLUGIN_FACTOR = 30.0
-#: By setting: ``low`` and ``high`` (with ``log``, and ``off`` if 0 is allowed too), or ``choices``.
-Space = dict[str, dict[str, Any]]
+#: The seeds of a trial, unless a number is given.
+SEEDS = 3
 #: The parameters of trials by their origin.
 Starts = dict[str, dict[str, Any]]
 
@@ -132,6 +129,43 @@ def flag_words(name: str, value: Any) -> str:
     return f"{flag} {_spelled(value)}"
 
 
+def check_numbers(trials: int, seeds: int | None, folds: int | None) -> None:
+    """Refuse numbers of trials, seeds and folds that make no study."""
+    if any(number is not None and number < 1 for number in (trials, seeds, folds)):
+        raise UsageError("--trials, --seeds and --folds must be at least 1.")
+    if folds is not None and seeds is not None:
+        raise UsageError("--folds takes one seed on each fold: leave out --seeds.")
+
+
+def judging_runs(
+    seeds: int | None, folds: int | None, available: int, where: str
+) -> tuple[Literal["seeds", "folds"], int]:
+    """Return what the runs of a trial vary, and their number.
+
+    Parameters
+    ----------
+    seeds, folds : int, optional
+        The number of seeds or of folds; None for both: three seeds.
+    available : int
+        Number of folds of the split.
+    where : str
+        The name of the split, for an error.
+
+    Examples
+    --------
+    >>> judging_runs(None, None, 1, "Split 'public'"), judging_runs(None, 5, 10, "Split 'geom-gcn'")
+    (('seeds', 3), ('folds', 5))
+    """
+    if folds is None:
+        return "seeds", seeds or SEEDS
+    if folds > available:
+        raise UsageError(
+            f"{where} has {available} fold(s), not {folds}: choose fewer --folds, or another "
+            "--split."
+        )
+    return "folds", folds
+
+
 def plan_study(
     place: Place,
     *,
@@ -190,89 +224,6 @@ def plan_study(
     )
 
 
-def switch(name: str) -> str:
-    """Return the name of the parameter that decides whether another one is off."""
-    return f"no_{name}"
-
-
-def search_space(backbone: str, objective: str, file: Path | None = None) -> Space:
-    """Return the settings that a study searches, with their ranges.
-
-    They are the settings with a :class:`~everynode.settings.Search` that the backbone and the
-    terms of the objective use. A term that the objective names has a weight; under ``enc``, which
-    names none, it may also be off. ``file`` is a user's TOML file with tables ``[all]``,
-    ``[backbone.NAME]`` and ``[term.NAME]``.
-
-    >>> sorted(set(search_space("gcn", "tv")) - set(search_space("gcn", "ce")))
-    ['tv', 'tv_gate', 'tv_sigma']
-    """
-    if file is None:
-        space = _declared_space(backbone, objective)
-    else:
-        space = _read_space(backbone, objective, file)
-    for name in named_terms(objective):
-        if name in space:
-            space[name] = {key: value for key, value in space[name].items() if key != "off"}
-    return space
-
-
-def _declared_space(backbone: str, objective: str) -> Space:
-    terms = parse_objective(objective)
-    space: Space = {}
-    for name, declared in declarations().items():
-        term = name if declared.term else declared.of_term
-        if declared.search and declared.is_of(backbone) and (not term or term in terms):
-            space[name] = declared.search.space(backbone) | ({"off": True} if declared.term else {})
-    for name in terms:
-        if name not in TERMS:
-            default = plugins.terms()[name].default_weight or 1.0
-            search = Search(default / PLUGIN_FACTOR, default * PLUGIN_FACTOR, log=True)
-            space[name] = search.space(backbone)
-    return space
-
-
-def _read_space(backbone: str, objective: str, file: Path) -> Space:
-    table = read_file(str(file), "search space")
-    space: Space = {}
-    try:
-        of_terms = [table.get("term", {}).get(term, {}) for term in parse_objective(objective)]
-        for part in (table.get("all", {}), table.get("backbone", {}).get(backbone, {}), *of_terms):
-            space |= part
-    except (AttributeError, TypeError, ValueError):
-        raise DataError(
-            f"{file} is not a search space: it needs tables [all], [backbone.NAME] and [term.NAME]."
-        ) from None
-    searchable = {*declarations(), *parse_objective(objective)} - {"backbone"}
-    for name, choice in space.items():
-        if name not in searchable:
-            raise DataError(f"{file}: {name!r} is not a setting. Remove it from the search space.")
-        if not isinstance(choice, dict) or not (choice.get("choices") or _is_range(choice)):
-            raise DataError(
-                f"{file}: {name} needs a low and a higher high (above 0 with log = true), or "
-                "choices."
-            )
-        if choice.get("off") and (name not in TERMS or "choices" in choice):
-            raise DataError(
-                f"{file}: {name} cannot be off: only the weight of a term with a low and a high "
-                "can."
-            )
-    if not space:
-        raise DataError(
-            f"{file} has nothing to search for {backbone} and {objective}: it needs [all], "
-            f"[backbone.{backbone}] or [term.*]."
-        )
-    return space
-
-
-def _is_range(choice: dict[str, Any]) -> bool:
-    low, high = (choice.get(end) for end in ("low", "high"))
-    return (
-        isinstance(low, int | float)
-        and isinstance(high, int | float)
-        and (0 if choice.get("log") else -math.inf) < low < high
-    )
-
-
 def starting_points(
     space: Space, dataset: str, split: str, backbone: str, objective: str, files: Sequence[Path]
 ) -> Starts:
@@ -285,58 +236,26 @@ def starting_points(
     has for ENC.
     """
     place: dict[str, Any] = {"graph": dataset, "split": split, "backbone": backbone}
-    starts: Starts = {}
-    default = candidates(**place)
-    extra = {
-        "consistency": within(space, default["ce"].replace(consistency=1.0)),
-        "consistency, class prior": within(
-            space, default["ce"].replace(consistency=1.0, prior=3.0)
-        ),
-    }
-    if not files:
-        # Cross-entropy too, whatever the objective: it may need little of its terms.
-        for name, settings in default.items():
-            starts[f"default {name}"] = within(space, settings)
-        if objective == "enc":
-            starts |= {f"default ce, {name}": parameters for name, parameters in extra.items()}
-        with suppress(NoSettings):  # the paper does not have every graph
-            starts["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
-    of_objective = {*default["ce"].group("Objective"), *plugins_of(objective)}
-
-    def only_terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: value
-            for key, value in parameters.items()
-            if key.removeprefix(switch("")) in of_objective
-        }
-
-    light: Starts = {}
-    if objective == "enc":
-        light = {name: only_terms(parameters) for name, parameters in extra.items()}
-        for name in ("enc", "tv"):
-            lighter = default["light-enc"].for_objective(name)
-            light[f"light {name}"] = only_terms(within(space, lighter))
+    starts = {} if files else _default_starts(space, place, objective)
     if len({file.name for file in files}) < len(files):
         raise UsageError(
             "Two files of --start-from have the same name, and a study needs different names: "
             "rename one."
         )
+    light = _light_terms(space, place) if objective == "enc" else {}
     for preset in map(str, files or ("tuned", "authors")):
-        title = Path(preset).name
-        rows = tuned_rows(preset)
-        objectives = [o for s, g, b, o in rows if (s, g, b) == (split, dataset, backbone)]
-        if not objectives and files:
+        title, settings = Path(preset).name, _preset_settings(preset, place)
+        if not settings and files:
             raise NoSettings(
                 f"{preset} has no settings for {backbone} on graph {dataset!r} with split "
                 f"{split!r} to start from."
             )
-        for other in objectives:
-            settings = Settings.preset(preset, objective=other, **place)
-            starts[f"{title} {other}"] = within(space, settings)
-        if "ce" in objectives and objective == "enc":
+        for other, chosen in settings.items():
+            starts[f"{title} {other}"] = within(space, chosen)
+        if "ce" in settings and objective == "enc":
             crossed = dict(light)
-            if "enc" in objectives:
-                crossed["terms of enc"] = only_terms(starts[f"{title} enc"])
+            if "enc" in settings:
+                crossed["terms of enc"] = _only_terms(starts[f"{title} enc"])
             for name, weights in crossed.items():
                 starts[f"{title} ce, {name}"] = starts[f"{title} ce"] | weights
     distinct: Starts = {}
@@ -346,32 +265,50 @@ def starting_points(
     return distinct
 
 
-def plugins_of(objective: str) -> tuple[str, ...]:
-    """Return the terms of plugins that an objective names."""
-    return tuple(term for term in parse_objective(objective) if term not in TERMS)
+def _default_starts(space: Space, place: Mapping[str, Any], objective: str) -> Starts:
+    """Return the candidates of the default preset, and the paper's settings if there are any."""
+    # Cross-entropy too, whatever the objective: it may need little of its terms.
+    starts = {
+        f"default {name}": within(space, settings) for name, settings in candidates(**place).items()
+    }
+    if objective == "enc":
+        added = _added_terms(space, place)
+        starts |= {f"default ce, {name}": parameters for name, parameters in added.items()}
+    with suppress(NoSettings):  # the paper does not have every graph
+        starts["paper"] = within(space, Settings.preset("paper", objective=objective, **place))
+    return starts
 
 
-def within(space: Space, settings: Settings) -> dict[str, Any]:
-    """Return settings as the parameters of a trial, moved into the ranges of the space.
+def _added_terms(space: Space, place: Mapping[str, Any]) -> Starts:
+    """Return the default settings of cross-entropy with terms that the paper does not have."""
+    plain = candidates(**place)["ce"]
+    return {
+        "consistency": within(space, plain.replace(consistency=1.0)),
+        "consistency, class prior": within(space, plain.replace(consistency=1.0, prior=3.0)),
+    }
 
-    >>> space = {"tv": {"low": 0.1, "high": 2.0}, "num_layers": {"choices": [4, 8]}}
-    >>> within(space, Settings(tv=5.0, num_layers=2))
-    {'tv': 2.0, 'num_layers': 4}
-    >>> within({"tv": {"low": 0.1, "high": 2.0, "off": True}}, Settings(tv=0.0))
-    {'tv': 0.1, 'no_tv': True}
-    """
-    parameters: dict[str, Any] = {}
-    for name, choice in space.items():
-        if name in declarations():
-            value = getattr(settings, name)
-        else:
-            value = dict(settings.weights).get(name, plugins.terms()[name].default_weight)
-        if "choices" not in choice:
-            parameters[name] = min(max(value, choice["low"]), choice["high"])
-            if choice.get("off"):
-                parameters[switch(name)] = value == 0
-        elif isinstance(value, str):
-            parameters[name] = value if value in choice["choices"] else choice["choices"][0]
-        else:
-            parameters[name] = min(choice["choices"], key=lambda other: abs(other - value))
-    return parameters
+
+def _light_terms(space: Space, place: Mapping[str, Any]) -> Starts:
+    """Return light weights of terms, to be added to any settings of cross-entropy."""
+    starts = _added_terms(space, place)
+    for name in ("enc", "tv"):
+        lighter = candidates(**place)["light-enc"].for_objective(name)
+        starts[f"light {name}"] = within(space, lighter)
+    return {name: _only_terms(parameters) for name, parameters in starts.items()}
+
+
+def _preset_settings(preset: str, place: Mapping[str, Any]) -> dict[str, Settings]:
+    """Return the settings that a tuned preset has for a place, by objective."""
+    wanted = (place["split"], place["graph"], place["backbone"])
+    objectives = [objective for *row, objective in tuned_rows(preset) if tuple(row) == wanted]
+    return {name: Settings.preset(preset, objective=name, **place) for name in objectives}
+
+
+def _only_terms(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the objective: weights, options and switches of terms."""
+    others = {name for name, declared in declarations().items() if declared.group != "Objective"}
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name.removeprefix(switch("")) not in others
+    }

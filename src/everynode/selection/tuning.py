@@ -18,7 +18,8 @@ from optuna.trial import Trial, TrialState
 
 from everynode.errors import Diverged, UsageError
 from everynode.graph import Graph
-from everynode.selection.study import Study, switch
+from everynode.selection.search_space import switch
+from everynode.selection.study import Study
 from everynode.selection.study_storage import Trials
 from everynode.selection.tuned_presets import record
 from everynode.settings import Settings

@@ -56,7 +56,7 @@ def run_on_ray(
     if not first:  # without a job there is no need to connect
         return
     remaining = chain(first, remaining)
-    ray, ours = _connect(address)
+    ray, opened = _connect(address)
     pending: dict[Any, tuple[Job, int]] = {}
     try:
         # Ray must not retry by itself: lost jobs are counted here.
@@ -81,29 +81,39 @@ def run_on_ray(
             if not done:
                 return
             job, losses = pending.pop(done[0])
-            try:
-                result: Result = ray.get(done[0])
-            except ray.exceptions.RayTaskError as error:
-                if missing := re.search(r"No module named '([^']+)'", str(error)):
-                    raise UsageError(
-                        f"A machine of the Ray cluster has no {missing[1]}: "
-                        "install everynode there as here."
-                    ) from error
-                raise (error.cause or error) from error
-            except ray.exceptions.RayError as error:
-                if losses + 1 == CHANCES:
-                    raise EverynodeError(
-                        f"A run was lost with its worker {CHANCES} times (out of memory?). "
-                        "Finished runs are kept: run the command again."
-                    ) from error
+            result, loss = _fetch(ray, done[0])
+            if loss is None:
+                yield job, result
+            elif losses + 1 < CHANCES:
                 submit(job, losses + 1)
-                continue
-            yield job, result
+            else:
+                raise EverynodeError(
+                    f"A run was lost with its worker {CHANCES} times (out of memory?). "
+                    "Finished runs are kept: run the command again."
+                ) from loss
     finally:
         for running in pending:
             ray.cancel(running, force=True)
-        if ours:
+        if opened:
             ray.shutdown()
+
+
+def _fetch(ray: Any, reference: Any) -> tuple[Any, Exception | None]:
+    """Return the result of a job and None, or the error with which its worker was lost.
+
+    An error of the job itself is raised.
+    """
+    try:
+        return ray.get(reference), None
+    except ray.exceptions.RayTaskError as error:
+        if missing := re.search(r"No module named '([^']+)'", str(error)):
+            raise UsageError(
+                f"A machine of the Ray cluster has no {missing[1]}: "
+                "install everynode there as here."
+            ) from error
+        raise (error.cause or error) from error
+    except ray.exceptions.RayError as error:
+        return None, error
 
 
 def _environment() -> dict[str, Any]:
