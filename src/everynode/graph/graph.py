@@ -45,6 +45,9 @@ T = TypeVar("T")
 class shared_property(Generic[T]):
     """Property of a graph that depends on neither labels nor splits: computed once, then shared."""
 
+    #: Whether the property depends on the edges alone, so that other features share it too.
+    of_structure = False
+
     def __init__(self, make: Callable[[Any], T]):
         self.make = make
         self.__doc__ = make.__doc__
@@ -56,8 +59,15 @@ class shared_property(Generic[T]):
     def __get__(self, graph: Graph | None, owner: type) -> Self | T:
         if graph is None:
             return self
-        value: T = graph.cached(self.make.__name__, lambda: self.make(graph))
+        name = self.make.__name__
+        value: T = graph.cached(name, lambda: self.make(graph), of_structure=self.of_structure)
         return value
+
+
+class structural_property(shared_property[T]):
+    """Property of a graph that depends on its edges alone."""
+
+    of_structure = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +76,8 @@ class Graph:
 
     Build one with :meth:`from_arrays` or another ``from_...`` method: they check the arrays once.
     The constructor itself checks nothing. A graph is immutable. Its operators are computed on first
-    use; :meth:`with_splits` and :meth:`with_labels` return graphs that share them.
+    use; :meth:`with_splits` and :meth:`with_labels` return graphs that share them, and
+    :meth:`with_features` one that shares those of the edges.
 
     Attributes
     ----------
@@ -120,6 +131,8 @@ class Graph:
     summary: GraphSummary | None = None
     #: Not an argument: ``dataclasses.replace`` starts with an empty cache.
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    #: The part of the cache that depends on the edges alone.
+    _structure_cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
 
     # ------------------------------------------------------------------ construction
 
@@ -298,10 +311,40 @@ class Graph:
         _check_node_labels(codes, len(encoded), self.num_nodes)
         return self._sharing(labels=codes.to(self.labels.device), classes=tuple(encoded))
 
+    def with_features(self, features: Any) -> Graph:
+        """Return the graph with other features; cached operators of the edges are shared.
+
+        Parameters
+        ----------
+        features
+            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It takes the type of the
+            present features. The copy has no ``feature_encoder``.
+
+        Examples
+        --------
+        >>> g = Graph.from_arrays([[1.0], [2.0]], [[0], [1]])
+        >>> other = g.with_features([[3.0, 0.5], [4.0, 0.5]])
+        >>> other.num_features, other.gcn_operator is g.gcn_operator
+        (2, True)
+        """
+        if not (isinstance(features, Tensor) and features.dtype == self.dtype):
+            features = tidy_features(features)
+        check_features(features)
+        if features.shape[0] != self.num_nodes:
+            raise DataError(
+                f"{self.num_nodes} nodes have features for {features.shape[0]}: "
+                "give one row per node."
+            )
+        features = features.to(self.dtype).to(self.labels.device)
+        copy = dataclasses.replace(self, features=features, feature_encoder=None)
+        object.__setattr__(copy, "_structure_cache", self._structure_cache)
+        return copy
+
     def _sharing(self, **changes: Any) -> Graph:
         """Return a copy with other labels or splits and the same cache."""
         copy = dataclasses.replace(self, **changes)
-        object.__setattr__(copy, "_cache", self._cache)
+        for cache in ("_cache", "_structure_cache"):
+            object.__setattr__(copy, cache, getattr(self, cache))
         return copy
 
     def to(self, target: torch.dtype | torch.device | str) -> Graph:
@@ -331,7 +374,7 @@ class Graph:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for copies and pickles, without the cache."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return fields | {"_cache": {}}
+        return fields | {"_cache": {}, "_structure_cache": {}}
 
     # ------------------------------------------------------------------ inspection
 
@@ -383,11 +426,12 @@ class Graph:
 
     # ------------------------------------------------------------------ cached, shared
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], Any], *, of_structure: bool = False) -> Any:
         """Return ``make()``, computed once per key.
 
         The result must not depend on labels or splits: graphs with other labels and splits share
-        the cache. A graph of another type or on another device has its own.
+        the cache. A graph of another type or on another device has its own. With ``of_structure``
+        the result must depend on the edges alone: graphs with other features share it too.
 
         Examples
         --------
@@ -397,27 +441,28 @@ class Graph:
         >>> g.with_labels([0, 0], classes=["a"]).cached("sum", lambda: None)
         3.0
         """
+        cache = self._structure_cache if of_structure else self._cache
         try:
-            return self._cache[key]
+            return cache[key]
         except KeyError:
-            value = self._cache[key] = make()
+            value = cache[key] = make()
             return value
 
-    @shared_property
+    @structural_property
     def edge_index(self) -> Tensor:
         """Source and target of every message, 2 x arcs: both directions of an undirected edge."""
         if self.directed:
             return self.edges
         return torch.cat([self.edges, self.edges.flip(0)], dim=1)
 
-    @shared_property
+    @structural_property
     def edge_weight(self) -> Tensor | None:
         """Weight of each column of :attr:`edge_index`, or None for all ones."""
         if self.directed or self.weights is None:
             return self.weights
         return self.weights.repeat(2)
 
-    @shared_property
+    @structural_property
     def undirected_edges(self) -> tuple[Tensor, Tensor | None]:
         """Each edge once, the smaller index first, and the weights: the edges that TV sums over.
 
@@ -428,7 +473,7 @@ class Graph:
         edges, weights, _ = tidy_edges(self.edges, self.weights, self.num_nodes, directed=False)
         return edges, weights
 
-    @shared_property
+    @structural_property
     def degree(self) -> Tensor:
         """Degree :math:`d_i` of each node: number or total weight of its undirected edges."""
         edges, weights = self.undirected_edges
@@ -438,7 +483,7 @@ class Graph:
         zeros = torch.zeros(self.num_nodes, dtype=self.dtype, device=edges.device)
         return zeros.index_add(0, edges[0], weights).index_add(0, edges[1], weights)
 
-    @shared_property
+    @structural_property
     def looped_adjacency(self) -> SparseMatrix:
         """:math:`\\tilde A = A + I` with row = target, column = source."""
         sources, targets = self.edge_index.cpu().numpy()
@@ -462,15 +507,30 @@ class Graph:
         values = looped.values * d[pattern.row] ** left * d[pattern.column] ** right
         return SparseMatrix(pattern, values.to(self.dtype), symmetric=symmetric)
 
-    @shared_property
+    @structural_property
     def gcn_operator(self) -> SparseMatrix:
         """:math:`\\tilde P = \\tilde D^{-1/2} \\tilde A \\tilde D^{-1/2}`."""
         return self._scaled_adjacency(-0.5, -0.5, symmetric=not self.directed)
 
-    @shared_property
+    @structural_property
     def mean_operator(self) -> SparseMatrix:
         """:math:`\\tilde D^{-1} \\tilde A`: mean over each node and its neighbours."""
         return self._scaled_adjacency(-1.0, 0.0)
+
+    @structural_property
+    def neighbor_operator(self) -> SparseMatrix:
+        """:math:`D^{-1} A`: mean over the neighbors without the node; zero rows without any."""
+        looped = self.looped_adjacency.to_scipy()
+        adjacency = looped - scipy.sparse.eye_array(self.num_nodes)
+        return _row_means(adjacency, self)
+
+    @structural_property
+    def reverse_neighbor_operator(self) -> SparseMatrix:
+        """Mean over the targets of a node's arcs; of an undirected graph as in the other order."""
+        if not self.directed:
+            return self.neighbor_operator
+        looped = self.looped_adjacency.to_scipy()
+        return _row_means((looped - scipy.sparse.eye_array(self.num_nodes)).T, self)
 
     @shared_property
     def dense_features(self) -> Tensor:
@@ -484,7 +544,7 @@ class Graph:
         """The features, each row divided by its sum of absolute values; zero rows stay zero."""
         return normalize_rows(self.features)
 
-    @shared_property
+    @structural_property
     def neighbours(self) -> Neighbours:
         """The neighbours of every node, for sampling."""
         edges, weights = self.undirected_edges
@@ -550,6 +610,13 @@ def normalize_rows(features: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
         return SparseMatrix(pattern, values / torch.where(total > 0, total, 1)[pattern.row])
     total = features.abs().sum(1, keepdim=True)
     return features / torch.where(total > 0, total, 1)
+
+
+def _row_means(adjacency: scipy.sparse.sparray, graph: Graph) -> SparseMatrix:
+    """Return the matrix with each row divided by its sum, in the type of the graph."""
+    total = np.asarray(adjacency.sum(axis=1)).ravel()
+    scaled = scipy.sparse.diags_array(1 / np.where(total > 0, total, 1)) @ adjacency
+    return SparseMatrix.from_scipy(scaled, graph.dtype).to(graph.labels.device)
 
 
 def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
