@@ -263,8 +263,7 @@ class FitSummary:
         nodes = np.arange(n)
         if n > MAP_NODES:
             nodes = np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
-        with torch.no_grad():
-            embedding = self.model.network_.embed(self.graph)[torch.from_numpy(nodes)]
+        embedding = self.model.embed(self.graph)[torch.from_numpy(nodes)]
         x = embedding.double().cpu().numpy()
         if len(nodes) < 5 or not (x != x[0]).any():
             row = np.arange(len(nodes), dtype=np.float64)
