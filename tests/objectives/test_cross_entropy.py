@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from everynode import ENC, CrossValidatingGradients, Graph, Split
+from everynode import ENC, Graph, Split
 from everynode.errors import UsageError
 from everynode.graph.sample import Sample
 from everynode.models import Network
 from everynode.models.names import MODELS, model_class
-from everynode.objectives import CrossEntropy
+from everynode.objectives import CrossEntropy, CrossValidatingGradients
 from everynode.objectives.cross_entropy import balanced
 from everynode.objectives.fused import Fused, at_once, one_by_one
 from everynode.objectives.mutual_information import MutualInformation

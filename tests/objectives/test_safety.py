@@ -600,7 +600,7 @@ def test_a_class_that_is_ruled_out_adds_no_information_and_no_nan() -> None:
 
 def test_what_cvg_cannot_follow_is_told_the_way() -> None:
     embedding = torch.nn.Embedding(N, K, sparse=True)
-    with pytest.raises(UsageError, match="sparse=False, or give cvg=0"):
+    with pytest.raises(UsageError, match="sparse=False, or pass cvg=0"):
         ENC(GRAPH)(embedding(torch.arange(N)), embedding)
     model = torch.nn.Linear(5, K)
     compiled = torch.compile(model, backend="eager")
