@@ -101,7 +101,7 @@ WORDS = {
     f"{COMPARE} --objective ce": ("Cross-entropy", "--objective"),
     f"{COMPARE} --workers 0": ("--workers", "at least 1"),
     "compare citeseer --epochs 1 --folds 2": ("1 fold", "--split"),
-    f"{COMPARE} --folds 1": ("neither --seeds nor --fold",),
+    f"{COMPARE} --folds 1": ("leave out --seeds and --fold",),
     f"{COMPARE} --folds 0": ("--folds", "at least 1"),
     f"{COMPARE} --fold 3": ("fold 3", "0 to 0"),
     f"{COMPARE} --num-layers 0": ("'num_layers'", ">= 1"),
@@ -333,7 +333,7 @@ def test_a_store_of_something_else(call):
     connection.close()
     before = content()
     assert_one_sentence(
-        call(*COMPARE.split()), DATA, "runs/runs.db", "something else", "another file"
+        call(*COMPARE.split()), DATA, "runs/runs.db", "not a store of runs", "another file"
     )
     assert content() == before
 
@@ -385,7 +385,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(call):
 @unix
 def test_a_disk_that_is_full_for_the_store():
     done = spawn_with_limit(2_000, *COMPARE.split(), "--workers", "1", "--quiet")
-    assert_one_sentence(done, DATA, "runs/runs.db", "disk is full", "same command again")
+    assert_one_sentence(done, DATA, "runs/runs.db", "free some disk space", "repeat the command")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -452,8 +452,8 @@ def pyg_with_overlap():
 
 
 GRAPHS = {
-    "NaN feature": (lambda: make(features=spoilt(np.nan)), ("Feature 3 of node 2 is nan", "fill or drop")),
-    "infinite feature": (lambda: make(features=spoilt(np.inf)), ("Feature 3 of node 2 is inf", "fill or drop")),
+    "NaN feature": (lambda: make(features=spoilt(np.nan)), ("Feature 3 of node 2 is nan", "fill in or drop")),
+    "infinite feature": (lambda: make(features=spoilt(np.inf)), ("Feature 3 of node 2 is inf", "fill in or drop")),
     "label above": (lambda: make(labels=[0, 1, 0, 7, 0, 1], classes=[0, 1]), ("Node 3", "label 7", "0 to 1")),
     "label below": (lambda: make(labels=[0, 1, 0, -2, 0, 1]), ("Node 3", "label -2", "-1 means unlabelled")),
     "unknown class": (lambda: make(labels=["a", "b", "a", "b", "a", "z"], classes=["a", "b"]), ("Node 5", "'z'", "2 classes")),
@@ -464,9 +464,9 @@ GRAPHS = {
     "split outside": (lambda: make(splits=parts([0, 1], [2], [6])), ("test nodes of fold 0", "0 to 5")),
     "edge outside": (lambda: make(edge_index=[[0, 1], [1, 9]]), ("Edge 1", "1 and 9", "drop these edges")),
     "edges upright": (lambda: make(edge_index=[[0, 1], [1, 2], [2, 3]]), ("2 x m", "(3, 2)")),
-    "no labelled node": (lambda: en.train(make(labels=[-1] * 6)), ("no labelled", "set some apart")),
+    "no labelled node": (lambda: en.train(make(labels=[-1] * 6)), ("no labelled", "set some labelled nodes apart")),
     "no labelled training node": (lambda: en.train(make(labels=[-1, -1, 0, 1, 0, 1])), ("train",)),
-    "no labelled validation node": (lambda: en.train(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some apart")),
+    "no labelled validation node": (lambda: en.train(make(labels=[0, 1, -1, -1, 0, 1])), ("validation node", "set some labelled nodes apart")),
     "no split": (lambda: en.train(make(splits=())), ("has no split", "with_splits")),
     "one class": (lambda: en.train(make(labels=[0] * 6)), ("1 class", "two classes")),
     "no labelled node for the estimator": (lambda: en.NodeClassifier().fit(make(labels=[-1] * 6, splits=())), ("class", "label")),

@@ -472,7 +472,7 @@ def test_auc_needs_two_classes_in_every_fold(graph):
     labels = torch.full((90,), -1)
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
     few = Graph.from_arrays(graph.features, graph.edges, labels, classes=graph.classes)
-    with pytest.raises(DataError, match=r"of a single class, of which there is no AUC: give cv=1"):
+    with pytest.raises(DataError, match=r"of a single class, which have no AUC: use one fold"):
         NodeClassifier(**QUICK, monitor="auc").fit(few)
 
 

@@ -362,7 +362,9 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
         "seed": 3,
     }
     objective = ENC(case.graph, mi=0.7, tv=1.9, cvg=0.4, preg=0.2, **options)
-    p_1, p_2 = (half.tolist() for half in objective.terms["cvg"].partition(Sample.of_graph(case.graph, 0)))
+    p_1, p_2 = (
+        half.tolist() for half in objective.terms["cvg"].partition(Sample.of_graph(case.graph, 0))
+    )
     ce = loop_cross_entropy(y, case.labels, case.train)
     mi = loop_mutual_information(y, 1.3)
     tv = loop_total_variation(y, case, 3.0, "standardised")

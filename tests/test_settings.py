@@ -159,7 +159,7 @@ def test_there_are_42_rows() -> None:
 
 
 def test_random_splits_follow_the_public_table() -> None:
-    for backbone in BACKBONES:
+    for backbone in PAPER["backbone"]:
         random = Settings.preset("paper", graph="cora", split="random", backbone=backbone)
         assert random == Settings.preset("paper", graph="cora", split="public", backbone=backbone)
 
@@ -319,9 +319,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         ),
         (
             lambda: Settings().replace(tw=1.0),
-            "Unknown setting 'tw'. Choose from: "
-            + ", ".join(declarations())
-            + ".",
+            "Unknown setting 'tw'. Choose from: " + ", ".join(declarations()) + ".",
         ),
         (lambda: Settings(epochs=0), "The 'epochs' of Settings must be >= 1. Got 0."),
         (lambda: Settings(patience=0), "The 'patience' of Settings must be >= 1. Got 0."),
@@ -371,7 +369,7 @@ def test_a_table_of_the_file_is_not_a_split(name: str) -> None:
 
 def test_the_presets_there_are() -> None:
     assert PRESETS == ("default", "paper", "tuned", "authors")
-    assert set(PAPER["backbone"]) == set(BACKBONES)
+    assert set(PAPER["backbone"]) == {"gcn", "gat", "gcnii"}
     assert set(read_preset("default")["backbone"]) <= set(BACKBONES)
 
 

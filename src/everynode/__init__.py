@@ -1,6 +1,6 @@
 """everynode: node classifiers trained on every node, labelled or not.
 
-The public names load on first use: importing PyTorch and PyTorch Geometric takes seconds, and ``everynode --help`` should not.
+The public names load on first use, so that ``everynode --help`` does not wait for PyTorch.
 """
 
 from typing import TYPE_CHECKING
@@ -13,62 +13,46 @@ if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph, Split
     from everynode.io import read
-    from everynode.models import Network
-    from everynode.objectives import (
-        ENC,
-        CrossValidatingGradients,
-        MutualInformation,
-        PReg,
-        Term,
-        TotalVariation,
-    )
+    from everynode.models import Model
+    from everynode.objectives import ENC, Term
     from everynode.settings import Settings
     from everynode.training import train
     from everynode.training.mini_batch.loader import NeighborLoader
 
-__version__ = "0.18.0"
+__version__ = "0.19.0"
 
 _HOME = {
     "ENC": "objectives",
-    "CrossValidatingGradients": "objectives",
     "DataError": "errors",
     "EverynodeError": "errors",
     "Graph": "graph",
-    "MutualInformation": "objectives",
+    "Model": "models",
     "NeighborLoader": "training.mini_batch.loader",
-    "Network": "models",
     "NodeClassifier": "estimator",
-    "PReg": "objectives",
     "Settings": "settings",
     "Split": "graph",
     "Term": "objectives",
-    "TotalVariation": "objectives",
     "UsageError": "errors",
-    "train": "training",
     "load": "datasets",
     "read": "io",
+    "train": "training",
 }
 
 __all__ = [
     "ENC",
-    "CrossValidatingGradients",
     "DataError",
     "EverynodeError",
     "Graph",
-    "MutualInformation",
+    "Model",
     "NeighborLoader",
-    "Network",
     "NodeClassifier",
-    "PReg",
     "Settings",
     "Split",
     "Term",
-    "TotalVariation",
     "UsageError",
     "load",
     "read",
     "train",
 ]
-
 
 __getattr__, __dir__ = lazy(__name__, _HOME)

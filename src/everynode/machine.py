@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from functools import cache
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from everynode.errors import UsageError
 
 if TYPE_CHECKING:
     import torch
+
+#: Increase it when a change of the code changes results by more than rounding. Every key changes.
+PROTOCOL = 1
 
 
 def cores() -> int:
@@ -63,3 +67,9 @@ def others_running() -> int | None:
         return None
     # This thread runs, so a system that reports 0 does not count threads.
     return running - 1 if running else None
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions that decide a result beside the run's own choices."""
+    return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}

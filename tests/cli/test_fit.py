@@ -102,7 +102,7 @@ def test_report_of_a_fit_says_where_its_page_is(call, fitted):
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr
-        == f"everynode: out is the folder of a fit, whose page is {Path('out/report.html')}: open that file.\n"
+        == f"everynode: out is the folder of a fit: its page is {Path('out/report.html')}, open that file.\n"
     )
 
 

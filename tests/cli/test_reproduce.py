@@ -642,7 +642,7 @@ def test_a_stand_in_says_so_and_shows_nothing_of_the_paper(call, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--address", "127.0.0.1:6379"), "--address is of a Ray cluster: give --engine ray too."),
+        (("--address", "127.0.0.1:6379"), "--address is for a Ray cluster: add --engine ray."),
         (
             ("--engine", "ray", "--address", "127.0.0.1:1"),
             "There is no Ray cluster at 127.0.0.1:1: start one with `ray start --head`",

@@ -133,7 +133,7 @@ def change(store, tmp_path):
             ("seed", 7), ("settings.tv", 0.25), ("versions.torch", "1.0"), ("dataset", "cora"), ("graph_digest", "0" * 64),
             ("directed", True), ("objective", "mi"), ("task", "describe"), ("key", "0" * 64),
         )),
-        ({"settings.num_layers": "many"}, "settings: num_layers = 'many' must be of type int."),
+        ({"settings.num_layers": "many"}, "settings: The 'num_layers' of Settings must be a whole number. Got 'many'."),
         ({"settings.colour": 1}, "settings: unknown setting 'colour'"),
         ({"settings.dropout": 2.0}, "settings: The 'dropout' of Settings must be in [0, 1). Got 2.0."),
         ({"settings.tv": 10**400}, "int too large"),

@@ -61,7 +61,7 @@ def test_plain_operations_give_the_same(backbone, weighted, directed, normalize_
         num_layers=3,
         hidden_channels=6,
         epochs=8,
-        normalize_features=normalize_features,
+        settings={"normalize_features": normalize_features},
         calibrate=True,
         verbose=False,
     ).fit(graph)

@@ -535,7 +535,7 @@ def test_tables_and_figures_have_the_numbers_that_latex_gives_them(latex):
     numbers = {label: f"Table {i} ({label})" for i, label in enumerate(tables, 1)}
     numbers |= {label: f"Figure {i} ({label})" for i, label in enumerate(figures, 1)}
     references = [
-        experiment.reference for experiment in declare.experiments().values() if experiment.of_the_paper
+        experiment.reference for experiment in declare.experiments().values() if experiment.in_paper
     ]
     assert len(references) == 13
     assert set(references) <= set(numbers.values())

@@ -161,7 +161,7 @@ def test_processes_without_batches_are_refused(elsewhere, call, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = call("train", "citeseer", "--out", "model")
     assert done.returncode == 2
-    assert done.stderr.endswith("give --batch-size, or start one process.\n")
+    assert done.stderr.endswith("train in mini-batches: give --batch-size.\n")
     assert not Path("model").exists()
 
 

@@ -309,7 +309,9 @@ def test_switching_a_term_on_changes_nothing_else(graph, term):
 
 
 def test_consistency_needs_dropout(graph):
-    with pytest.raises(UsageError, match="passes of different dropout, and there is none"):
+    with pytest.raises(
+        UsageError, match="passes with different dropout, but dropout and layer_dropout are 0"
+    ):
         train(graph, dataclasses.replace(QUICK, consistency=1.0, dropout=0.0, layer_dropout=0.0))
 
 

@@ -8,13 +8,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from everynode.estimator import NodeClassifier
 from everynode.graph import UNLABELLED, Graph, Split
 from everynode.storage.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
 
 #: The columns of predictions.csv, before those of the classes.
 HEADING = ("id", "predicted", "probability", "labelled", "label", "part")

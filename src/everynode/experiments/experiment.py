@@ -17,7 +17,8 @@ from everynode.datasets.entries import STAND_IN, is_generated, is_present
 from everynode.datasets.entries import find as find_graph
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
-from everynode.experiments.run_spec import Run, Task, versions
+from everynode.experiments.run_spec import Run, Task
+from everynode.machine import versions
 from everynode.objective_names import remark
 from everynode.presets import NoSettings, read_preset
 from everynode.settings import Settings

@@ -20,10 +20,10 @@ from everynode.experiments.experiment import (
     fitting_count,
     versions_of,
 )
-from everynode.experiments.run_spec import Run, versions
+from everynode.experiments.run_spec import Run
 from everynode.experiments.runtime_model import Speed, seconds_left
 from everynode.experiments.store import records_at, state_path
-from everynode.machine import cores
+from everynode.machine import cores, versions
 
 #: The attribute of a cell that each entry of a filter is about, and its name in a message.
 PLACES = {

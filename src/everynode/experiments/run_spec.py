@@ -10,28 +10,20 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib.metadata import version as installed
+from functools import cached_property
 from typing import Any, Literal
 
 from everynode import plugins
 from everynode.datasets.entries import STAND_IN, is_generated
+from everynode.machine import versions
 from everynode.models.names import MODELS
 from everynode.settings import TERMS, Batches, Settings
 
-#: Increase it when a change of the code changes results by more than rounding. Every key changes.
-PROTOCOL = 1
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 #: The tasks that build a model. The others ignore the settings.
 WITH_MODEL: tuple[Task, ...] = ("train", "time", "tsne")
 #: The settings that are real numbers.
 REAL_NUMBERS = {f.name for f in dataclasses.fields(Settings) if isinstance(f.default, float)}
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Return the versions that decide a result beside the run's own choices."""
-    return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}
 
 
 @dataclass(frozen=True)

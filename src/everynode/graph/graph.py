@@ -519,18 +519,18 @@ class Graph:
 
     @structural_property
     def neighbor_operator(self) -> SparseMatrix:
-        """:math:`D^{-1} A`: mean over the neighbors without the node; zero rows without any."""
-        looped = self.looped_adjacency.to_scipy()
-        adjacency = looped - scipy.sparse.eye_array(self.num_nodes)
-        return _row_means(adjacency, self)
+        """:math:`D^{-1} A`: mean over the neighbors without the node; zero rows without any.
+
+        It has the entries of :attr:`looped_adjacency`, with zeros on the diagonal.
+        """
+        return neighbor_means(self.looped_adjacency, self.dtype)
 
     @structural_property
     def reverse_neighbor_operator(self) -> SparseMatrix:
-        """Mean over the targets of a node's arcs; of an undirected graph as in the other order."""
+        """Mean over the targets of a node's arcs; undirected: :attr:`neighbor_operator`."""
         if not self.directed:
             return self.neighbor_operator
-        looped = self.looped_adjacency.to_scipy()
-        return _row_means((looped - scipy.sparse.eye_array(self.num_nodes)).T, self)
+        return neighbor_means(self.looped_adjacency.transpose, self.dtype)
 
     @shared_property
     def dense_features(self) -> Tensor:
@@ -612,11 +612,13 @@ def normalize_rows(features: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
     return features / torch.where(total > 0, total, 1)
 
 
-def _row_means(adjacency: scipy.sparse.sparray, graph: Graph) -> SparseMatrix:
-    """Return the matrix with each row divided by its sum, in the type of the graph."""
-    total = np.asarray(adjacency.sum(axis=1)).ravel()
-    scaled = scipy.sparse.diags_array(1 / np.where(total > 0, total, 1)) @ adjacency
-    return SparseMatrix.from_scipy(scaled, graph.dtype).to(graph.labels.device)
+def neighbor_means(looped: SparseMatrix, dtype: torch.dtype) -> SparseMatrix:
+    """Return A + I without its diagonal, each row divided by its sum; zero rows stay zero."""
+    pattern = looped.pattern
+    values = torch.where(pattern.row == pattern.column, 0.0, looped.values)
+    total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
+    values = values / torch.where(total > 0, total, 1)[pattern.row]
+    return SparseMatrix(pattern, values.to(dtype))
 
 
 def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:

@@ -12,6 +12,7 @@ from everynode.console import showable
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
+from everynode.graph.structural_features import structural_features
 from everynode.graph.validation import Split
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
@@ -32,7 +33,6 @@ from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
 from everynode.io.roles import check_heading, expected_names, find_features, find_roles
-from everynode.graph.structural_features import structural_features
 from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table

@@ -15,6 +15,13 @@ MODELS = {
     "gcn": "everynode.models.gcn:GCN",
     "gat": "everynode.models.gat:GAT",
     "gcnii": "everynode.models.gcnii:GCNII",
+    "mlp": "everynode.models.mlp:MLP",
+    "sgc": "everynode.models.sgc:SGC",
+    "appnp": "everynode.models.appnp:APPNP",
+    "gprgnn": "everynode.models.gprgnn:GPRGNN",
+    "sage": "everynode.models.sage:SAGE",
+    "resgcn": "everynode.models.resgcn:ResGCN",
+    "dirsage": "everynode.models.dirsage:DirSAGE",
 }
 
 
@@ -26,9 +33,9 @@ def model_names() -> tuple[str, ...]:
 def model_class(name: str) -> type[nn.Module]:
     """Return the class of a model.
 
-    >>> model_class("gnc")  # doctest: +ELLIPSIS
+    >>> model_class("gcnn")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, ...
+    everynode.errors.UsageError: Unknown backbone 'gcnn' (did you mean 'gcn'?). Choose from: gcn, ...
     """
     if name in MODELS:
         module, _, cls = MODELS[name].partition(":")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from everynode import __version__, plugins
 from everynode.errors import DataError, UsageError
-from everynode.experiments.run_spec import versions
+from everynode.machine import versions
 from everynode.objective_names import named_terms, parse_objective
 from everynode.presets import NoSettings, Place, candidates, read_file, tuned_rows
 from everynode.settings import TERMS, Search, Settings, declarations

@@ -45,6 +45,7 @@ class WholeGraph:
 
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
+        self.objective.epoch = epoch
         self.sums = step(self.network, self.objective, self.optimiser, self.graph)
         self.step = 1
 

@@ -109,13 +109,13 @@ def test_the_command(elsewhere, call):
     assert json.loads(again.stdout) == record
     other = call(*command[:4], "--fan-out", 4, *command[6:])
     assert other.returncode == 2
-    assert "holds another run" in other.stderr
+    assert "has another run" in other.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--fan-out", "5"], "are for batches: give --batch-size too."),
+        (["--fan-out", "5"], "and --clusters need --batch-size."),
         (
             ["--batch-size", "64", "--fan-out", "ten"],
             "--fan-out takes numbers such as 15,10, or 'all'. Got 'ten'.",
@@ -138,8 +138,7 @@ def test_a_graph_on_disk_is_trained_from_its_folder(elsewhere, call, graph):
     done = call("train", "disk", "--out", "model")
     assert done.returncode == 2
     assert (
-        done.stderr
-        == "everynode: disk is a graph on disk, which is trained in batches: give --batch-size.\n"
+        done.stderr == "everynode: disk is on disk, which needs mini-batches: give --batch-size.\n"
     )
     command = (
         "train",
@@ -185,5 +184,7 @@ def test_on_disk_or_in_memory_it_is_the_same_training(graph, tmp_path):
     assert repr(on_disk).startswith("DiskGraph 'on-disk': 60 nodes, ")
     a, b = train(graph, QUICK, batches=SMALL, seed=1), train(on_disk, QUICK, batches=SMALL, seed=1)
     assert same(a, b)
-    with pytest.raises(UsageError, match=r"is on disk, so it needs mini-batches: pass batches=Batches"):
+    with pytest.raises(
+        UsageError, match=r"is on disk, so it needs mini-batches: pass batches=Batches"
+    ):
         train(on_disk, QUICK)
