@@ -286,7 +286,7 @@ def test_enc_takes_terms_of_weight_zero_but_a_named_one_must_have_a_weight() -> 
         ),
         (
             lambda: Settings.preset(backbone="gin"),
-            "Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: gcn, gat, gcnii.",
+            f"Unknown backbone 'gin' (did you mean 'gcn'?). Choose from: {', '.join(BACKBONES)}.",
         ),
         (
             lambda: Settings.preset("paper", graph="mine", split="public"),

@@ -124,7 +124,7 @@ def test_one_pass_twice_is_refused():
 def test_the_temperature_is_above_zero():
     with pytest.raises(UsageError, match="temperature"):
         Consistency(temperature=0.0)
-    with pytest.raises(UsageError, match="The 'ramp' of Consistency must be >= 0. Got -1"):
+    with pytest.raises(UsageError, match="'ramp' of Consistency must be >= 0"):
         Consistency(ramp=-1)
 
 
@@ -214,7 +214,7 @@ def test_the_weight_grows_over_the_ramp() -> None:
     split = Split(nodes[:3], nodes[3:5], nodes[5:])
     graph = Graph.from_arrays(torch.eye(N), [[0, 1], [1, 2]], [0, 1, 2, 0, 1, 2, 0], splits=[split])
     objective = ENC(graph, mi=0, tv=0, cvg=0, consistency=2.0, consistency_ramp=4)
-    views = draw(2)
+    views = [view.detach() for view in draw(2)]
     values = objective.breakdown(views)
     assert values["total"].item() == pytest.approx(float(values["ce"] + 2 * values["consistency"]))
     for epoch, weight in ((0, 0.0), (1, 0.5), (4, 2.0), (9, 2.0)):

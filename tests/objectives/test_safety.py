@@ -307,8 +307,12 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
     }
 
 
-# What a term takes beyond its function: where its halves and its shares come from.
-MODULE_ONLY = {CrossValidatingGradients: {"halves", "every"}, ClassPrior: {"shares"}}
+# What a term takes beyond its function: where its halves and its shares come from, and when.
+MODULE_ONLY = {
+    CrossValidatingGradients: {"halves", "every"},
+    ClassPrior: {"shares"},
+    Consistency: {"ramp"},
+}
 PAIRS = [
     (class_prior, ClassPrior),
     (consistency, Consistency),
