@@ -150,6 +150,10 @@ def portfolio(
         full_name = entry.replace(":", "-")
         settings = _settings(values, changes or {})
         chosen[full_name] = Candidate(full_name, settings, preparation, uses, at_all)
+    if not chosen:  # neither features nor edges: the class shares are all there is to learn
+        values = {key: value for key, value in table["mlp"].items() if key != "uses"}
+        settings = _settings(values, changes or {})
+        chosen["mlp"] = Candidate("mlp", settings, "raw", "features")
     return list(chosen.values())
 
 

@@ -70,7 +70,9 @@ def within_one_error(losses: Floats, at_most: int = START) -> list[int]:
     return near
 
 
-def ensemble_weights(log_p: Tensor, labels: Tensor, *, seed: int = 0) -> Floats:
+def ensemble_weights(
+    log_p: Tensor, labels: Tensor, *, node_weight: Floats | None = None, seed: int = 0
+) -> Floats:
     """Return the weights of the candidates in the ensemble.
 
     Every bag starts from the average of the candidates within one standard error of the best, and
@@ -83,6 +85,8 @@ def ensemble_weights(log_p: Tensor, labels: Tensor, *, seed: int = 0) -> Floats:
         Candidates x nodes x classes, calibrated out-of-fold log-probabilities.
     labels : Tensor
         The class of each node.
+    node_weight : array, optional
+        The weight of each node, of mean 1.
     seed : int
         The seed of the bags.
 
@@ -94,14 +98,15 @@ def ensemble_weights(log_p: Tensor, labels: Tensor, *, seed: int = 0) -> Floats:
     """
     count, nodes = log_p.shape[:2]
     right = log_p.exp()[:, torch.arange(nodes), labels].numpy()  # the probability of the label
-    start = within_one_error(-np.log(np.maximum(right, 1e-300)))
+    of_node = np.ones(nodes) if node_weight is None else node_weight
+    start = within_one_error(-np.log(np.maximum(right, 1e-300)) * of_node)
     base = np.bincount(start, minlength=count) / len(start)
     random = np.random.default_rng([seed, 7])
     bagged = np.zeros(count)
     for _ in range(BAGS):
         size = max(min(count, 2), round(BAG_SHARE * count))
         bag = np.union1d(random.choice(count, size, replace=False), start[:1])
-        bagged += _greedy(right, bag, base * len(start))
+        bagged += _greedy(right, bag, base * len(start), of_node)
     greedy = bagged / bagged.sum()
     trust = nodes / (nodes + TRUST)
     weights: Floats = trust * greedy + (1 - trust) * base
@@ -110,14 +115,14 @@ def ensemble_weights(log_p: Tensor, labels: Tensor, *, seed: int = 0) -> Floats:
     return weights / weights.sum()
 
 
-def _greedy(right: Floats, bag: npt.NDArray[np.int64], counts: Floats) -> Floats:
+def _greedy(right: Floats, bag: npt.NDArray[np.int64], counts: Floats, of_node: Floats) -> Floats:
     """Return the weights after greedy steps from ``counts`` with candidates of a bag."""
     counts = counts.copy()
     total = counts @ right
-    loss = _loss(total / counts.sum())
+    loss = _loss(total / counts.sum(), of_node)
     for _ in range(STEPS):
         size = counts.sum() + 1
-        losses = [_loss((total + right[one]) / size) for one in bag]
+        losses = [_loss((total + right[one]) / size, of_node) for one in bag]
         best = int(np.argmin(losses))
         if losses[best] >= loss - 1e-9:
             break
@@ -127,8 +132,8 @@ def _greedy(right: Floats, bag: npt.NDArray[np.int64], counts: Floats) -> Floats
     return counts / counts.sum()
 
 
-def _loss(probability: Floats) -> float:
-    return float(-np.log(np.maximum(probability, 1e-300)).mean())
+def _loss(probability: Floats, of_node: Floats) -> float:
+    return float(-(np.log(np.maximum(probability, 1e-300)) * of_node).mean())
 
 
 def combine(log_p: Tensor, weights: Floats) -> Tensor:

@@ -21,6 +21,7 @@ from torch import Tensor
 from everynode.errors import Diverged, EverynodeError
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation, fit_preparation
+from everynode.objectives.cross_entropy import class_weights
 from everynode.selection.candidate import Candidate
 from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import calibrated, node_losses, paired_gap
@@ -142,6 +143,8 @@ class Race:
         The finished jobs of each candidate.
     outcomes : dict of str to str
         Why a candidate is not among the finalists.
+    class_weight : Tensor or None
+        The weight of each class in the comparison of the candidates.
     interrupted, cut : bool
         Whether Ctrl-C or the time limit ended the search.
     seconds : float
@@ -156,6 +159,7 @@ class Race:
     interrupted: bool = False
     cut: bool = False
     seconds: float = 0.0
+    class_weight: Tensor | None = None
     _cache: dict[Any, np.ndarray] = field(default_factory=dict, repr=False)
 
     def folds(self, name: str) -> set[int]:
@@ -173,6 +177,14 @@ class Race:
     def labels(self, folds: Sequence[int]) -> Tensor:
         """Return the labels of the validation nodes of some folds."""
         return self.graph.labels.cpu()[self.nodes(folds)]
+
+    def node_weight(self, folds: Sequence[int]) -> np.ndarray:
+        """Return the weight of each validation node in the comparison, of mean 1."""
+        labels = self.labels(folds)
+        if self.class_weight is None:
+            return np.ones(len(labels))
+        weight: np.ndarray = self.class_weight.double().cpu()[labels].numpy()
+        return weight / max(weight.mean(), 1e-300)
 
     def logits(self, name: str, folds: Sequence[int]) -> Tensor:
         """Return the out-of-fold logits: the mean log-probabilities over the seeds of each fold."""
@@ -196,7 +208,7 @@ class Race:
         if key not in self._cache:
             labels = self.labels(folds)
             log_p, _ = calibrated(self.logits(name, folds), labels)
-            self._cache[key] = node_losses(log_p, labels)
+            self._cache[key] = node_losses(log_p, labels) * self.node_weight(folds)
         return self._cache[key]
 
     def common_folds(self) -> tuple[list[str], list[int]]:
@@ -223,6 +235,8 @@ class Race:
         the graph adds.
         """
         names, folds = self.common_folds()
+        if not names:
+            return []
         losses = self.losses(names, folds)
         order = [int(i) for i in np.argsort(losses.mean(1), kind="stable")]
         best_of_kind = {self.candidates[names[i]].uses: i for i in reversed(order)}.values()
@@ -299,6 +313,7 @@ def run_portfolio(
         checkpoint if engine is None else None,
     )
     race = Race(graph, dict(workload.candidates), fitted)
+    race.class_weight = _class_weight(graph, candidates, folds[0])
     tiny = graph.num_nodes + graph.num_edges < SMALL
     on_device = graph.labels.device.type != "cpu"
     runner = _Runner(
@@ -317,6 +332,14 @@ def run_portfolio(
         runner.run([Job(name, *unit) for unit in part for name in order])
     race.seconds = time.monotonic() - start
     return race
+
+
+def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> Tensor | None:
+    """Return the weight of each class: the given one, or equal classes if the metric asks so."""
+    settings = candidates[0].settings
+    by_class = settings.monitor in ("balanced_accuracy", "macro_f1")
+    weight: Any = settings.class_weight or ("balanced" if by_class else None)
+    return class_weights(graph, fold, weight)
 
 
 class _Runner:

@@ -168,7 +168,7 @@ class PortfolioEnsemble:
             if member.preparation.name != "raw":
                 raise UsageError(
                     f"The ensemble cannot be exported: its member {member.candidate.name} scales "
-                    f"the features ({member.preparation.name}). Save it instead, or name a backbone."
+                    f"the features ({member.preparation.name}). Save it, or name a backbone."
                 )
             for result in member.results:
                 result.network.check_export()
@@ -213,7 +213,7 @@ def select(race: Race, *, seed: int = 0) -> Selection:
     labels, nodes = race.labels(folds), race.nodes(folds)
     pairs = [calibrated(race.logits(name, folds), labels) for name in names]
     log_p, temperatures = torch.stack([log_p for log_p, _ in pairs]), [t for _, t in pairs]
-    weights = ensemble_weights(log_p, labels, seed=seed)
+    weights = ensemble_weights(log_p, labels, node_weight=race.node_weight(folds), seed=seed)
     graph = race.graph
     members = []
     for i in sorted(np.flatnonzero(weights), key=lambda i: (-weights[i], i)):

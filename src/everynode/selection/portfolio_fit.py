@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from everynode.errors import DataError
 from everynode.graph import Graph
 from everynode.progress import Bar
 from everynode.selection.candidate import Effort, portfolio
@@ -104,12 +103,10 @@ def fit_portfolio(
     """
     effort, limit = Effort.named(options.effort), parse_time(options.time_limit)
     folded, folds = with_validation(
-        graph, fold=fold, cv=options.cv or _folds(graph, fold, effort),
+        graph, fold=fold, cv=options.cv or fold_count(graph, fold, options.effort),
         fraction=options.validation_fraction, seed=seed,
     )  # fmt: skip
     candidates = portfolio(effort, folded, changes=changes, for_new_nodes=options.for_new_nodes)
-    if not candidates:
-        raise DataError(f"No candidate of the effort {effort.name} suits graph {graph.name!r}.")
     check_monitor(folded, folds, candidates[0].settings.monitor)
     seeds = max(options.networks, math.ceil(effort.networks / len(folds)))
     title = f"{effort.name} portfolio, {len(candidates)} candidates"
@@ -129,7 +126,8 @@ def fit_portfolio(
     return Fitted(folded, race, select(race, seed=seed))
 
 
-def _folds(graph: Graph, fold: int, effort: Effort) -> int:
+def fold_count(graph: Graph, fold: int, effort_name: str) -> int:
     """Return the number of folds for the training labels of a graph."""
+    effort = Effort.named(effort_name)
     labels = len(graph.nodes("train", fold)) if graph.splits else int((graph.labels >= 0).sum())
     return effort.folds if labels < effort.many_labels else effort.many_folds
