@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import numpy as np
@@ -182,4 +181,4 @@ def test_the_key_of_a_job_changes_with_everything_that_matters(graph):
 def test_a_job_leaves_no_state_behind(graph, tmp_path):
     workload = Workload({"standardize": graph}, {c.name: c for c in CANDIDATES}, tmp_path)
     assert isinstance(run_job(Job("gcn", 0, 0), workload), bytes)
-    assert [name for name in os.listdir(tmp_path) if not name.endswith(".lock")] == []
+    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []

@@ -21,6 +21,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
+from everynode.selection.ensemble import mean_log_probabilities
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
@@ -57,11 +58,16 @@ class Member:
 
     @torch.no_grad()
     def log_probabilities(self, graph: Graph, nodes: Tensor | None) -> Tensor:
-        """Return the log of the mean calibrated probabilities; ``graph`` is a prepared one."""
-        each = [
-            torch.log_softmax(result.network(graph, nodes).double() / self.temperature, dim=1)
-            for result in self.results
-        ]
+        """Return the log of the mean calibrated probabilities; ``graph`` is a prepared one.
+
+        The temperature was chosen for the mean of the networks of a fold, so it divides that.
+        """
+        folds = sorted({result.fold for result in self.results})
+        each = []
+        for fold in folds:
+            networks = [result.network for result in self.results if result.fold == fold]
+            together = mean_log_probabilities(networks, graph, nodes)
+            each.append(torch.log_softmax(together / self.temperature, dim=1))
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
     def save(self, folder: Path) -> None:
