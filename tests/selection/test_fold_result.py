@@ -14,7 +14,7 @@ def trained():
     result = train(graph, Settings(hidden_channels=8, epochs=4).for_objective("ce"), seed=2)
     with torch.no_grad():
         logits = result.network(graph, graph.nodes("val"))
-    return graph, result, FoldResult.of(result, logits, "key", cut=False)
+    return graph, result, FoldResult.of(result, logits, "key", cut=False, wall=1.0)
 
 
 def test_a_network_comes_back_as_it_was(tmp_path):
@@ -41,6 +41,6 @@ def test_other_and_damaged_files_are_not_read(tmp_path):
 
 def test_a_training_that_the_time_limit_cut_is_not_continued_from(tmp_path):
     _, result, stored = trained()
-    cut = FoldResult.of(result, stored.logits, "key", cut=True)
+    cut = FoldResult.of(result, stored.logits, "key", cut=True, wall=1.0)
     cut.write(tmp_path / "job.safetensors")
     assert FoldResult.read(tmp_path / "job.safetensors", "key") is None

@@ -42,11 +42,17 @@ class FoldResult:
     tensors: Mapping[str, Tensor]
 
     @classmethod
-    def of(cls, trained: TrainingResult, logits: Tensor, key: str, *, cut: bool) -> FoldResult:
-        """Return the result of a training; ``cut``: the time limit ended it."""
+    def of(
+        cls, trained: TrainingResult, logits: Tensor, key: str, *, cut: bool, wall: float
+    ) -> FoldResult:
+        """Return the result of a training.
+
+        ``cut``: the time limit ended it. ``wall``: the seconds of the whole job.
+        """
         card = {
             "key": key,
             "cut": cut,
+            "wall": wall,
             "num_features": trained.network.num_features,
             "classes": len(trained.classes),
             "settings": dataclasses.asdict(trained.settings),
@@ -72,6 +78,11 @@ class FoldResult:
     def seconds(self) -> float:
         """The time of the training."""
         return float(self.card["seconds"])
+
+    @property
+    def wall(self) -> float:
+        """The time of the job, with everything around the training."""
+        return float(self.card["wall"])
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""

@@ -36,6 +36,8 @@ MARGIN = 2.0
 LEAST = 3
 #: Jobs on smaller graphs (nodes and edges) run in this process: a pool would cost more.
 SMALL = 1500
+#: Trainings on larger graphs (nodes and edges) keep their state: they take more than seconds.
+LARGE = 50_000
 
 
 class Job(NamedTuple):
@@ -82,6 +84,7 @@ class Workload:
 
 def run_job(job: Job, workload: Workload) -> bytes | str:
     """Train a candidate on a fold; return the file of its result, or the reason why not."""
+    start = time.monotonic()
     candidate = workload.candidates[job.candidate]
     graph = workload.graphs[candidate.preparation]
     state = None if workload.states is None else workload.states / f"state-{job.file_name}"
@@ -107,7 +110,8 @@ def run_job(job: Job, workload: Workload) -> bytes | str:
     trained.network.clear_cache()
     if state is not None:
         state.unlink(missing_ok=True)
-    return FoldResult.of(trained, logits, workload.key(job), cut=cut).to_bytes()
+    wall = time.monotonic() - start
+    return FoldResult.of(trained, logits, workload.key(job), cut=cut, wall=wall).to_bytes()
 
 
 def _timer(
@@ -304,20 +308,20 @@ def run_portfolio(
     report : callable, optional
         Called after every job with the finished jobs, the number of jobs, and a note.
     """
-    start = time.monotonic()
+    start, deadline = time.monotonic(), Deadline(time_limit)
     names = sorted({candidate.preparation for candidate in candidates})
     fitted = {name: fit_preparation(name, graph.features) for name in names}
     workload = Workload(
         {name: preparation.apply(graph) for name, preparation in fitted.items()},
         {candidate.name: candidate for candidate in candidates},
-        checkpoint if engine is None else None,
+        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
     )
     race = Race(graph, dict(workload.candidates), fitted)
     race.class_weight = _class_weight(graph, candidates, folds[0])
     tiny = graph.num_nodes + graph.num_edges < SMALL
     on_device = graph.labels.device.type != "cpu"
     runner = _Runner(
-        race, workload, Deadline(time_limit), engine or run_many,
+        race, workload, deadline, engine or run_many,
         1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
     )  # fmt: skip
     units = [(fold, seed + 1000 * number + fold) for number in range(seeds) for fold in folds]
@@ -400,8 +404,8 @@ class _Runner:
 
     def _expected(self, candidate: str) -> float:
         """Return the seconds that a job of a candidate takes; at first nothing is known."""
-        own = [result.seconds for result in self.race.results.get(candidate, ())]
-        every = own or [r.seconds for results in self.race.results.values() for r in results]
+        own = [result.wall for result in self.race.results.get(candidate, ())]
+        every = own or [r.wall for results in self.race.results.values() for r in results]
         return float(np.mean(every)) if every else 0.0
 
     def _finish(self, job: Job, content: bytes | str) -> None:
