@@ -219,8 +219,9 @@ class Settings:
 
     # ---------------------------------------------------------------- the model
     backbone: str = setting(
-        "gcn", "The model: gcn, gat, gcnii, mlp, sgc, appnp, gprgnn, sage, resgcn, dirsage, or one"
-        " of a plugin.", "Model",
+        "gcn", "The model: gcn, gat, gcnii, mlp, sgc, appnp, gprgnn, sage, resgcn, dirsage,"
+        " label_propagation, logistic, logistic_hops, boosting, boosting_hops, or one of a plugin.",
+        "Model",
     )  # fmt: skip
     num_layers: int = setting(
         2, "Number of propagation layers.", "Model", low=1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -62,7 +63,7 @@ class Portable(nn.Module):
     def export(self, file: Path) -> None:
         """Write a program for ``torch.export.load`` that takes graphs of any size."""
         model = cast(Model, self.models[0])
-        like = next(model.parameters())
+        like = next(itertools.chain(model.parameters(), model.buffers()))
         nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=1)
         edge_index = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=like.device)
         example = (like.new_zeros(5, model.num_features), edge_index, like.new_ones(4))

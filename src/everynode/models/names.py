@@ -22,6 +22,11 @@ MODELS = {
     "sage": "everynode.models.sage:SAGE",
     "resgcn": "everynode.models.resgcn:ResGCN",
     "dirsage": "everynode.models.dirsage:DirSAGE",
+    "label_propagation": "everynode.models.label_propagation:LabelPropagation",
+    "logistic": "everynode.models.logistic:Logistic",
+    "logistic_hops": "everynode.models.logistic_hops:LogisticHops",
+    "boosting": "everynode.models.boosting:Boosting",
+    "boosting_hops": "everynode.models.boosting_hops:BoostingHops",
 }
 
 
@@ -35,7 +40,7 @@ def model_class(name: str) -> type[nn.Module]:
 
     >>> model_class("gcnn")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    everynode.errors.UsageError: Unknown backbone 'gcnn' (did you mean 'gcn'?). Choose from: gcn, ...
+    everynode.errors.UsageError: Unknown backbone 'gcnn' (did you mean 'gcn'?). Choose from: ...
     """
     if name in MODELS:
         module, _, cls = MODELS[name].partition(":")

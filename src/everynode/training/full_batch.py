@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -31,6 +33,7 @@ class WholeGraph:
     """
 
     steps = 1
+    most_epochs = math.inf
 
     def __init__(
         self, graph: Graph, settings: Settings, *, fold: int, seed: int, watch: Tensor | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from everynode.errors import UsageError
@@ -39,6 +41,8 @@ class Batched:
     ranks : Ranks
         This process among those that train together.
     """
+
+    most_epochs = math.inf
 
     def __init__(
         self,
