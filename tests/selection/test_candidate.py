@@ -74,6 +74,13 @@ def test_changes_hold_for_every_candidate():
         assert (candidate.settings.epochs, candidate.settings.dropout) == (7, 0.1)
 
 
+def test_without_dropout_there_is_no_consistency_and_no_candidate_twice():
+    off = {"dropout": 0.0, "layer_dropout": 0.0}
+    candidates = portfolio(Effort.named("best"), words(), changes=off)
+    assert all(c.settings.consistency == 0 for c in candidates)
+    assert len({(str(c.settings.identity()), c.preparation) for c in candidates}) == len(candidates)
+
+
 def test_the_objective_has_only_its_terms():
     by_name = {c.name: c.settings.active_terms() for c in portfolio(Effort.named("best"), words())}
     assert by_name["gcn-consistency-row"] == {"consistency": 1.0}

@@ -148,8 +148,11 @@ def portfolio(
         if (one_way and not graph.directed) or (for_new_nodes and not at_all):
             continue
         full_name = entry.replace(":", "-")
-        settings = _settings(values, changes or {})
-        chosen[full_name] = Candidate(full_name, settings, preparation, uses, at_all)
+        candidate = Candidate(
+            full_name, _settings(values, changes or {}), preparation, uses, at_all
+        )
+        if not any(_same(candidate, other) for other in chosen.values()):
+            chosen[full_name] = candidate
     if not chosen:  # neither features nor edges: the class shares are all there is to learn
         values = {key: value for key, value in table["mlp"].items() if key != "uses"}
         settings = _settings(values, changes or {})
@@ -157,9 +160,18 @@ def portfolio(
     return list(chosen.values())
 
 
+def _same(one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates are equal under the changes of the user."""
+    equal = one.settings.identity() == other.settings.identity()
+    return equal and one.preparation == other.preparation
+
+
 def _settings(values: dict[str, Any], changes: Mapping[str, Any]) -> Settings:
     """Return the settings of a candidate: the base, its own, then the changes of the user."""
     base = dict(read_preset("portfolio")["base"])
     objective = values.pop("objective", "ce")
     own = {k: v for k, v in (base | values | dict(changes)).items() if k in declarations()}
-    return preset("default", objective=objective, **own).for_objective(objective)
+    settings = preset("default", objective=objective, **own).for_objective(objective)
+    if settings.consistency and not (settings.dropout or settings.layer_dropout):
+        return settings.replace(consistency=0.0)  # without dropout, every pass is the same
+    return settings

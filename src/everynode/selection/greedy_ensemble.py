@@ -20,7 +20,10 @@ Floats = npt.NDArray[np.float64]
 #: Bags of candidates, the share of the candidates in a bag, and the steps in each bag.
 BAGS, BAG_SHARE, STEPS = 20, 0.6, 25
 #: Largest number of candidates in the starting average.
-START = 5
+START = 8
+#: Candidates whose mean loss is worse by this over the root of the number of nodes count as near.
+#: The standard error of a few nodes is itself uncertain: three candidates may agree by chance.
+SLACK = 0.3
 #: Labels at which the starting average and the greedy choice weigh the same.
 TRUST = 200.0
 #: Smaller weights are not worth a network.
@@ -56,7 +59,7 @@ def paired_gap(losses: Floats, best: Floats) -> tuple[float, float]:
 
 
 def within_one_error(losses: Floats, at_most: int = START) -> list[int]:
-    """Return the best candidates within one standard error of the best, the best first.
+    """Return the candidates within about one standard error of the best, the best first.
 
     ``losses``: candidates x nodes.
     """
@@ -65,7 +68,7 @@ def within_one_error(losses: Floats, at_most: int = START) -> list[int]:
     near = []
     for one in order[:at_most]:
         gap, error = paired_gap(losses[one], best)
-        if gap <= error:
+        if gap <= error + SLACK / math.sqrt(losses.shape[1]):
             near.append(int(one))
     return near
 

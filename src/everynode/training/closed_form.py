@@ -69,8 +69,9 @@ class Solved:
     def validate(self) -> dict[str, float]:
         """Return the validation metrics, and ``test_accuracy`` of the nodes to watch."""
         return validate(
-            self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor
-        )
+            self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor,
+            self.class_weight,
+        )  # fmt: skip
 
 
 def is_closed_form(settings: Settings) -> bool:
