@@ -27,6 +27,7 @@ MODELS = {
     "logistic_hops": "everynode.models.logistic_hops:LogisticHops",
     "boosting": "everynode.models.boosting:Boosting",
     "boosting_hops": "everynode.models.boosting_hops:BoostingHops",
+    "jknet": "everynode.models.jknet:JKNet",
 }
 
 

@@ -7,6 +7,7 @@ candidates are compared by their out-of-fold log-loss, node by node.
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from everynode.graph.preparation import FittedPreparation, fit_preparation
 from everynode.objectives.cross_entropy import class_weights
 from everynode.selection.candidate import Candidate
 from everynode.selection.fold_result import FoldResult
-from everynode.selection.greedy_ensemble import calibrated, node_losses, paired_gap
+from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.selection.time_limit import Deadline
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
@@ -34,6 +35,8 @@ from everynode.training.process_pool import Engine, run_many
 MARGIN = 2.0
 #: At least this many candidates stay.
 LEAST = 3
+#: With fewer judged nodes, only the margin drops candidates: their order is mostly chance.
+FEW_NODES = 30
 #: Jobs on smaller graphs (nodes and edges) run in this process: a pool would cost more.
 SMALL = 1500
 #: Trainings on larger graphs (nodes and edges) keep their state: they take more than seconds.
@@ -247,7 +250,9 @@ class Race:
         stay = []
         for rank, i in enumerate(order):
             gap, error = paired_gap(losses[i], losses[order[0]])
-            near = rank < LEAST or (gap <= MARGIN * error and rank < at_most)
+            slack = error + SLACK / math.sqrt(losses.shape[1])
+            room = rank < at_most or losses.shape[1] < FEW_NODES
+            near = rank < LEAST or (gap <= MARGIN * slack and room)
             if near or i in best_of_kind:
                 stay.append(names[i])
             else:
