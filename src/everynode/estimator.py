@@ -32,6 +32,7 @@ from everynode.selection.ensemble import held_out, mean_log_probabilities, train
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.leaderboard import Leaderboard
 from everynode.selection.portfolio_ensemble import PortfolioEnsemble
+from everynode.selection.portfolio_export import PortableEnsemble
 from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
 from everynode.selection.successive_halving import Standing, successive_halving
 from everynode.settings import Settings, declarations
@@ -609,6 +610,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "networks": 1,
             "members": len(self.ensemble_.members),
             "num_nodes": self.ensemble_.num_nodes,
+            "inputs": self.ensemble_.num_features,
             "leaderboard": self.leaderboard_.to_list(),
             "graph_gain": self.graph_gain_.to_dict(),
         }
@@ -621,8 +623,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "fitted_")
         if self.ensemble_ is not None:
-            self.ensemble_.check_export()
-        Portable(self.networks_, self.temperature_).export(Path(file))
+            PortableEnsemble(self.ensemble_, self.temperature_).export(Path(file))
+        else:
+            Portable(self.networks_, self.temperature_).export(Path(file))
 
     @classmethod
     def load(
@@ -655,7 +658,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
         model.ensemble_ = model.leaderboard_ = model.graph_gain_ = None
         if "members" in card:
-            model.ensemble_ = PortfolioEnsemble.load(folder, card["members"], card["num_nodes"])
+            model.ensemble_ = PortfolioEnsemble.load(
+                folder, card["members"], card["num_nodes"], card["inputs"]
+            )
             model.leaderboard_ = Leaderboard.from_list(card["leaderboard"])
             model.graph_gain_ = GraphGain.from_dict(card["graph_gain"])
             model.fitted_ = dataclasses.replace(

@@ -112,6 +112,14 @@ def test_one_fold_with_several_seeds(graph):
     assert race.logits("gcn", [1]).shape == (20, 3)
 
 
+def test_a_model_without_randomness_has_one_network_a_fold(graph):
+    plain = Candidate(
+        "logistic", Settings(backbone="logistic"), "standardize", "features", True, False
+    )
+    race = run_portfolio(graph, [*CANDIDATES[:2], plain], folds=range(3), seeds=2)
+    assert [len(race.results[name]) for name in ("gcn", "mlp", "logistic")] == [6, 6, 3]
+
+
 def test_the_time_limit_is_kept_and_the_best_epochs_count(graph):
     slow = [candidate(f"slow-{i}", epochs=10**6, patience=10**6) for i in range(5)]
     start = time.monotonic()

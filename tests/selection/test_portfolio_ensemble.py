@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from everynode.datasets import generate
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError
 from everynode.selection.candidate import Candidate
 from everynode.selection.portfolio import run_portfolio
 from everynode.selection.portfolio_ensemble import Member, PortfolioEnsemble, select
@@ -86,7 +86,7 @@ def test_candidates_without_a_result_are_listed_too(graph):
 def test_saved_and_loaded_it_predicts_the_same(graph, selection, tmp_path):
     ensemble = selection.ensemble
     ensemble.save(tmp_path)
-    again = PortfolioEnsemble.load(tmp_path, len(ensemble.members), ensemble.num_nodes)
+    again = PortfolioEnsemble.load(tmp_path, len(ensemble.members), 120, 6)
     assert torch.equal(again.log_probabilities(graph), ensemble.log_probabilities(graph))
     assert [m.candidate for m in again] == [m.candidate for m in ensemble]
     (tmp_path / "members" / "1" / "member.json").unlink()
@@ -104,17 +104,12 @@ def test_other_graphs_are_predicted_by_the_members_that_can(graph, selection):
         )
         for m in selection.ensemble.members[:1]
     ]  # fmt: skip
-    mixed = PortfolioEnsemble((*stuck, *selection.ensemble.members[:1]), 120)
+    mixed = PortfolioEnsemble((*stuck, *selection.ensemble.members[:1]), 120, 6)
     with pytest.warns(UserWarning, match="cannot predict nodes outside the training graph"):
         mixed.log_probabilities(other)
     with pytest.raises(DataError, match="--for-new-nodes"):
-        PortfolioEnsemble(tuple(stuck), 120).log_probabilities(other)
+        PortfolioEnsemble(tuple(stuck), 120, 6).log_probabilities(other)
     assert mixed.log_probabilities(graph).shape == (120, 3)
-
-
-def test_an_ensemble_that_scales_features_refuses_the_export(selection):
-    with pytest.raises(UsageError, match="scales the features"):
-        selection.ensemble.check_export()
 
 
 def test_embeddings_are_of_the_first_network(graph, selection):

@@ -36,6 +36,8 @@ class Candidate:
         ``features``, ``graph`` or ``both``.
     for_new_nodes : bool
         Whether the candidate can predict nodes that were not in the training graph.
+    seeded : bool
+        Whether another seed gives another model.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Candidate:
     preparation: str
     uses: Uses
     for_new_nodes: bool = True
+    seeded: bool = True
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ def portfolio(
         values = dict(table[name])
         uses: Uses = values.pop("uses")
         one_way, at_all = values.pop("directed", False), values.pop("for_new_nodes", True)
+        seeded = values.pop("seeded", True)
         preparation = preparation or preparations[0]  # it does not matter: the model ignores it
         if preparation == "structure":
             uses, at_all = "graph", False
@@ -149,7 +153,7 @@ def portfolio(
             continue
         full_name = entry.replace(":", "-")
         candidate = Candidate(
-            full_name, _settings(values, changes or {}), preparation, uses, at_all
+            full_name, _settings(values, changes or {}), preparation, uses, at_all, seeded
         )
         if not any(_same(candidate, other) for other in chosen.values()):
             chosen[full_name] = candidate

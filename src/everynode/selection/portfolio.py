@@ -329,7 +329,11 @@ def run_portfolio(
         race, workload, deadline, engine or run_many,
         1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
     )  # fmt: skip
-    units = [(fold, seed + 1000 * number + fold) for number in range(seeds) for fold in folds]
+    units = [
+        (fold, seed + number * len(folds) + place)
+        for number in range(seeds)
+        for place, fold in enumerate(folds)
+    ]
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
     order = [candidate.name for candidate in candidates]
     for number, part in enumerate(rounds):
@@ -338,7 +342,15 @@ def run_portfolio(
         if number:
             order = race.drop(keep[min(number, len(keep)) - 1])
         runner.total = runner.started + len(order) * sum(map(len, rounds[number:]))
-        runner.run([Job(name, *unit) for unit in part for name in order])
+        first = seed + len(folds) - 1  # later seeds repeat what has no seed
+        runner.run(
+            [
+                Job(name, *unit)
+                for unit in part
+                for name in order
+                if unit[1] <= first or race.candidates[name].seeded
+            ]
+        )
     race.seconds = time.monotonic() - start
     return race
 

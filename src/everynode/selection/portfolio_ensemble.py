@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from everynode.errors import DataError, UsageError
+from everynode.errors import DataError
 from everynode.evaluation.calibration import HeldOut
 from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
@@ -114,12 +114,13 @@ class PortfolioEnsemble:
     ----------
     members : tuple of Member
         The members, the largest weight first.
-    num_nodes : int
-        The number of nodes of the training graph.
+    num_nodes, num_features : int
+        The number of nodes and of features of the training graph.
     """
 
     members: tuple[Member, ...]
     num_nodes: int
+    num_features: int
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self.members)
@@ -168,27 +169,16 @@ class PortfolioEnsemble:
         first = self.members[0]
         return first.results[0].network.embed(first.preparation.apply(graph))
 
-    def check_export(self) -> None:
-        """Refuse the export if a member cannot be exported."""
-        for member in self.members:
-            if member.preparation.name != "raw":
-                raise UsageError(
-                    f"The ensemble cannot be exported: its member {member.candidate.name} scales "
-                    f"the features ({member.preparation.name}). Save it, or name a backbone."
-                )
-            for result in member.results:
-                result.network.check_export()
-
     def save(self, folder: Path) -> None:
         """Write each member into its own folder."""
         for number, member in enumerate(self.members, start=1):
             member.save(folder / "members" / str(number))
 
     @classmethod
-    def load(cls, folder: Path, count: int, num_nodes: int) -> PortfolioEnsemble:
+    def load(cls, folder: Path, count: int, num_nodes: int, num_features: int) -> PortfolioEnsemble:
         """Read ``count`` members."""
         members = (Member.load(folder / "members" / str(i)) for i in range(1, count + 1))
-        return cls(tuple(members), num_nodes)
+        return cls(tuple(members), num_nodes, num_features)
 
 
 @dataclass(frozen=True)
@@ -232,7 +222,7 @@ def select(race: Race, *, seed: int = 0) -> Selection:
         members.append(Member(candidate, preparation, results, temperatures[i], float(weights[i])))
     by_name = dict(zip(names, weights.tolist(), strict=True))
     return Selection(
-        PortfolioEnsemble(tuple(members), graph.num_nodes),
+        PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
         leaderboard(race, by_name),
         graph_gain(race),
         HeldOut(nodes.to(graph.labels.device), combine(log_p, weights)),
