@@ -58,7 +58,7 @@ def measure(folder: Path, kind: str) -> None:
 
     import everynode as en
     from everynode.datasets import check
-    from everynode.io.structural_features import structural_features
+    from everynode.graph.structural_features import structural_features
     from everynode.training.memory import peak_mb
 
     torch.set_num_threads(1)

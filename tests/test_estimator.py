@@ -29,11 +29,11 @@ from everynode.presets import candidates
 from everynode.selection.cross_validation import with_validation
 from everynode.training import train
 
-QUICK = {"epochs": 15, "hidden_channels": 8, "verbose": False}
+QUICK = {"backbone": "gcn", "epochs": 15, "hidden_channels": 8, "verbose": False}
 
 
 @parametrize_with_checks(
-    [NodeClassifier(epochs=30)],
+    [NodeClassifier(effort="quick", epochs=30)],
     expected_failed_checks=lambda _: {
         "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled",
     },
@@ -145,7 +145,9 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 @pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
 def test_every_backbone_and_objective(graph, backbone, objective):
-    model = NodeClassifier(backbone, objective, num_layers=2, **QUICK).fit(graph)
+    model = NodeClassifier(
+        **QUICK | {"backbone": backbone, "objective": objective, "num_layers": 2}
+    ).fit(graph)
     assert (
         set(model.history_) - {"ce", "total", "val_loss", "val_accuracy"}
         == {"enc": {"mi", "tv", "cvg"}, "ce": set(), "mi+tv": {"mi", "tv"}}[objective]
@@ -406,7 +408,7 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
 def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_how_long(graph):
     few = graph.with_splits([])
     assert int((few.labels >= 0).sum()) == 90
-    quick = {"epochs": 90, "hidden_channels": 4, "random_state": 3}
+    quick = {"backbone": "gcn", "epochs": 90, "hidden_channels": 4, "random_state": 3}
 
     def stopped(model):
         return sorted(
@@ -452,7 +454,7 @@ def test_who_predicts_without_the_edges_is_warned():
 
 def test_with_many_labels_every_fold_has_a_whole_race():
     many = generate(150, 400, 6, 3, seed=1).with_splits([])
-    model = NodeClassifier(epochs=3, hidden_channels=4, cv=2).fit(many)
+    model = NodeClassifier("gcn", epochs=3, hidden_channels=4, cv=2).fit(many)
     assert model.fitted_.settings.patience == 100
 
 
@@ -526,7 +528,9 @@ def test_a_fold_without_validation_nodes_keeps_its_number():
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_save_and_load_give_the_same_probabilities(graph, tmp_path, backbone):
-    model = NodeClassifier(backbone, "mi+tv", num_layers=2, random_state=4, **QUICK).fit(graph)
+    model = NodeClassifier(
+        **QUICK | {"backbone": backbone, "objective": "mi+tv", "num_layers": 2, "random_state": 4}
+    ).fit(graph)
     model.save(tmp_path / "model")
     loaded = NodeClassifier.load(tmp_path / "model")
     assert (loaded.predict_proba(graph) == model.predict_proba(graph)).all()
@@ -995,7 +999,7 @@ def test_scores_are_of_labels(graph, model):
 def test_progress_says_the_objective_once(monkeypatch, capsys):
     monkeypatch.setattr("everynode.progress.PLAIN_EVERY", 0.0)
     for objective, names in (("ce", {"ce"}), ("auto", {"ce", "enc", "light-ce", "light-enc"})):
-        NodeClassifier(objective=objective, epochs=3, hidden_channels=8, verbose=True).fit(
+        NodeClassifier("gcn", objective, epochs=3, hidden_channels=8, verbose=True).fit(
             generate(60, 150, 4, 3, seed=0)
         )
         lines = capsys.readouterr().err.splitlines()

@@ -15,7 +15,7 @@ import everynode as en
 from everynode import plugins
 from everynode.errors import UsageError
 from everynode.experiments.run_spec import Run
-from everynode.models.names import model_names
+from everynode.models.names import MODELS, model_names
 from everynode.objective_names import objective_name, parse_objective, remark
 from everynode.objectives.term import Term
 from everynode.selection.search_space import search_space
@@ -83,7 +83,7 @@ def test_a_file_adds_its_terms_and_models(files):
         plugins.add(file)
     assert list(plugins.terms()) == ["confidence"]
     assert list(plugins.models()) == ["twohops"]
-    assert model_names() == ("gcn", "gat", "gcnii", "twohops")
+    assert model_names() == (*MODELS, "twohops")
     assert os.environ[plugins.VARIABLE].split(os.pathsep) == [str(file) for file in files]
     assert parse_objective("mi+confidence") == ("mi", "confidence")
     assert objective_name("confidence+enc") == "enc+confidence"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,11 @@ from everynode.presets import candidates
 from everynode.progress import Bar, describe
 from everynode.selection.cross_validation import check_monitor, with_validation
 from everynode.selection.ensemble import held_out, mean_log_probabilities, train_more
+from everynode.selection.graph_gain import GraphGain
+from everynode.selection.leaderboard import Leaderboard
+from everynode.selection.portfolio_ensemble import PortfolioEnsemble
+from everynode.selection.portfolio_export import PortableEnsemble
+from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
 from everynode.selection.successive_halving import Standing, successive_halving
 from everynode.settings import Settings, declarations
 from everynode.training import load_model, save_model
@@ -36,6 +42,7 @@ from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from everynode.objectives.term import Term
+    from everynode.training.process_pool import Engine
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,14 +60,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    backbone : str or class, default="gcn"
-        The model: ``gcn``, ``gat``, ``gcnii``, a model of a plugin, or a class
-        (:class:`everynode.Model`, or any ``torch.nn.Module`` on PyG's ``x, edge_index``).
+    backbone : str or class, default="auto"
+        The model: ``gcn``, ``gat``, ``gcnii``, any of ``everynode.models.names.MODELS``, a model
+        of a plugin, or a class (:class:`everynode.Model`, or any ``torch.nn.Module`` on PyG's
+        ``x, edge_index``). ``auto``: with the objective ``auto``, an ensemble of the best models of
+        a portfolio (:mod:`everynode.selection.portfolio`); with a named objective, ``gcn``.
     objective : str, default="auto"
         ``enc`` (every term with a weight), ``ce`` (cross-entropy), a term, or a sum such as
-        ``mi+tv``. ``auto`` trains cross-entropy and ENC, each with strong and light
-        regularization, and keeps the best on the validation nodes
+        ``mi+tv``. ``auto`` with a named backbone trains cross-entropy and ENC, each with strong and
+        light regularization, and keeps the best on the validation nodes
         (:func:`everynode.selection.successive_halving.successive_halving`).
+    effort : str, default="standard"
+        The size of the portfolio: ``quick`` (seconds), ``standard`` (minutes) or ``best`` (more
+        candidates, and several networks of each).
+    time_limit : float or str, optional
+        The time limit of the portfolio, in seconds or as a text such as ``"10m"``. None: 18 s for
+        ``quick``, 10 min for ``standard``, none for ``best``.
     preset : str, default="default"
         The source of the settings: ``default``, ``paper``, ``tuned``, ``authors`` (the last three
         have certain graphs only), or a file of ``everynode tune``.
@@ -81,19 +96,24 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         to the objective that is named.
     settings : Settings or dict, optional
         Every other setting, such as ``{"tv": 2.0, "lr": 0.01}``; see :class:`Settings`. Parameters
-        that are given here by name win.
+        that are given here by name win. In a portfolio they hold for every candidate.
     calibrate : bool, default=False
         Choose a temperature on the validation nodes, so that probabilities match frequencies. The
         predicted classes do not change.
     cv : int or "auto", default="auto"
         The number of folds of cross-validation. Each label is held out once, and the networks of
         the folds are averaged. 1 holds out ``validation_fraction`` once. ``auto``: 3 with fewer
-        than 100 labels, where a single draw is a lottery (docs/accuracy.md), else 1.
+        than 100 labels, where a single draw is a lottery (docs/accuracy.md), else 1; in a
+        portfolio, 2 to 5 by effort and labels.
     validation_fraction : float, default=0.2
         The share of the labels that is held out with ``cv=1``, stratified by class.
     n_estimators : int, default=1
         The number of networks per fold, with consecutive seeds; their probabilities are averaged.
         Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/accuracy.md).
+    for_new_nodes : bool, default=False
+        Leave out models of the portfolio that cannot predict nodes outside the training graph.
+    n_jobs : int, optional
+        Trainings of the portfolio at once. None: one per core.
     device : str or torch.device, optional
         The device of training and prediction. None: the device of the graph.
     random_state : int, RandomState or None, default=0
@@ -108,9 +128,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         The number of features.
     objective_ : str
-        The winning candidate.
+        The winning candidate; in a portfolio, the one with the largest weight.
     standings_ : dict of str to Standing
-        The result of each candidate.
+        The result of each candidate of successive halving; empty for a portfolio.
+    leaderboard_ : Leaderboard or None
+        Every candidate of the portfolio: score with interval, time, folds, weight.
+    ensemble_ : PortfolioEnsemble or None
+        The members of the portfolio's ensemble.
+    graph_gain_ : GraphGain or None
+        What the graph adds to the features, and the features to the graph; ``print`` it.
     network_, networks_ : Model, list of Model
         The first network, and all of them.
     history_ : dict of str to list
@@ -135,9 +161,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        backbone: str | type[nn.Module] = "gcn",
+        backbone: str | type[nn.Module] = "auto",
         objective: str = "auto",
         *,
+        effort: str = "standard",
+        time_limit: float | str | None = None,
         preset: str = "default",
         num_layers: int | None = None,
         hidden_channels: int | None = None,
@@ -152,12 +180,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cv: int | Literal["auto"] = "auto",
         validation_fraction: float = 0.2,
         n_estimators: int = 1,
+        for_new_nodes: bool = False,
+        n_jobs: int | None = None,
         device: str | torch.device | None = None,
         random_state: int = 0,
         verbose: bool | None = None,
     ):
         self.backbone = backbone
         self.objective = objective
+        self.effort = effort
+        self.time_limit = time_limit
         self.preset = preset
         self.num_layers = num_layers
         self.hidden_channels = hidden_channels
@@ -172,6 +204,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.n_estimators = n_estimators
+        self.for_new_nodes = for_new_nodes
+        self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -194,7 +228,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for name, value in self.get_params(deep=False).items()
             if name in declarations() and value is not None
         }
-        if self.backbone == "gcn" and changes.get("backbone"):
+        if self.backbone == "auto":
             del own["backbone"]  # the default does not override a backbone in `settings`
         elif isinstance(self.backbone, type):
             own["backbone"] = plugins.register(self.backbone)
@@ -202,6 +236,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if weights:
             own["weights"] = dict(changes.get("weights") or ()) | weights
         return changes | own
+
+    def _uses_portfolio(self) -> bool:
+        """Whether neither a model nor an objective, preset or term is chosen."""
+        chosen = self.terms or "backbone" in self._changes() or self.preset != "default"
+        return self.objective == "auto" and self.backbone == "auto" and not chosen
 
     def _candidates(self, graph: Graph) -> dict[str, Settings]:
         """Return the settings to train with by objective: one, or those of ``auto``."""
@@ -233,6 +272,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edge_weight: Any = None,
         fold: int = 0,
         checkpoint: Path | str | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Train on a graph, or on features, labels and edges.
 
@@ -250,6 +290,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The fold of the graph.
         checkpoint : path, optional
             A folder for the state of the training. The same call continues from there.
+        engine : Engine, optional
+            The engine that runs the trainings of the portfolio, such as
+            :func:`everynode.training.ray_engine.run_on_ray`. None: processes on this machine.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
         encoded = encode(y) if arrays else None  # here, so that its warnings name the caller
@@ -257,7 +300,54 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
         self._check_parameters()
-        seed = self._seed()
+        states = None if checkpoint is None else Path(checkpoint)
+        train_on = self._fit_portfolio if self._uses_portfolio() else self._fit_one
+        graph = train_on(given, self._seed(), states, engine)
+        self.classes_ = in_order(graph.classes)
+        self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
+        labels = graph.labels[self.held_out_.nodes]
+        self.temperature_ = (
+            temperature(self.held_out_.log_probabilities, labels) if self.calibrate else 1.0
+        )
+        for network in self.networks_:
+            network.clear_cache()  # it refers to the graph, which may be large
+        return self
+
+    def _fit_portfolio(
+        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+    ) -> Graph:
+        """Race the portfolio, keep its ensemble, and return the graph with its folds."""
+        options = PortfolioOptions(
+            self.effort, self.time_limit, self.for_new_nodes,
+            None if self.cv == "auto" else int(self.cv), self.validation_fraction,
+            self.n_estimators, self.n_jobs, engine,
+        )  # fmt: skip
+        fitted = fit_portfolio(
+            given, options, fold=self._fold, changes=self._changes(), seed=seed, checkpoint=states,
+            verbose=self.verbose,
+        )  # fmt: skip
+        chosen = fitted.selection
+        self.ensemble_: PortfolioEnsemble | None = chosen.ensemble
+        self.leaderboard_: Leaderboard | None = chosen.leaderboard
+        self.graph_gain_: GraphGain | None = chosen.gain
+        self.held_out_ = chosen.held_out
+        self.standings_: dict[str, Standing] = {}
+        self.fitted_: TrainingResult
+        self.fitted_, *self._more = fitted.results
+        self._set_attributes()
+        if fitted.race.interrupted:
+            warnings.warn(
+                f"Training was interrupted after {len(fitted.results)} networks: the best result "
+                "so far is kept.",
+                stacklevel=3,
+            )
+        return fitted.graph
+
+    def _fit_one(
+        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+    ) -> Graph:
+        """Train the named model or objective, and return the graph with its folds."""
+        self.ensemble_ = self.leaderboard_ = self.graph_gain_ = None
         graph, folds = with_validation(
             given,
             fold=self._fold,
@@ -267,7 +357,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         chosen = self._candidates(given)
         check_monitor(graph, folds, next(iter(chosen.values())).monitor)
-        states = None if checkpoint is None else Path(checkpoint)
         title = next(iter(chosen.values())).backbone
         epochs = max(settings.epochs for settings in chosen.values())
         total = self.n_estimators * len(folds)
@@ -283,7 +372,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ),
                 checkpoint=states,
             )
-            self.fitted_: TrainingResult
             self.fitted_, *self._more = train_more(
                 trained,
                 graph,
@@ -302,19 +390,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 else f"after {self.fitted_.epochs} epochs"
             )
             warnings.warn(
-                f"Training was interrupted {where}: the best result so far is kept.", stacklevel=2
+                f"Training was interrupted {where}: the best result so far is kept.", stacklevel=3
             )
-        self.classes_ = in_order(graph.classes)
-        self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
         self._set_attributes()
         self.held_out_ = held_out((self.fitted_, *self._more), graph)
-        labels = graph.labels[self.held_out_.nodes]
-        self.temperature_ = (
-            temperature(self.held_out_.log_probabilities, labels) if self.calibrate else 1.0
-        )
-        for network in self.networks_:
-            network.clear_cache()  # it refers to the graph, which may be large
-        return self
+        return graph
 
     def _training_graph(
         self,
@@ -386,6 +466,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_epochs_ = [one.best_epoch for one in fitted]
         won = (name for name, standing in self.standings_.items() if standing.outcome == "won")
         self.objective_ = next(won, self.objective)
+        if self.ensemble_ is not None:
+            self.objective_ = self.ensemble_.members[0].candidate.name
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, np.random.RandomState):
@@ -419,7 +501,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Return the log-probabilities before the temperature (n x k, float64)."""
+        if self.ensemble_ is not None:
+            return self.ensemble_.log_probabilities(graph, nodes)
         return mean_log_probabilities(self.networks_, graph, nodes)
+
+    def embed(self, graph: Graph) -> Tensor:
+        """Return one vector per node, of the first network."""
+        source = self.network_ if self.ensemble_ is None else self.ensemble_
+        with torch.no_grad():
+            return source.embed(graph)
 
     def predict_proba(
         self, X: Any, *, edge_index: Any = None, edge_weight: Any = None
@@ -503,9 +593,27 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.feature_encoder_ is not None:
             extra["feature_encoder"] = self.feature_encoder_.to_dict()
         # The first network comes last: its card counts the others.
-        for number, other in enumerate(self._more, start=2):
-            save_model(Path(folder) / str(number), other)
+        if self.ensemble_ is not None:
+            self.ensemble_.save(Path(folder))
+            extra |= self._portfolio_card()
+        else:
+            for number, other in enumerate(self._more, start=2):
+                save_model(Path(folder) / str(number), other)
         save_model(folder, self.fitted_, extra)
+
+    def _portfolio_card(self) -> dict[str, Any]:
+        """Return what :meth:`load` needs of a portfolio."""
+        assert self.ensemble_ is not None
+        assert self.leaderboard_ is not None
+        assert self.graph_gain_ is not None
+        return {
+            "networks": 1,
+            "members": len(self.ensemble_.members),
+            "num_nodes": self.ensemble_.num_nodes,
+            "inputs": self.ensemble_.num_features,
+            "leaderboard": self.leaderboard_.to_list(),
+            "graph_gain": self.graph_gain_.to_dict(),
+        }
 
     def export(self, file: str | Path) -> None:
         """Write a program for ``torch.export.load``, which predicts without everynode.
@@ -514,7 +622,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :class:`everynode.models.export.Portable`.
         """
         check_is_fitted(self, "fitted_")
-        Portable(self.networks_, self.temperature_).export(Path(file))
+        if self.ensemble_ is not None:
+            PortableEnsemble(self.ensemble_, self.temperature_).export(Path(file))
+        else:
+            Portable(self.networks_, self.temperature_).export(Path(file))
 
     @classmethod
     def load(
@@ -545,6 +656,17 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingResult.from_card(*load_model(folder / str(number)))
             for number in range(2, card.get("networks", 1) + 1)
         ]
+        model.ensemble_ = model.leaderboard_ = model.graph_gain_ = None
+        if "members" in card:
+            model.ensemble_ = PortfolioEnsemble.load(
+                folder, card["members"], card["num_nodes"], card["inputs"]
+            )
+            model.leaderboard_ = Leaderboard.from_list(card["leaderboard"])
+            model.graph_gain_ = GraphGain.from_dict(card["graph_gain"])
+            model.fitted_ = dataclasses.replace(
+                model.fitted_, network=model.ensemble_.results[0].network
+            )
+            model._more = model.ensemble_.results[1:]
         model.classes_ = in_order(card["classes"])
         model.n_features_in_ = card["num_features"]
         model._fold = card.get("fold_of_graph", card["fold"])

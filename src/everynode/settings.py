@@ -33,7 +33,7 @@ class Settings:
     Parameters
     ----------
     backbone : str
-        The model: ``gcn``, ``gat``, ``gcnii``, or a model of a plugin.
+        The model: a name of :mod:`everynode.models.names`, or a model of a plugin.
     num_layers, hidden_channels : int
         Depth and width of the model.
     dropout, layer_dropout : float
@@ -42,9 +42,11 @@ class Settings:
         Divide each row of the features by its sum.
     gcnii_alpha, gcnii_lambda : float
         The parameters of GCNII.
+    appnp_alpha, appnp_steps, gprgnn_alpha, gprgnn_steps : float or int
+        The parameters of APPNP and GPRGNN.
     mi, tv, cvg, consistency, prior, preg : float
         The weights of the terms; 0 switches a term off.
-    mi_lambda, tv_sigma, tv_gate, halves, cvg_every, consistency_temperature
+    mi_lambda, tv_sigma, tv_gate, halves, cvg_every, consistency_temperature, consistency_ramp
         The options of the terms.
     class_weight : "balanced" or dict, optional
         The weight of each class by name. Kept as a tuple of pairs.
@@ -96,6 +98,21 @@ class Settings:
         search=Search(0.2, 3.0), of_backbone="gcnii",
     )  # fmt: skip
 
+    appnp_alpha: float = setting(
+        0.1, "Share of the node's own prediction in each step of APPNP.", "Model", low=0, high=1,
+        search=Search(0.02, 0.5), of_backbone="appnp",
+    )  # fmt: skip
+    appnp_steps: int = setting(
+        10, "Propagation steps of APPNP.", "Model", low=1, of_backbone="appnp"
+    )
+    gprgnn_alpha: float = setting(
+        0.1, "The coefficients of GPRGNN start as those of APPNP with this share.", "Model",
+        low=0, high=1, search=Search(0.02, 0.9), of_backbone="gprgnn",
+    )  # fmt: skip
+    gprgnn_steps: int = setting(
+        10, "Propagation steps of GPRGNN.", "Model", low=1, of_backbone="gprgnn"
+    )
+
     # ---------------------------------------------------------------- the objective
     mi: float = weight(
         0.3, "MI", "Weight of mutual information.",
@@ -138,6 +155,10 @@ class Settings:
     consistency_temperature: float = setting(
         0.5, "Sharpening of the consistency targets; lower is sharper.", "Objective", above=0,
         search=Search(0.2, 0.9), of_term="consistency", option="temperature",
+    )  # fmt: skip
+    consistency_ramp: int = setting(
+        0, "Epochs over which the weight of consistency grows from 0; 0: full weight at once.",
+        "Objective", low=0, off=0, of_term="consistency", option="ramp",
     )  # fmt: skip
     prior: float = weight(
         0.0, "class prior", "Weight of the class prior, which pulls the predicted class shares"

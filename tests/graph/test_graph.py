@@ -698,3 +698,6 @@ def test_what_a_pyg_data_lacks_is_said() -> None:
         )
     with pytest.raises(DataError, match="edges are missing"):
         Graph.from_arrays(np.ones((3, 2)), None, [0, 1, 0])
+
+
+# ---------------------------------------------------------------- other features

@@ -243,3 +243,32 @@ def test_the_digest_never_changes() -> None:
     labels = ["a", "b", None, "b"]
     directed = Graph.from_arrays(np.eye(4), [[0, 1, 2], [1, 2, 0]], labels, directed=True)
     assert directed.digest == "bf8d186e8fb1645a8f398db501d7c8c5ac351623c310fb08c7b26d785bc55504"
+
+
+def test_other_features_share_the_operators_of_the_edges_only() -> None:
+    graph = random_graph(1)
+    operators = graph.gcn_operator, graph.neighbours, graph.degree
+    before = graph.normalized_features, graph.digest
+    other = graph.with_features(torch.rand(15, 3))
+    assert (other.gcn_operator, other.neighbours, other.degree) == operators
+    assert other.normalized_features.shape == (15, 3)
+    assert other.digest != before[1]
+    assert graph.normalized_features is before[0]
+    assert other.with_splits([]).gcn_operator is graph.gcn_operator
+    assert graph.to(torch.float64).with_features(torch.rand(15, 3)).dtype == torch.float64
+    with pytest.raises(DataError, match="15 nodes have features for 14"):
+        graph.with_features(torch.rand(14, 3))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_over_neighbours(directed: bool, weighted: bool) -> None:
+    graph = random_graph(2, directed=directed, weighted=weighted)
+    adjacency = graph.looped_adjacency.to_dense() - torch.eye(15)
+    for operator, expected in (
+        (graph.neighbor_operator, adjacency),
+        (graph.reverse_neighbor_operator, adjacency.T),
+    ):
+        total = expected.sum(1, keepdim=True)
+        expected = expected / torch.where(total > 0, total, 1)
+        torch.testing.assert_close(operator.to_dense(), expected.float())

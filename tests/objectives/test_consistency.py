@@ -124,6 +124,8 @@ def test_one_pass_twice_is_refused():
 def test_the_temperature_is_above_zero():
     with pytest.raises(UsageError, match="temperature"):
         Consistency(temperature=0.0)
+    with pytest.raises(UsageError, match="'ramp' of Consistency must be >= 0"):
+        Consistency(ramp=-1)
 
 
 # ---------------------------------------------------------------- within ENC
@@ -205,3 +207,19 @@ def test_one_pass_in_a_list_is_that_pass(graph):
 def test_passes_that_are_none_are_refused(graph, logits, says):
     with pytest.raises(UsageError, match=says):
         ENC(graph)(logits)
+
+
+def test_the_weight_grows_over_the_ramp() -> None:
+    nodes = torch.arange(N)
+    split = Split(nodes[:3], nodes[3:5], nodes[5:])
+    graph = Graph.from_arrays(torch.eye(N), [[0, 1], [1, 2]], [0, 1, 2, 0, 1, 2, 0], splits=[split])
+    objective = ENC(graph, mi=0, tv=0, cvg=0, consistency=2.0, consistency_ramp=4)
+    views = [view.detach() for view in draw(2)]
+    values = objective.breakdown(views)
+    assert values["total"].item() == pytest.approx(float(values["ce"] + 2 * values["consistency"]))
+    for epoch, weight in ((0, 0.0), (1, 0.5), (4, 2.0), (9, 2.0)):
+        objective.epoch = epoch
+        assert objective.current_weights() == {"ce": 1.0, "consistency": weight}
+        values = objective.breakdown(views)
+        expected = float(values["ce"] + weight * values["consistency"])
+        assert values["total"].item() == pytest.approx(expected)

@@ -256,7 +256,13 @@ def fit() -> FitSummary:
 @pytest.fixture(scope="session")
 def raced() -> FitSummary:
     """A fit in which several candidates competed by macro-F1."""
-    return fit_of(graph_of(90), objective="auto", monitor="macro_f1", epochs=5)
+    return fit_of(graph_of(90), backbone="gcn", objective="auto", monitor="macro_f1", epochs=5)
+
+
+@pytest.fixture(scope="session")
+def portfolio() -> FitSummary:
+    """A fit of the portfolio."""
+    return fit_of(graph_of(90), objective="auto", effort="quick", epochs=5)
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,22 @@ import hashlib
 import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from everynode.cli.files import Files
 from everynode.cli.folder import command, prepare, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import OUTPUT, CandidateOptions, DeviceFlag, JsonFlag, QuietFlag
+from everynode.cli.options import (
+    OUTPUT,
+    TRAINING,
+    CandidateOptions,
+    DeviceFlag,
+    EngineOptions,
+    JsonFlag,
+    QuietFlag,
+)
 from everynode.console import say, showable
 from everynode.errors import UsageError, require
 
@@ -36,6 +44,9 @@ def fit(
     features: str = "all",
     split: str | None = None,
     fold: int | None = None,
+    effort: Annotated[Literal["quick", "standard", "best"], Parameter(group=TRAINING)] = "standard",
+    time_limit: Annotated[str | None, Parameter(group=TRAINING)] = None,
+    for_new_nodes: Annotated[bool, Parameter(group=TRAINING, negative="")] = False,
     model: CandidateOptions = CandidateOptions(),  # noqa: B008 - frozen
     calibrate: bool = True,
     ensemble: int = 1,
@@ -44,6 +55,7 @@ def fit(
     cv: int | None = None,
     seed: int = 0,
     device: DeviceFlag = "cpu",
+    jobs: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     dry_run: Annotated[bool, Parameter(negative="", group=OUTPUT)] = False,
     resume: Annotated[bool, Parameter(group=OUTPUT)] = True,
@@ -69,6 +81,14 @@ def fit(
         split in the file.
     fold
         The fold, from 0, where a file (npz) has several.
+    effort
+        Size of the portfolio: quick (seconds), standard (minutes), or best (more models, and
+        several networks of each).
+    time_limit
+        Time limit of the portfolio, such as 90s, 10m or 1h. Default: 18s for quick, 10m for
+        standard, none for best.
+    for_new_nodes
+        Leave out models that cannot predict nodes outside this graph.
     calibrate
         Choose a temperature on the validation nodes, so that probabilities match frequencies.
     ensemble
@@ -82,8 +102,8 @@ def fit(
         Default: 0.2 with 100 training labels or more.
     cv
         Number of folds in which each training label is held out once; the networks are averaged. 1
-        holds out --val-share once. Default: 3 with fewer than 100 training labels and no
-        --val-share, else 1.
+        holds out --val-share once. Default without --val-share: 2 to 5, by --effort and labels; for
+        a named model, 3 with fewer than 100 training labels, else 1.
     seed
         Seed of held-out labels, weights, dropout and halves.
     out
@@ -112,9 +132,12 @@ def fit(
     for line in () if summary is None else summary.lines(warnings_only=quiet):
         show(line)
     _check_labels(graph)
-    graph, notes = assign_splits(
-        graph, fold=fold, test_share=test_share, val_share=val_share, cv=cv, seed=seed
-    )
+    shares: dict[str, Any] = {"fold": fold, "test_share": test_share, "val_share": val_share}
+    if model.is_portfolio and cv is None and val_share is None:
+        cv = _folds(graph, effort, seed=seed, **shares)
+    graph, notes = assign_splits(graph, cv=cv, seed=seed, **shares)
+    if model.is_portfolio and len(graph.nodes("val")):
+        notes.append("The validation nodes choose the models, their weights and their epochs.")
     for note in () if quiet else notes:
         show(note)
     if dry_run:
@@ -123,10 +146,12 @@ def fit(
             print(json.dumps({"summary": read, "parts": notes}))
         return 0
     classifier = NodeClassifier(
-        model.backbone, model.objective, preset=model.preset, settings=model.named,
+        model.backbone, model.objective, effort=effort, time_limit=time_limit,
+        for_new_nodes=for_new_nodes, n_jobs=jobs.workers, preset=model.preset, settings=model.named,
         calibrate=calibrate, cv=cv or "auto", n_estimators=ensemble, device=device,
         random_state=seed, verbose=not quiet,
     )  # fmt: skip
+    engine = None if jobs.engine == "local" else jobs.start(device)
     folder = out or Path("runs") / f"fit-{files.name}"
     files.spare(folder / name for name in RESULTS)
     if prepare(folder, _key(classifier, graph), RESULTS, STATES, resume):
@@ -137,13 +162,22 @@ def fit(
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the summary has interruptions and divergence
-            classifier.fit(graph, checkpoint=folder / STATES)
+            classifier.fit(graph, checkpoint=folder / STATES, engine=engine)
         result = _write(folder, classifier, graph, notes, drawn=drawn)
         _report_losses(result, ensemble)
         if not result["interrupted"]:
             remove_states(folder / STATES)
     print(json.dumps(result) if json_output else "\n".join(fit_lines(result, folder)))
     return INTERRUPTED if result["interrupted"] else 0
+
+
+def _folds(graph: Graph, effort: str, **shares: Any) -> int | None:
+    """Return the folds of the portfolio; None if the split has validation nodes."""
+    from everynode.io.assign_splits import assign_splits
+    from everynode.selection.portfolio_fit import fold_count
+
+    split, _ = assign_splits(graph, cv=2, **shares)
+    return None if len(split.nodes("val")) else fold_count(split, 0, effort)
 
 
 def _check_labels(graph: Graph) -> None:
@@ -165,7 +199,8 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     from everynode import __version__, plugins
 
     parameters = classifier.get_params()
-    del parameters["verbose"], parameters["device"]
+    for name in ("verbose", "device", "n_jobs"):
+        del parameters[name]
     ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
     encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
     names = {classifier.backbone, *classifier.objective.split("+")}
@@ -202,6 +237,8 @@ def _report_losses(result: dict[str, Any], ensemble: int) -> None:
             f"Interrupted{when}: the best result so far is kept. The same command continues from "
             "here."
         )
+    elif result["leaderboard"]:
+        return  # it lists the models that diverged
     elif left_out := total - result["networks"]:
         say(
             f"Left out {left_out} of {total} networks, which diverged: lower the learning rates "

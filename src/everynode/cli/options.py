@@ -271,11 +271,20 @@ class ModelOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class CandidateOptions(ModelOptions):
-    """The same, with successive halving between candidates where no objective is chosen."""
+    """The same, with a portfolio of candidates where neither model nor objective is chosen."""
 
+    backbone: Annotated[str, Parameter(group=GROUPS["Model"])] = "auto"
+    """auto ensembles the best of many models (--effort); or one model, such as gcn, gat, gcnii or
+    one of a plugin."""
     objective: Annotated[str, Parameter(group=TRAINING)] = "auto"
-    """auto trains cross-entropy and enc, each with strong and light regularization, and keeps the
-    best on the validation nodes; or enc, ce, a term, or a sum such as mi+tv."""
+    """auto with a named --backbone trains cross-entropy and enc, each with strong and light
+    regularization, and keeps the best on the validation nodes; or enc, ce, a term, or a sum such as
+    mi+tv."""
+
+    @property
+    def is_portfolio(self) -> bool:
+        """Whether neither a model nor an objective or preset is chosen."""
+        return (self.backbone, self.objective, self.preset) == ("auto", "auto", "default")
 
 
 @Parameter(name="*", group=GROUPS["Mini-batches"])

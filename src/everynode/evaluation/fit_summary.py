@@ -190,6 +190,7 @@ class FitSummary:
                 " others, so they may also be too low. There is no test part."
             )
         choices = [
+            *["models"] * (self.model.ensemble_ is not None),
             "epoch",
             *["temperature"] * self.model.calibrate,
             *["class shares"] * bool(self.model.fitted_.settings.prior),
@@ -263,8 +264,7 @@ class FitSummary:
         nodes = np.arange(n)
         if n > MAP_NODES:
             nodes = np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
-        with torch.no_grad():
-            embedding = self.model.network_.embed(self.graph)[torch.from_numpy(nodes)]
+        embedding = self.model.embed(self.graph)[torch.from_numpy(nodes)]
         x = embedding.double().cpu().numpy()
         if len(nodes) < 5 or not (x != x[0]).any():
             row = np.arange(len(nodes), dtype=np.float64)
@@ -286,6 +286,9 @@ class FitSummary:
             "graph": self.graph.name,
             "backbone": fitted.settings.backbone,
             "objective": model.objective_,
+            "effort": model.effort if model.leaderboard_ else None,
+            "leaderboard": model.leaderboard_.to_list() if model.leaderboard_ else [],
+            "graph_gain": model.graph_gain_.to_dict() if model.graph_gain_ else None,
             "candidates": {name: standing.to_dict() for name, standing in model.standings_.items()},
             "seed": fitted.seed,
             "networks": len(model.networks_),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from everynode import __version__
 from everynode.console import say
@@ -23,6 +23,7 @@ from everynode.experiments.run_spec import Run, Task
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import cpu, others_running
+from everynode.models.model import Model
 from everynode.numerics import subnormals_flushed
 from everynode.training import TrainingResult, save_model, train
 from everynode.training.checkpoint import UnusableState
@@ -213,10 +214,10 @@ def _evaluate(
     return measured, confusion(logits["test"], graph.labels[test]) if len(test) else None
 
 
-def predict(model: nn.Module, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
+def predict(model: Model, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
     """Return the logits of nodes; in blocks if the graph is on disk or on another device."""
-    if isinstance(graph, DiskGraph) or next(model.parameters()).device != graph.labels.device:
-        return infer(model, graph, nodes)  # type: ignore[arg-type]
+    if isinstance(graph, DiskGraph) or model.device != graph.labels.device:
+        return infer(model, graph, nodes)
     with torch.no_grad():
         logits: Tensor = model(graph)[nodes]
     return logits

@@ -44,7 +44,8 @@ class Graph(Operators):
 
     Build one with :meth:`from_arrays` or another ``from_...`` method: they check the arrays once.
     The constructor itself checks nothing. A graph is immutable. Its operators are computed on first
-    use; :meth:`with_splits` and :meth:`with_labels` return graphs that share them.
+    use; :meth:`with_splits` and :meth:`with_labels` return graphs that share them, and
+    :meth:`with_features` one that shares those of the edges.
 
     Attributes
     ----------
@@ -98,6 +99,8 @@ class Graph(Operators):
     summary: GraphSummary | None = None
     #: Not an argument: ``dataclasses.replace`` starts with an empty cache.
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    #: The part of the cache that depends on the edges alone.
+    _structure_cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
 
     # ------------------------------------------------------------------ construction
 
@@ -276,10 +279,40 @@ class Graph(Operators):
         _check_node_labels(codes, len(encoded), self.num_nodes)
         return self._sharing(labels=codes.to(self.labels.device), classes=tuple(encoded))
 
+    def with_features(self, features: Any) -> Graph:
+        """Return the graph with other features; cached operators of the edges are shared.
+
+        Parameters
+        ----------
+        features
+            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It takes the type of the
+            present features. The copy has no ``feature_encoder``.
+
+        Examples
+        --------
+        >>> g = Graph.from_arrays([[1.0], [2.0]], [[0], [1]])
+        >>> other = g.with_features([[3.0, 0.5], [4.0, 0.5]])
+        >>> other.num_features, other.gcn_operator is g.gcn_operator
+        (2, True)
+        """
+        if not (isinstance(features, Tensor) and features.dtype == self.dtype):
+            features = tidy_features(features)
+        check_features(features)
+        if features.shape[0] != self.num_nodes:
+            raise DataError(
+                f"{self.num_nodes} nodes have features for {features.shape[0]}: "
+                "give one row per node."
+            )
+        features = features.to(self.dtype).to(self.labels.device)
+        copy = dataclasses.replace(self, features=features, feature_encoder=None)
+        object.__setattr__(copy, "_structure_cache", self._structure_cache)
+        return copy
+
     def _sharing(self, **changes: Any) -> Graph:
         """Return a copy with other labels or splits and the same cache."""
         copy = dataclasses.replace(self, **changes)
-        object.__setattr__(copy, "_cache", self._cache)
+        for cache in ("_cache", "_structure_cache"):
+            object.__setattr__(copy, cache, getattr(self, cache))
         return copy
 
     def to(self, target: torch.dtype | torch.device | str) -> Graph:
@@ -309,7 +342,7 @@ class Graph(Operators):
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for copies and pickles, without the cache."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return fields | {"_cache": {}}
+        return fields | {"_cache": {}, "_structure_cache": {}}
 
     # ------------------------------------------------------------------ inspection
 
@@ -333,6 +366,15 @@ class Graph(Operators):
         if isinstance(self.features, Tensor):
             return self.features.index_select(0, index)
         return self.features.rows(index)[0]
+
+
+def neighbor_means(looped: SparseMatrix, dtype: torch.dtype) -> SparseMatrix:
+    """Return A + I without its diagonal, each row divided by its sum; zero rows stay zero."""
+    pattern = looped.pattern
+    values = torch.where(pattern.row == pattern.column, 0.0, looped.values)
+    total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
+    values = values / torch.where(total > 0, total, 1)[pattern.row]
+    return SparseMatrix(pattern, values.to(dtype))
 
 
 def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:

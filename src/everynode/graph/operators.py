@@ -22,6 +22,9 @@ T = TypeVar("T")
 class shared_property(Generic[T]):
     """Property of a graph that depends on neither labels nor splits: computed once, then shared."""
 
+    #: Whether the property depends on the edges alone, so that other features share it too.
+    of_structure = False
+
     def __init__(self, make: Callable[[Any], T]):
         self.make = make
         self.__doc__ = make.__doc__
@@ -33,8 +36,15 @@ class shared_property(Generic[T]):
     def __get__(self, graph: Operators | None, owner: type) -> Self | T:
         if graph is None:
             return self
-        value: T = graph.cached(self.make.__name__, lambda: self.make(graph))
+        name = self.make.__name__
+        value: T = graph.cached(name, lambda: self.make(graph), of_structure=self.of_structure)
         return value
+
+
+class structural_property(shared_property[T]):
+    """Property of a graph that depends on its edges alone."""
+
+    of_structure = True
 
 
 class Operators:
@@ -52,6 +62,7 @@ class Operators:
     weights: Tensor | None
     directed: bool
     _cache: dict[Hashable, Any]
+    _structure_cache: dict[Hashable, Any]
 
     @property
     def num_nodes(self) -> int:
@@ -80,11 +91,12 @@ class Operators:
 
     # ------------------------------------------------------------------ cached, shared
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], Any], *, of_structure: bool = False) -> Any:
         """Return ``make()``, computed once per key.
 
         The result must not depend on labels or splits: graphs with other labels and splits share
-        the cache. A graph of another type or on another device has its own.
+        the cache. A graph of another type or on another device has its own. With ``of_structure``
+        the result must depend on the edges alone: graphs with other features share it too.
 
         Examples
         --------
@@ -95,27 +107,28 @@ class Operators:
         >>> g.with_labels([0, 0], classes=["a"]).cached("sum", lambda: None)
         3.0
         """
+        cache = self._structure_cache if of_structure else self._cache
         try:
-            return self._cache[key]
+            return cache[key]
         except KeyError:
-            value = self._cache[key] = make()
+            value = cache[key] = make()
             return value
 
-    @shared_property
+    @structural_property
     def edge_index(self) -> Tensor:
         """Source and target of every message, 2 x arcs: both directions of an undirected edge."""
         if self.directed:
             return self.edges
         return torch.cat([self.edges, self.edges.flip(0)], dim=1)
 
-    @shared_property
+    @structural_property
     def edge_weight(self) -> Tensor | None:
         """Weight of each column of :attr:`edge_index`, or None for all ones."""
         if self.directed or self.weights is None:
             return self.weights
         return self.weights.repeat(2)
 
-    @shared_property
+    @structural_property
     def undirected_edges(self) -> tuple[Tensor, Tensor | None]:
         """Each edge once, the smaller index first, and the weights: the edges that TV sums over.
 
@@ -126,7 +139,7 @@ class Operators:
         edges, weights, _ = tidy_edges(self.edges, self.weights, self.num_nodes, directed=False)
         return edges, weights
 
-    @shared_property
+    @structural_property
     def degree(self) -> Tensor:
         """Degree :math:`d_i` of each node: number or total weight of its undirected edges."""
         edges, weights = self.undirected_edges
@@ -136,7 +149,7 @@ class Operators:
         zeros = torch.zeros(self.num_nodes, dtype=self.dtype, device=edges.device)
         return zeros.index_add(0, edges[0], weights).index_add(0, edges[1], weights)
 
-    @shared_property
+    @structural_property
     def looped_adjacency(self) -> SparseMatrix:
         """:math:`\\tilde A = A + I` with row = target, column = source."""
         sources, targets = self.edge_index.cpu().numpy()
@@ -160,15 +173,30 @@ class Operators:
         values = looped.values * d[pattern.row] ** left * d[pattern.column] ** right
         return SparseMatrix(pattern, values.to(self.dtype), symmetric=symmetric)
 
-    @shared_property
+    @structural_property
     def gcn_operator(self) -> SparseMatrix:
         """:math:`\\tilde P = \\tilde D^{-1/2} \\tilde A \\tilde D^{-1/2}`."""
         return self._scaled_adjacency(-0.5, -0.5, symmetric=not self.directed)
 
-    @shared_property
+    @structural_property
     def mean_operator(self) -> SparseMatrix:
         """:math:`\\tilde D^{-1} \\tilde A`: mean over each node and its neighbours."""
         return self._scaled_adjacency(-1.0, 0.0)
+
+    @structural_property
+    def neighbor_operator(self) -> SparseMatrix:
+        """:math:`D^{-1} A`: mean over the neighbors without the node; zero rows without any.
+
+        It has the entries of :attr:`looped_adjacency`, with zeros on the diagonal.
+        """
+        return neighbor_means(self.looped_adjacency, self.dtype)
+
+    @structural_property
+    def reverse_neighbor_operator(self) -> SparseMatrix:
+        """Mean over the targets of a node's arcs; undirected: :attr:`neighbor_operator`."""
+        if not self.directed:
+            return self.neighbor_operator
+        return neighbor_means(self.looped_adjacency.transpose, self.dtype)
 
     @shared_property
     def dense_features(self) -> Tensor:
@@ -182,7 +210,7 @@ class Operators:
         """The features, each row divided by its sum of absolute values; zero rows stay zero."""
         return normalize_rows(self.features)
 
-    @shared_property
+    @structural_property
     def neighbours(self) -> Neighbours:
         """The neighbours of every node, for sampling."""
         edges, weights = self.undirected_edges
@@ -248,6 +276,15 @@ def normalize_rows(features: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
         return SparseMatrix(pattern, values / torch.where(total > 0, total, 1)[pattern.row])
     total = features.abs().sum(1, keepdim=True)
     return features / torch.where(total > 0, total, 1)
+
+
+def neighbor_means(looped: SparseMatrix, dtype: torch.dtype) -> SparseMatrix:
+    """Return A + I without its diagonal, each row divided by its sum; zero rows stay zero."""
+    pattern = looped.pattern
+    values = torch.where(pattern.row == pattern.column, 0.0, looped.values)
+    total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
+    values = values / torch.where(total > 0, total, 1)[pattern.row]
+    return SparseMatrix(pattern, values.to(dtype))
 
 
 def _hash(sha: Any, tensors: Sequence[Tensor]) -> None:

@@ -12,6 +12,7 @@ from everynode.console import showable
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
+from everynode.graph.structural_features import structural_features
 from everynode.graph.validation import Split
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
@@ -39,7 +40,6 @@ from everynode.io.roles import (
     find_features,
     find_roles,
 )
-from everynode.io.structural_features import structural_features
 from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table

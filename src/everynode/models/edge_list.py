@@ -53,6 +53,12 @@ class EdgeList:
         degree = self.weight.new_zeros(self.num_nodes).index_add(0, self.target, self.weight)
         return self.weight * (degree[self.target] * degree[self.source]).rsqrt()
 
+    def neighbor_weight(self) -> Tensor:
+        r"""Return the entries of :math:`D^{-1} A`; self-loops get 0."""
+        weight = torch.where(self.source == self.target, 0.0, self.weight)
+        total = weight.new_zeros(self.num_nodes).index_add(0, self.target, weight)
+        return weight / torch.where(total > 0, total, 1.0)[self.target]
+
     def softmax(self, scores: Tensor) -> Tensor:
         """Return the softmax of the scores over the entries of each target."""
         top = scores.new_full((self.num_nodes,), -torch.inf)

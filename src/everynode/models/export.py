@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -61,11 +62,16 @@ class Portable(nn.Module):
 
     def export(self, file: Path) -> None:
         """Write a program for ``torch.export.load`` that takes graphs of any size."""
-        model = cast(Model, self.models[0])
-        like = next(model.parameters())
-        nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=1)
-        edge_index = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=like.device)
-        example = (like.new_zeros(5, model.num_features), edge_index, like.new_ones(4))
-        shapes = ({0: nodes}, {1: edges}, {0: edges})
-        program = torch.export.export(self.eval(), example, dynamic_shapes=shapes)
-        torch.export.save(program, file)
+        export_program(self, cast(Model, self.models[0]).num_features, file)
+
+
+def export_program(module: nn.Module, num_features: int, file: Path) -> None:
+    """Write a module on ``(x, edge_index, edge_weight)`` for graphs of any size."""
+    tensors = itertools.chain(module.parameters(), module.buffers())
+    like = next(tensor for tensor in tensors if tensor.is_floating_point())
+    nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=1)
+    edge_index = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]], device=like.device)
+    example = (like.new_ones(5, num_features), edge_index, like.new_ones(4))
+    shapes = ({0: nodes}, {1: edges}, {0: edges})
+    program = torch.export.export(module.eval(), example, dynamic_shapes=shapes)
+    torch.export.save(program, file)

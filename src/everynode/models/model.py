@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +25,8 @@ class Model(nn.Module):
     ----------
     num_hops : int or None
         Layers of message passing, for sampled mini-batches. None: full batch only.
+    for_new_nodes : bool
+        Whether the model can predict for another graph than the one it was fitted on.
     num_features, num_classes : int
         Input columns and classes. :func:`~everynode.models.build.build_model` sets them.
 
@@ -41,12 +45,19 @@ class Model(nn.Module):
     """
 
     num_hops: int | None = None
+    for_new_nodes: bool = True
     num_features: int
     num_classes: int
 
     def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
         """Return the n x k logits of all nodes, or the rows of ``nodes`` (indices or a mask)."""
         raise NotImplementedError
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters, or of the buffers of a model without parameters."""
+        tensors = itertools.chain(self.parameters(), self.buffers(), [torch.empty(0)])
+        return next(tensors).device
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Return every parameter once, by group.

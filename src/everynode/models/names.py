@@ -15,6 +15,18 @@ MODELS = {
     "gcn": "everynode.models.gcn:GCN",
     "gat": "everynode.models.gat:GAT",
     "gcnii": "everynode.models.gcnii:GCNII",
+    "mlp": "everynode.models.mlp:MLP",
+    "sgc": "everynode.models.sgc:SGC",
+    "appnp": "everynode.models.appnp:APPNP",
+    "gprgnn": "everynode.models.gprgnn:GPRGNN",
+    "sage": "everynode.models.sage:SAGE",
+    "resgcn": "everynode.models.resgcn:ResGCN",
+    "dirsage": "everynode.models.dirsage:DirSAGE",
+    "label_propagation": "everynode.models.label_propagation:LabelPropagation",
+    "logistic": "everynode.models.logistic:Logistic",
+    "logistic_hops": "everynode.models.logistic_hops:LogisticHops",
+    "boosting": "everynode.models.boosting:Boosting",
+    "boosting_hops": "everynode.models.boosting_hops:BoostingHops",
     "jknet": "everynode.models.jknet:JKNet",
 }
 
@@ -27,9 +39,9 @@ def model_names() -> tuple[str, ...]:
 def model_class(name: str) -> type[nn.Module]:
     """Return the class of a model.
 
-    >>> model_class("gnc")  # doctest: +ELLIPSIS
+    >>> model_class("gcnn")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    everynode.errors.UsageError: Unknown backbone 'gnc' (did you mean 'gcn'?). Choose from: gcn, ...
+    everynode.errors.UsageError: Unknown backbone 'gcnn' (did you mean 'gcn'?). Choose from: ...
     """
     if name in MODELS:
         module, _, cls = MODELS[name].partition(":")

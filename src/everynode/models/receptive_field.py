@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from everynode.graph.graph import Graph
-from everynode.graph.operators import normalize_rows
+from everynode.graph.operators import neighbor_means, normalize_rows
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
@@ -70,6 +70,11 @@ class Hop:
     def gcn_operator(self) -> SparseMatrix:
         r""":math:`\tilde P`, or its rows and columns for this hop."""
         return self._restrict(self.graph.gcn_operator)
+
+    @cached_property
+    def neighbor_operator(self) -> SparseMatrix:
+        r""":math:`D^{-1} A`, or its rows and columns for this hop."""
+        return self._restrict(self.graph.neighbor_operator)
 
     @cached_property
     def looped_adjacency(self) -> SparseMatrix:
@@ -159,6 +164,11 @@ class Block(Hop):
         looped = self.looped_adjacency
         values = looped.values * self.scale[looped.pattern.row] * self.scale[looped.pattern.column]
         return SparseMatrix(looped.pattern, values.to(self.dtype))
+
+    @cached_property
+    def neighbor_operator(self) -> SparseMatrix:
+        """The mean over the sampled neighbors of each target."""
+        return neighbor_means(self.looped_adjacency, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,15 +84,23 @@ class Consistency(Term):
         The weight of the term; None: 1.
     temperature : float
         See :func:`consistency`.
+    ramp : int
+        Epochs over which the weight grows linearly from 0; 0: full weight at once. Early targets
+        are guesses, and a large weight would make the network believe them.
     """
 
     name = "consistency"
     needs = frozenset({"passes"})
 
-    def __init__(self, weight: float | None = None, *, temperature: float = 0.5):
+    def __init__(self, weight: float | None = None, *, temperature: float = 0.5, ramp: int = 0):
         super().__init__(weight)
         require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
-        self.temperature = temperature
+        require(ramp >= 0, "ramp", "Consistency", ">= 0", ramp)
+        self.temperature, self.ramp = temperature, ramp
+
+    def factor(self, epoch: int) -> float:
+        """Return the share of the weight that counts in an epoch (from 0)."""
+        return min(1.0, epoch / self.ramp) if self.ramp else 1.0
 
     def forward(self, logits: Tensor, sample: Sample) -> Tensor:
         """Refuse a single pass."""

@@ -66,6 +66,8 @@ class ENC(nn.Module):
         The terms by name.
     weights : dict
         The weight of each term by name. A change counts from the next step.
+    epoch : int or None
+        The current epoch (from 0), for terms whose weight grows. None: full weights.
     passes : int
         The number of passes of the model in a step: 2 with ``consistency``, else 1. Pass the
         logits of both, ``objective((model(x), model(x)), model)``.
@@ -124,6 +126,8 @@ class ENC(nn.Module):
             term.bind(graph, fold=fold, seed=seed, class_weight=class_weight)
             self.terms[name] = term
         self.weights: dict[str, float] = {_name_of(term): term.weight for term in active}
+        #: The epoch (from 0); the weight of a term may grow with it.
+        self.epoch: int | None = None
         self.passes = PASSES if "passes" in self.needs else 1
         self.processes: Processes = OneProcess()
         self._fused = fused.fuse(self.terms.values())
@@ -181,20 +185,27 @@ class ENC(nn.Module):
         batch : Sample, or batch of NeighborLoader, optional
             The part of the graph that the logits belong to; None: the full graph.
         """
-        step = self._step(logits, model, batch)
+        step, weights = self._step(logits, model, batch), self.current_weights()
         values: dict[str, Tensor] = {}
         total: Tensor | None = None
         if self._fused and self._fused.is_of(self.terms.values()):
-            together = self._fused.evaluate(step, self.weights)
+            together = self._fused.evaluate(step, weights)
             if together:
                 values, total = together
         for name, term in self.terms.items():
             if name not in values:
                 assert isinstance(term, Term)
-                values[name], weighted = term.weighted(step, self.weights[name])
+                values[name], weighted = term.weighted(step, weights[name])
                 total = weighted if total is None else total + weighted
         assert total is not None  # cross-entropy is always a term
         return {**{name: values[name] for name in self.terms}, "total": total}
+
+    def current_weights(self) -> dict[str, float]:
+        """Return the weight of each term in the current epoch; all of it if none was set."""
+        if self.epoch is None:
+            return self.weights
+        factors = {term.term_name: term.factor(self.epoch) for term in self._terms()}
+        return {name: weight * factors[name] for name, weight in self.weights.items()}
 
     def forward(
         self,

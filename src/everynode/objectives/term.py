@@ -158,6 +158,10 @@ class Term(nn.Module):
         value = self.evaluate(step)
         return value, weight * value
 
+    def factor(self, epoch: int) -> float:
+        """Return the share of the weight that counts in an epoch (from 0)."""
+        return 1.0
+
     def check_sample(self, sample: Sample) -> None:
         """Refuse a part of the graph if the term needs every node."""
         if "every_node" in self.needs and not sample.is_full:

@@ -11,6 +11,7 @@ import torch
 from everynode import __version__
 from everynode.datasets import check
 from everynode.evaluation.fit_summary import FitSummary
+from everynode.report.fit_models import models
 from everynode.report.fit_nodes import disagreements, node_map, uncertain_nodes
 from everynode.report.fit_scores import classes, probabilities, range_text, scores
 from everynode.report.fit_training import training
@@ -34,6 +35,7 @@ def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: boo
     """
     sections = {
         "quality": ("How good it is", scores(fit)),
+        **({"models": ("What was tried", models(fit))} if fit.model.leaderboard_ else {}),
         "classes": ("Class by class", classes(fit)),
         "probabilities": ("How reliable the probabilities are", probabilities(fit)),
         "uncertain": ("Most uncertain nodes", uncertain_nodes(fit)),
@@ -75,6 +77,7 @@ def _head(fit: FitSummary) -> Html:
         h("h1", graph.name),
         h("p", lead, class_="lead"),
         h("p", fit.caution),
+        h("p", gain) if (gain := str(fit.model.graph_gain_ or "")) else None,
         h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         facts(numbers.items()),
         class_="head",

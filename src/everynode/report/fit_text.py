@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.report.text import CANDIDATES, count, decided_by
+from everynode.selection.leaderboard import Leaderboard
 
 
 def fit_lines(summary: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -19,6 +20,10 @@ def fit_lines(summary: dict[str, Any], folder: Path) -> Iterator[str]:
     folder : Path
         The folder with the results.
     """
+    if summary["leaderboard"]:
+        yield from portfolio_lines(summary)
+        yield from _result_lines(summary, folder)
+        return
     monitor, objective = summary["monitor"], summary["objective"]
     seconds = f"{summary['seconds']:.1f} s"
     several = len(summary["candidates"]) > 1
@@ -33,6 +38,28 @@ def fit_lines(summary: dict[str, Any], folder: Path) -> Iterator[str]:
     else:
         best = ", ".join(map(str, summary["best_epochs"]))
         yield f"  networks     {summary['networks']} ({seconds}), best epochs {best}"
+    yield from _result_lines(summary, folder, several=several)
+
+
+def portfolio_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield the leaderboard of a portfolio, and what the graph adds."""
+    board = Leaderboard.from_list(summary["leaderboard"])
+    networks = count(summary["networks"], "network")
+    yield (
+        f"{summary['graph']}, {summary['effort']} portfolio of {count(len(board), 'candidate')}, "
+        f"seed {summary['seed']}"
+    )
+    yield from (f"  {line}" for line in board.lines())
+    members = sum(row.weight > 0 for row in board)
+    chosen = f"{count(members, 'member')} with {networks}"
+    yield f"  ensemble     {chosen} ({summary['seconds']:.1f} s)"
+    if summary["graph_gain"] and summary["graph_gain"]["sentence"]:
+        yield f"  {summary['graph_gain']['sentence']}"
+
+
+def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True) -> Iterator[str]:
+    """Yield the scores, the advice and the files."""
+    monitor = summary["monitor"]
     for part, scores in summary["quality"].items():
         nodes = count(scores["nodes"], "node")
         yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"

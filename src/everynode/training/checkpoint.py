@@ -72,7 +72,7 @@ class TrainingState:
     def capture(cls, training: Training) -> TrainingState:
         """Return the state between two steps, including torch's random generators."""
         runner = training.runner
-        tensors = random_state(next(training.network.parameters()).device)
+        tensors = random_state(training.network.device)
         parts = {
             "network": training.network.state_dict(),
             "best": training.best,
@@ -95,7 +95,7 @@ class TrainingState:
         )
 
     def restore(
-        self, network: nn.Module, objective: nn.Module, optimizer: torch.optim.Optimizer
+        self, network: Model, objective: nn.Module, optimizer: torch.optim.Optimizer
     ) -> dict[str, Tensor]:
         """Load the state into the parts of a training; return the best weights so far."""
         parts: dict[str, dict[str, Tensor]] = {
@@ -112,7 +112,7 @@ class TrainingState:
             index, _, key = name.partition(".")
             moments.setdefault(int(index), {})[key] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-        set_random_state(self.tensors, next(network.parameters()).device)
+        set_random_state(self.tensors, network.device)
         return parts["best"]
 
     def save(self, path: Path) -> None:

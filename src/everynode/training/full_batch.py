@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any, cast
+
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +15,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.models.build import build_model
 from everynode.models.model import Model
 from everynode.objectives import ENC
+from everynode.objectives.cross_entropy import class_weights
 from everynode.settings import Settings
 
 
@@ -31,6 +35,7 @@ class WholeGraph:
     """
 
     steps = 1
+    most_epochs = math.inf
 
     def __init__(
         self, graph: Graph, settings: Settings, *, fold: int, seed: int, watch: Tensor | None
@@ -40,19 +45,22 @@ class WholeGraph:
         self.monitor, self.labels = settings.monitor, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
         self.layer_bytes = layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
+        self.objective.epoch = epoch
         self.sums = step(self.network, self.objective, self.optimiser, self.graph)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
         """Return the validation metrics, and ``test_accuracy`` of the nodes to watch."""
         return validate(
-            self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor
-        )
+            self.network, self.graph, self.looked_at, self.labels, self.watch, self.monitor,
+            self.class_weight,
+        )  # fmt: skip
 
 
 def layer_bytes(graph: Graph, settings: Settings) -> int:
@@ -136,10 +144,16 @@ def history_name(monitor: str) -> str:
     return f"val_{monitor.replace('-', '_')}"
 
 
-def judge(logits: Tensor, labels: Tensor, monitor: str) -> dict[str, float]:
-    """Return ``val_loss``, ``val_accuracy`` and the metric ``monitor``."""
+def judge(
+    logits: Tensor, labels: Tensor, monitor: str, class_weight: Tensor | None = None
+) -> dict[str, float]:
+    """Return ``val_loss``, ``val_accuracy`` and the metric ``monitor``.
+
+    The loss weighs the classes as the objective does.
+    """
+    weight = None if class_weight is None else class_weight.to(logits)
     row = {
-        "val_loss": nn.functional.cross_entropy(logits, labels).item(),
+        "val_loss": nn.functional.cross_entropy(logits, labels, weight).item(),
         "val_accuracy": accuracy(logits, labels),
     }
     if monitor not in ("loss", "accuracy"):
@@ -154,6 +168,7 @@ def validate(
     labels: Tensor,
     watch: Tensor | None = None,
     monitor: str = "accuracy",
+    class_weight: Tensor | None = None,
 ) -> dict[str, float]:
     """Return the validation metrics, and ``test_accuracy`` of the nodes to ``watch``.
 
@@ -163,7 +178,7 @@ def validate(
     network.eval()
     with torch.no_grad():
         logits, watched = network(graph, looked_at).tensor_split([len(labels)])
-        row = judge(logits, labels, monitor)
+        row = judge(logits, labels, monitor, class_weight)
         if watch is not None and len(watch):
             row["test_accuracy"] = accuracy(watched, graph.labels[watch])
     return row

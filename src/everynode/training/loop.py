@@ -22,6 +22,7 @@ from everynode.machine import usable_device
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Batches, Settings
 from everynode.training.checkpoint import TrainingState, UnusableState
+from everynode.training.closed_form import Solved, is_closed_form
 from everynode.training.distributed import CPU, Ranks
 from everynode.training.full_batch import WholeGraph, history_name
 from everynode.training.interrupt import deferred_interrupt
@@ -51,6 +52,8 @@ class StepRunner(Protocol):
     ----------
     steps : int
         Steps of an epoch.
+    most_epochs : float
+        Epochs after which there is nothing left to train.
     layer_bytes : int
         Size of the values of one layer, for :func:`~everynode.training.memory.reused_memory`.
     step : int
@@ -61,6 +64,7 @@ class StepRunner(Protocol):
 
     steps: int
     layer_bytes: int
+    most_epochs: float
     step: int
     sums: dict[str, float]
 
@@ -207,7 +211,8 @@ class Training:
             assert isinstance(graph, Graph)
             graph = graph if target is None else graph.to(target)
             test_nodes = None if test_nodes is None else test_nodes.to(graph.labels.device)
-            self.runner = WholeGraph(graph, settings, fold=fold, seed=seed, watch=test_nodes)
+            kind: type[Solved | WholeGraph] = Solved if is_closed_form(settings) else WholeGraph
+            self.runner = kind(graph, settings, fold=fold, seed=seed, watch=test_nodes)
         self.graph, self.settings, self.fold, self.seed = graph, settings, fold, seed
         self.checkpoint = checkpoint
         self.network = self.runner.network
@@ -216,7 +221,7 @@ class Training:
         self.best: dict[str, Tensor] = {}
         self.best_key, self.best_epoch = (-math.inf, -math.inf), -1
         self.epoch, self.seconds = 0, 0.0
-        self._device = next(self.network.parameters()).device
+        self._device = self.network.device
         with own_random_numbers(self._device):
             seed_random(seed, self._device)
             if checkpoint and (state := TrainingState.load(checkpoint, self.identity)):
@@ -256,7 +261,8 @@ class Training:
     def ended(self) -> bool:
         """Whether the epochs, or the patience of early stopping, have run out."""
         waited = self.epoch - self.best_epoch
-        return self.epoch >= self.settings.epochs or waited > self.settings.patience
+        epochs = min(self.settings.epochs, self.runner.most_epochs)
+        return self.epoch >= epochs or waited > self.settings.patience
 
     def advance(
         self,

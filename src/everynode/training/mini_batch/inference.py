@@ -40,7 +40,7 @@ def infer(
     """
     network.eval()
     sampler = sampler or Sampler(graph)
-    device = next(network.parameters()).device
+    device = network.device
     if not isinstance(network, Network):
         if network.num_hops is None and isinstance(graph, Graph):
             return network(graph.to(device), nodes.to(device)).cpu()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from everynode.errors import UsageError
@@ -39,6 +41,8 @@ class Batched:
     ranks : Ranks
         This process among those that train together.
     """
+
+    most_epochs = math.inf
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class Batched:
     def advance(self, epoch: int) -> None:
         """Take one step of the optimizer."""
         self.network.train()
+        self.objective.epoch = epoch
         sample, batch = self.draw(epoch, self.step)
         on_device = batch.to(self.device)
         passes = [self.network(on_device) for _ in range(self.objective.passes)]
@@ -99,7 +104,7 @@ class Batched:
         sums = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
         self.optimiser.step()
         values = dict(zip(values, sums, strict=True))
-        weights = self.objective.weights
+        weights = self.objective.current_weights()
         values["total"] = sum(weights[name] * value for name, value in values.items())
         self.sums = {name: self.sums.get(name, 0.0) + value for name, value in values.items()}
         self.step += 1

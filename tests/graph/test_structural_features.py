@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from everynode.io import structural_features as structure
-from everynode.io.structural_features import structural_features
+from everynode.graph import structural_features as structure
+from everynode.graph.structural_features import structural_features
 
 
 def graph(n: int, groups: int, seed: int = 0):

@@ -1,0 +1,91 @@
+"""The protocol of models that are solved, not trained by gradient steps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everynode.graph import Graph
+from everynode.models.feature_network import full_graph_only
+from everynode.models.model import Model, node_indices
+from everynode.models.receptive_field import Batch
+
+#: The logit of a class without a training node.
+ABSENT = -30.0
+
+
+class ClosedFormModel(Model):
+    """A model that :meth:`solve` fits at once; :func:`everynode.training.train` calls it.
+
+    Everything it learns is a buffer, which safetensors can hold. The buffers start empty and take
+    the shapes of a saved model when they are loaded.
+
+    A model may offer several solutions, such as strengths of regularization. Training then tries
+    each as one epoch, and validation keeps the best. Of the objective, only class weights count.
+
+    Attributes
+    ----------
+    num_stages : int
+        Number of solutions that validation chooses from.
+    """
+
+    num_stages = 1
+
+    @abstractmethod
+    def solve(
+        self,
+        graph: Graph,
+        train_nodes: Tensor,
+        *,
+        seed: int = 0,
+        class_weight: Tensor | None = None,
+        stage: int = 0,
+    ) -> None:
+        """Fit the model.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph with its labels.
+        train_nodes : Tensor
+            Indices of the labelled nodes to learn from. No other label may be read.
+        seed : int
+            Seed of random draws.
+        class_weight : Tensor, optional
+            Weight of each class.
+        stage : int
+            Which of the solutions, from 0.
+        """
+
+    @abstractmethod
+    def logits(self, graph: Graph, nodes: Tensor | None) -> Tensor:
+        """Return the logits of all nodes, or of some (indices)."""
+
+    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
+        """Return the n x k logits of all nodes, or the rows of ``nodes`` (indices or a mask)."""
+        graph = full_graph_only(self, graph)
+        self.check_graph(graph)
+        return self.logits(graph, None if nodes is None else node_indices(nodes, graph))
+
+    def learn(self, name: str, value: Tensor) -> None:
+        """Store a learned tensor as a buffer."""
+        self.register_buffer(name, value.detach().contiguous())
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """Take the shapes of the state before its values."""
+        for name, buffer in list(self._buffers.items()):
+            value = state_dict.get(prefix + name)
+            if buffer is not None and value is not None and value.shape != buffer.shape:
+                # An index keeps its type; a number takes the type of the model.
+                self._buffers[name] = torch.empty_like(value, dtype=buffer.dtype).to(buffer.device)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def sample_weight(labels: Tensor, class_weight: Tensor | None) -> Tensor:
+    """Return the weight of each training node, in float64."""
+    if class_weight is None:
+        return torch.ones(len(labels), dtype=torch.float64, device=labels.device)
+    return class_weight.double()[labels]

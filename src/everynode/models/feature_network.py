@@ -1,0 +1,119 @@
+"""The base of networks with one opening layer on the features, sparse or dense."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everynode.errors import UsageError, require
+from everynode.graph import Graph
+from everynode.models.edge_list import EdgeList
+from everynode.models.model import Model, input_features, node_indices
+from everynode.models.receptive_field import Batch
+from everynode.sparse import SparseMatrix, draw_noise, drop
+
+#: A map from one row per node to one row per node, such as the mean over neighbors.
+Propagation = Callable[[Tensor], Tensor]
+
+
+class FeatureNetwork(Model):
+    """A network that a subclass writes once, in :meth:`compute`, for graphs and for export.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Depth and width.
+    dropout : float
+        Dropout on the input, where a dropped zero stays zero, and before the closing layer.
+    layer_dropout : float
+        Dropout inside the network.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        num_layers: int = 2,
+        hidden_channels: int = 64,
+        dropout: float = 0.5,
+        layer_dropout: float = 0.0,
+        normalize_features: bool = False,
+    ):
+        super().__init__()
+        owner = type(self).__name__
+        require(num_layers >= 1, "num_layers", owner, ">= 1", num_layers)
+        require(hidden_channels >= 1, "hidden_channels", owner, ">= 1", hidden_channels)
+        for name, p in (("dropout", dropout), ("layer_dropout", layer_dropout)):
+            require(0 <= p < 1, name, owner, "in [0, 1)", p)
+        self.num_features, self.num_classes = num_features, num_classes
+        self.num_layers, self.hidden_channels = num_layers, hidden_channels
+        self.dropout, self.layer_dropout = dropout, layer_dropout
+        self.normalize_features = normalize_features
+
+    @abstractmethod
+    def compute(self, x: SparseMatrix | Tensor, hops: Any) -> Tensor:
+        """Return the logits from features and the ``hops`` of a graph or an edge list."""
+
+    @abstractmethod
+    def hops_of(self, graph: Graph | Batch) -> Any:
+        """Return what :meth:`compute` propagates with, for a graph or a sampled batch."""
+
+    @abstractmethod
+    def plain_hops(self, edges: EdgeList) -> Any:
+        """Return the same in plain torch operations, for export."""
+
+    def forward(self, graph: Graph | Batch, nodes: Tensor | None = None) -> Tensor:
+        """Return the n x k logits of all nodes, or the rows of ``nodes`` (indices or a mask)."""
+        self.check_graph(graph)
+        features = input_features(graph, self.normalize_features)
+        logits = self.compute(features, self.hops_of(graph))
+        return logits if nodes is None else logits.index_select(0, node_indices(nodes, graph))
+
+    def check_export(self) -> None:
+        """Accept: :meth:`compute` is written in plain torch operations."""
+
+    def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
+        edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
+        if self.normalize_features:
+            total = x.abs().sum(1, keepdim=True)
+            x = x / torch.where(total > 0, total, 1.0)
+        return self.compute(x, self.plain_hops(edges))
+
+    def drop_features(self, x: SparseMatrix | Tensor) -> SparseMatrix | Tensor:
+        """Apply dropout to the input in training; a dropped zero stays zero."""
+        if isinstance(x, Tensor):
+            return self.drop(x, self.dropout)
+        return x.with_values(self.drop(x.values, self.dropout))
+
+    def drop(self, x: Tensor, p: float) -> Tensor:
+        """Apply dropout in training."""
+        return drop(x, p, draw_noise(x.shape, x)) if self.training and p else x
+
+
+def full_graph_only(model: Model, graph: Graph | Batch) -> Graph:
+    """Return the graph; refuse a sampled batch."""
+    if isinstance(graph, Batch):
+        raise UsageError(
+            f"{type(model).__name__} trains on the full graph only: train without mini-batches."
+        )
+    return graph
+
+
+def check_hops(graph: Batch, num_layers: int) -> Sequence[Any]:
+    """Return the hops of a batch; refuse another number than that of the layers."""
+    if len(graph.hops) != num_layers:
+        raise UsageError(
+            f"This network has {num_layers} layers, but the batch has {len(graph.hops)} hops. "
+            "Sample one hop for each layer."
+        )
+    return graph.hops

@@ -1,0 +1,228 @@
+"""Logistic regression on the features alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from everynode.graph import Graph
+from everynode.models.closed_form import ABSENT, ClosedFormModel, sample_weight
+from everynode.models.edge_list import EdgeList
+from everynode.models.model import input_features
+from everynode.sparse import SparseMatrix
+
+#: Inverse strengths of regularization for rows of length 1; validation chooses.
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
+#: Steps of the solver.
+MAX_STEPS = 300
+#: A dense matrix of training rows may have this many entries; otherwise products stay sparse.
+MAX_ENTRIES = 10_000_000
+#: Training rows up to which a basis of them pays.
+MAX_BASIS = 1000
+
+
+class Logistic(ClosedFormModel):
+    r"""Multinomial logistic regression with an L2 penalty.
+
+    .. math:: z = x W + b, \qquad
+              \min_{W, b}\; C \sum_{i \in V_l} \mathrm{CE}(z_i, y_i) + \tfrac 1 2 \lVert W \rVert^2
+
+    Equal to scikit-learn's ``LogisticRegression`` after one step: the features are divided by the
+    root mean square of the lengths of the training rows, so that :math:`C` means the same whatever
+    their scale. Validation chooses :math:`C`.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+
+    Attributes
+    ----------
+    weight, bias : Tensor
+        W, with a block of rows for each hop, and b.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> graph, model = generate(20, 40, 8, 3), Logistic(8, 3)
+    >>> model.solve(graph, graph.nodes("train"))
+    >>> model(graph).shape
+    torch.Size([20, 3])
+    """
+
+    num_stages = len(STRENGTHS)
+    #: Number of propagations.
+    hops = 0
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_features: int, num_classes: int, *, normalize_features: bool = False):
+        super().__init__()
+        self.num_features, self.num_classes = num_features, num_classes
+        self.normalize_features = normalize_features
+        self.learn("weight", torch.zeros((self.hops + 1) * num_features, num_classes))
+        self.learn("bias", torch.zeros(num_classes))
+        self._design: _Design | None = None
+
+    def solve(
+        self,
+        graph: Graph,
+        train_nodes: Tensor,
+        *,
+        seed: int = 0,
+        class_weight: Tensor | None = None,
+        stage: int = 0,
+    ) -> None:
+        """Minimize the penalized cross-entropy by L-BFGS, from the solution of the last stage."""
+        labels = graph.labels[train_nodes]
+        present, target = torch.unique(labels, return_inverse=True)
+        if self._design is None or stage == 0:
+            self._design = _Design.of(self, graph, train_nodes)
+        design, classes = self._design, len(present)
+        cost = STRENGTHS[stage] * sample_weight(labels, class_weight)
+
+        def loss(parameters: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+            values = torch.from_numpy(parameters).to(labels.device).requires_grad_()
+            w, b = values[:-classes].view(-1, classes), values[-classes:]
+            log_y = torch.log_softmax(design.apply(w) + b, dim=1)
+            entropy = -(cost * log_y.gather(1, target[:, None])[:, 0]).sum()
+            total = entropy + 0.5 * (w**2).sum()
+            total.backward()
+            assert values.grad is not None
+            return total.item(), values.grad.cpu().numpy()
+
+        start = design.reduced(self.weight.double()[:, present]).reshape(-1)
+        bias = self.bias.double()[present] if stage else start.new_zeros(classes)
+        options = {"maxiter": MAX_STEPS, "ftol": 1e-7, "gtol": 1e-4}
+        solution = minimize(
+            loss, torch.cat([start * min(stage, 1), bias]).cpu().numpy(), jac=True,
+            method="L-BFGS-B", options=options,
+        ).x  # fmt: skip
+        values = torch.from_numpy(solution).to(labels.device)
+        weight = values.new_zeros(len(self.weight), self.num_classes)
+        weight[:, present] = design.expanded(values[:-classes].view(-1, classes))
+        bias = values.new_full((self.num_classes,), ABSENT)
+        bias[present] = values[-classes:]
+        self.learn("weight", weight.to(graph.dtype))
+        self.learn("bias", bias.to(graph.dtype))
+
+    def clear_cache(self) -> None:
+        """Forget the training rows."""
+        self._design = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state for copies and pickles, without the training rows."""
+        return {**super().__getstate__(), "_design": None}
+
+    def logits(self, graph: Graph, nodes: Tensor | None) -> Tensor:
+        """Return x W + b, where later blocks of W are propagated."""
+        features = input_features(graph, self.normalize_features)
+        parts = [features @ block for block in self.weight.split(self.num_features)]
+        logits = _spread(parts, graph.gcn_operator.__matmul__) + self.bias
+        return logits if nodes is None else logits.index_select(0, nodes)
+
+    def check_export(self) -> None:
+        """Accept: the model is linear."""
+
+    def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        """Return the logits of a graph in plain tensors, with plain torch operations."""
+        if self.normalize_features:
+            total = x.abs().sum(1, keepdim=True)
+            x = x / torch.where(total > 0, total, 1.0)
+        edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
+        parts = [x @ block for block in self.weight.split(self.num_features)]
+        return _spread(parts, partial(edges.propagate, edges.gcn_weight())) + self.bias
+
+
+class _Design:
+    r"""The training rows of :math:`[x, \tilde P x, ...]`, with a scale for each block.
+
+    A minimizer of the penalized loss lies in the span of the training rows. With fewer rows than
+    columns, W is therefore sought in an orthonormal basis of this span, which is exact.
+    """
+
+    def __init__(
+        self, apply: Callable[[Tensor], Tensor], scale: Tensor, basis: Tensor | None = None
+    ):
+        #: From W, or its coordinates in the basis, to the training rows of the logits without b.
+        self.apply = apply
+        #: The factor of each row of W, and the basis; None: W itself.
+        self.scale, self.basis = scale[:, None], basis
+
+    @classmethod
+    def of(cls, model: Logistic, graph: Graph, nodes: Tensor) -> _Design:
+        """Return the rows of some nodes: dense where they are few, as sparse products else."""
+        c, count = model.num_features, model.hops + 1
+        features = input_features(graph, model.normalize_features)
+        if isinstance(features, SparseMatrix) and len(nodes) * c * count > MAX_ENTRIES:
+            return cls._sparse(features, graph, nodes, count)
+        blocks = _rows(features, graph, nodes, model.hops)
+        scale = torch.cat([_scale((block**2).sum(1)).expand(c) for block in blocks])
+        rows = torch.cat(blocks, dim=1) * scale
+        if len(nodes) >= rows.shape[1] or len(nodes) > MAX_BASIS:
+            return cls(rows.__matmul__, scale)
+        basis, triangle = torch.linalg.qr(rows.T)
+        return cls(triangle.T.__matmul__, scale, basis)
+
+    @classmethod
+    def _sparse(cls, features: SparseMatrix, graph: Graph, nodes: Tensor, count: int) -> _Design:
+        """Return the rows as products, since the rows of the later hops would be dense."""
+        x, operator = features.to(torch.float64), graph.gcn_operator.to(torch.float64)
+        c = features.shape[1]
+        squares = x.values.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, x.values**2)
+        factor = _scale(squares[nodes])
+
+        def apply(weight: Tensor) -> Tensor:
+            parts = [x @ block for block in (weight * factor).split(c)]
+            return _spread(parts, operator.__matmul__)[nodes]
+
+        return cls(apply, factor.expand(count * c))
+
+    def reduced(self, weight: Tensor) -> Tensor:
+        """Return the coordinates of W."""
+        unscaled = weight / self.scale
+        return unscaled if self.basis is None else self.basis.T @ unscaled
+
+    def expanded(self, coordinates: Tensor) -> Tensor:
+        """Return W from its coordinates."""
+        unscaled = coordinates if self.basis is None else self.basis @ coordinates
+        return unscaled * self.scale
+
+
+def _rows(features: SparseMatrix | Tensor, graph: Graph, nodes: Tensor, hops: int) -> list[Tensor]:
+    """Return the rows of some nodes in x, Px, ..., dense and in float64."""
+    if isinstance(features, Tensor):
+        blocks = [features.double()]
+        wide = graph.gcn_operator.to(torch.float64)
+        for _ in range(hops):
+            blocks.append(wide @ blocks[-1])
+        return [block[nodes] for block in blocks]
+    x, operator = features.to_scipy(), graph.gcn_operator.to_scipy()
+    where = nodes.cpu().numpy()
+    rows, reached = [x[where]], operator[where]
+    for _ in range(hops):
+        rows.append(reached @ x)
+        reached = reached @ operator
+    return [torch.from_numpy(block.toarray()).double().to(nodes.device) for block in rows]
+
+
+def _spread(parts: list[Tensor], propagate: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return the sum of the parts, each propagated as often as its position says."""
+    total = parts[-1]
+    for part in parts[-2::-1]:
+        total = part + propagate(total)
+    return total
+
+
+def _scale(squares: Tensor) -> Tensor:
+    """Return the inverse root mean square of row lengths; 1 for empty rows."""
+    mean = squares.mean()
+    return torch.where(mean > 0, mean.clamp_min(1e-30) ** -0.5, 1.0)

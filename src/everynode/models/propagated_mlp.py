@@ -1,0 +1,40 @@
+"""The base of models that apply an MLP to each node and then propagate its predictions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import Tensor
+
+from everynode.graph import Graph
+from everynode.models.edge_list import EdgeList
+from everynode.models.feature_network import Propagation, full_graph_only
+from everynode.models.mlp import MLP
+from everynode.models.receptive_field import Batch
+from everynode.sparse import SparseMatrix
+
+
+class PropagatedMLP(MLP):
+    r"""An MLP whose logits :math:`\tilde P` propagates; a subclass says how in :meth:`spread`.
+
+    The propagation has as many columns as there are classes, so that many steps are cheap. It
+    trains on the full batch only.
+    """
+
+    num_hops = None
+
+    def spread(self, z: Tensor, propagate: Propagation) -> Tensor:
+        """Return the logits from those of the MLP."""
+        return z
+
+    def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:
+        """Return the propagated logits."""
+        return self.spread(super().compute(x, None), hops)
+
+    def hops_of(self, graph: Graph | Batch) -> Propagation:
+        r"""Return the product with :math:`\tilde P`."""
+        return full_graph_only(self, graph).gcn_operator.__matmul__
+
+    def plain_hops(self, edges: EdgeList) -> Propagation:
+        """Return the same product in plain torch operations."""
+        return partial(edges.propagate, edges.gcn_weight())

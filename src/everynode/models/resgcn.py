@@ -1,0 +1,42 @@
+"""ResGCN: GCN with residual connections and LayerNorm."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import Tensor
+
+from everynode.models.edge_list import EdgeList
+from everynode.models.receptive_field import Hop
+from everynode.models.residual_network import ResidualHop, ResidualNetwork, itself
+
+
+class ResGCN(ResidualNetwork):
+    r"""GCN with residual connections and LayerNorm.
+
+    `Classic GNNs are Strong Baselines <https://arxiv.org/abs/2406.08993>`_ finds that a GCN needs
+    just these to be level with newer models, in the residual network of
+    :class:`~everynode.models.residual_network.ResidualNetwork`:
+
+    .. math:: h^{(l+1)} = h^{(l)} + \mathrm{ReLU}(\tilde P u\, W_l + b_l)
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> ResGCN(8, 3, hidden_channels=16)(generate(20, 40, 8, 3)).shape
+    torch.Size([20, 3])
+    """
+
+    parts = 1
+
+    def hop(self, hop: Hop) -> ResidualHop:
+        r"""Return the product with :math:`\tilde P`."""
+        return ResidualHop([hop.gcn_operator.__matmul__], hop.target_rows)
+
+    def plain_hop(self, edges: EdgeList) -> ResidualHop:
+        """Return the same product in plain torch operations."""
+        return ResidualHop([partial(edges.propagate, edges.gcn_weight())], itself)
+
+    def mix(self, own: Tensor, neighbors: list[Tensor]) -> Tensor:
+        """Return the propagated values alone."""
+        return neighbors[0]

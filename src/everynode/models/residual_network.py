@@ -1,0 +1,107 @@
+"""The base of deep networks with residual connections and LayerNorm."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from everynode.graph import Graph
+from everynode.models.edge_list import EdgeList
+from everynode.models.feature_network import FeatureNetwork, Propagation, check_hops
+from everynode.models.network import Linear
+from everynode.models.receptive_field import Batch, Hop
+from everynode.sparse import SparseMatrix
+
+
+class ResidualHop(NamedTuple):
+    """How one layer sees the graph."""
+
+    #: From one row per source to one row of neighbors' values per target; one for each kind.
+    neighbors: Sequence[Propagation]
+    #: From one row per source to the targets' own rows.
+    own: Propagation
+
+
+class ResidualNetwork(FeatureNetwork):
+    r"""Layers that add to their input what they read from normalized neighbors.
+
+    .. math:: h^{(0)} = \mathrm{ReLU}(x W_0 + b_0), \qquad u = \mathrm{LayerNorm}(h^{(l)}), \qquad
+              h^{(l+1)} = h^{(l)} + \mathrm{ReLU}([u, N_1 u, ...] W_l + b_l)
+
+    and :math:`z = \mathrm{LayerNorm}(h^{(L)}) W + b`. The matrices :math:`N` collect from the
+    neighbors; a subclass names them. Residual connections and LayerNorm let the network grow deep,
+    and the first layers of `A critical look at the evaluation of GNNs under heterophily
+    <https://arxiv.org/abs/2302.11640>`_ show what they are worth on any graph.
+
+    Parameters
+    ----------
+    num_layers : int
+        Number L of layers.
+    seed : int
+        Seed of the initial weights. Dropout follows ``torch.manual_seed``.
+    **options
+        See :class:`~everynode.models.feature_network.FeatureNetwork`.
+    """
+
+    #: Number of blocks side by side that a layer reads: the own features and each neighborhood.
+    parts = 2
+
+    def __init__(self, num_features: int, num_classes: int, *, seed: int = 0, **options: Any):
+        super().__init__(num_features, num_classes, **options)
+        self.num_hops = self.num_layers
+        generator = torch.Generator().manual_seed(seed)
+        width = self.hidden_channels
+        self.opening = Linear(num_features, width, generator=generator)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(self.num_layers))
+        self.layers = nn.ModuleList(
+            Linear(self.parts * width, width, generator=generator) for _ in range(self.num_layers)
+        )
+        self.last_norm = nn.LayerNorm(width)
+        self.closing = Linear(width, num_classes, generator=generator)
+
+    @abstractmethod
+    def hop(self, hop: Hop) -> ResidualHop:
+        """Return how a layer sees a hop."""
+
+    @abstractmethod
+    def plain_hop(self, edges: EdgeList) -> ResidualHop:
+        """Return the same in plain torch operations."""
+
+    def mix(self, own: Tensor, neighbors: list[Tensor]) -> Tensor:
+        """Return the input of a layer's linear map."""
+        return torch.cat([own, *neighbors], dim=1)
+
+    def embedding(self, x: SparseMatrix | Tensor, hops: Sequence[ResidualHop]) -> Tensor:
+        """Return the input of the closing layer."""
+        h = torch.relu(self.opening(self.drop_features(x)))
+        h = self.drop(h, self.layer_dropout)
+        for norm, layer, hop in zip(self.norms, self.layers, hops, strict=True):
+            u = norm(h)
+            mixed = self.mix(hop.own(u), [collect(u) for collect in hop.neighbors])
+            h = hop.own(h) + self.drop(torch.relu(layer(mixed)), self.layer_dropout)
+        last: Tensor = self.last_norm(h)
+        return last
+
+    def compute(self, x: SparseMatrix | Tensor, hops: Sequence[ResidualHop]) -> Tensor:
+        """Return the logits."""
+        logits: Tensor = self.closing(self.embedding(x, hops))
+        return logits
+
+    def hops_of(self, graph: Graph | Batch) -> Sequence[ResidualHop]:
+        """Return the hop of each layer."""
+        if isinstance(graph, Batch):
+            return [self.hop(hop) for hop in check_hops(graph, self.num_layers)]
+        return [self.hop(Hop(graph))] * self.num_layers
+
+    def plain_hops(self, edges: EdgeList) -> Sequence[ResidualHop]:
+        """Return the hop of each layer in plain torch operations."""
+        return [self.plain_hop(edges)] * self.num_layers
+
+
+def itself(h: Tensor) -> Tensor:
+    """Return the rows as they are."""
+    return h

@@ -1,0 +1,281 @@
+"""The fitted ensemble of the portfolio: weighted, calibrated members, each with its preparation."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from everynode.errors import DataError
+from everynode.evaluation.calibration import HeldOut
+from everynode.evaluation.intervals import wilson
+from everynode.graph import Graph
+from everynode.graph.preparation import FittedPreparation
+from everynode.selection.candidate import Candidate
+from everynode.selection.ensemble import mean_log_probabilities
+from everynode.selection.graph_gain import GraphGain
+from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
+from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
+from everynode.selection.portfolio import Race
+from everynode.settings import Settings
+from everynode.storage.atomic import write_atomically
+from everynode.training import load_model, save_model
+from everynode.training.result import TrainingResult
+
+
+@dataclass(frozen=True)
+class Member:
+    """A candidate in the ensemble.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The candidate.
+    preparation : FittedPreparation
+        The scaling of its features.
+    results : tuple of TrainingResult
+        Its networks, one or more per fold.
+    temperature : float
+        The divisor of its logits.
+    weight : float
+        Its weight.
+    """
+
+    candidate: Candidate
+    preparation: FittedPreparation
+    results: tuple[TrainingResult, ...]
+    temperature: float
+    weight: float
+
+    @torch.no_grad()
+    def log_probabilities(self, graph: Graph, nodes: Tensor | None) -> Tensor:
+        """Return the log of the mean calibrated probabilities; ``graph`` is a prepared one.
+
+        The temperature was chosen for the mean of the networks of a fold, so it divides that.
+        """
+        folds = sorted({result.fold for result in self.results})
+        each = []
+        for fold in folds:
+            networks = [result.network for result in self.results if result.fold == fold]
+            together = mean_log_probabilities(networks, graph, nodes)
+            each.append(torch.log_softmax(together / self.temperature, dim=1))
+        return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+
+    def save(self, folder: Path) -> None:
+        """Write the networks, the preparation and the description of the member."""
+        candidate = self.candidate
+        card: dict[str, Any] = {
+            "candidate": candidate.name, "uses": candidate.uses, "weight": self.weight,
+            "temperature": self.temperature, "networks": len(self.results),
+            "preparation": self.preparation.to_dict(), "for_new_nodes": candidate.for_new_nodes,
+        }  # fmt: skip
+        tensors = {k: v.contiguous() for k, v in self.preparation.tensors.items()}
+        write_atomically(folder / "preparation.safetensors", save(tensors))
+        for number, result in enumerate(self.results, start=1):
+            save_model(folder / str(number), result)
+        write_atomically(folder / "member.json", json.dumps(card, indent=1).encode())
+
+    @classmethod
+    def load(cls, folder: Path) -> Member:
+        """Read a member that :meth:`save` wrote."""
+        try:
+            card = json.loads((folder / "member.json").read_text(encoding="utf-8"))
+            tensors = load_file(folder / "preparation.safetensors")
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"{folder} is not a member of an ensemble ({error}): restore the folder."
+            ) from error
+        results = tuple(
+            TrainingResult.from_card(*load_model(folder / str(number)))
+            for number in range(1, card["networks"] + 1)
+        )
+        preparation = FittedPreparation.from_dict(card["preparation"], tensors)
+        settings: Settings = results[0].settings
+        candidate = Candidate(
+            card["candidate"], settings, preparation.name, card["uses"], card["for_new_nodes"]
+        )
+        return cls(candidate, preparation, results, card["temperature"], card["weight"])
+
+
+@dataclass(frozen=True)
+class PortfolioEnsemble:
+    """The weighted ensemble of the best candidates.
+
+    Parameters
+    ----------
+    members : tuple of Member
+        The members, the largest weight first.
+    num_nodes, num_features : int
+        The number of nodes and of features of the training graph.
+    """
+
+    members: tuple[Member, ...]
+    num_nodes: int
+    num_features: int
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.members)
+
+    @property
+    def results(self) -> list[TrainingResult]:
+        """All networks, those of the first member first."""
+        return [result for member in self.members for result in member.results]
+
+    def _usable(self, graph: Graph) -> tuple[Member, ...]:
+        """Return the members that can predict a graph; warn if some cannot."""
+        if graph.num_nodes == self.num_nodes:
+            return self.members
+        usable = tuple(member for member in self.members if member.candidate.for_new_nodes)
+        left_out = [m.candidate.name for m in self.members if m not in usable]
+        if not usable:
+            raise DataError(
+                f"{', '.join(left_out)} cannot predict nodes outside the training graph: fit again "
+                "with for_new_nodes=True (--for-new-nodes)."
+            )
+        if left_out:
+            warnings.warn(
+                f"{', '.join(left_out)} cannot predict nodes outside the training graph, and the "
+                "other members predict without it. Fit with for_new_nodes=True to avoid this.",
+                stacklevel=5,
+            )
+        return usable
+
+    def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+        """Return the log of the weighted mean probabilities (n x k, float64)."""
+        members = self._usable(graph)
+        prepared: dict[str, Graph] = {}
+        each = []
+        for member in members:
+            name = member.preparation.name
+            if name not in prepared:
+                prepared[name] = member.preparation.apply(graph)
+            each.append(member.log_probabilities(prepared[name], nodes))
+            for result in member.results:
+                result.network.clear_cache()
+        weights = np.array([member.weight for member in members])
+        return combine(torch.stack(each), weights / weights.sum())
+
+    def embed(self, graph: Graph) -> Tensor:
+        """Return one vector per node, of the first network of the first member."""
+        first = self.members[0]
+        return first.results[0].network.embed(first.preparation.apply(graph))
+
+    def save(self, folder: Path) -> None:
+        """Write each member into its own folder."""
+        for number, member in enumerate(self.members, start=1):
+            member.save(folder / "members" / str(number))
+
+    @classmethod
+    def load(cls, folder: Path, count: int, num_nodes: int, num_features: int) -> PortfolioEnsemble:
+        """Read ``count`` members."""
+        members = (Member.load(folder / "members" / str(i)) for i in range(1, count + 1))
+        return cls(tuple(members), num_nodes, num_features)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The outcome of the portfolio.
+
+    Parameters
+    ----------
+    ensemble : PortfolioEnsemble
+        The ensemble.
+    leaderboard : Leaderboard
+        Every candidate.
+    gain : GraphGain
+        What the graph adds.
+    held_out : HeldOut
+        The out-of-fold predictions of the ensemble.
+    """
+
+    ensemble: PortfolioEnsemble
+    leaderboard: Leaderboard
+    gain: GraphGain
+    held_out: HeldOut
+
+
+def select(race: Race, *, seed: int = 0) -> Selection:
+    """Build the ensemble of a race, its leaderboard, and what the graph adds."""
+    names, folds = race.common_folds()
+    labels, nodes = race.labels(folds), race.nodes(folds)
+    pairs = [calibrated(race.logits(name, folds), labels) for name in names]
+    log_p, temperatures = torch.stack([log_p for log_p, _ in pairs]), [t for _, t in pairs]
+    weights = ensemble_weights(log_p, labels, node_weight=race.node_weight(folds), seed=seed)
+    graph = race.graph
+    members = []
+    for i in sorted(np.flatnonzero(weights), key=lambda i: (-weights[i], i)):
+        candidate = race.candidates[names[i]]
+        results = tuple(
+            result.result(graph.classes, graph.name, graph.digest)
+            for result in race.results[names[i]]
+        )
+        preparation = race.preparations[candidate.preparation]
+        members.append(Member(candidate, preparation, results, temperatures[i], float(weights[i])))
+    by_name = dict(zip(names, weights.tolist(), strict=True))
+    return Selection(
+        PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
+        leaderboard(race, by_name),
+        graph_gain(race),
+        HeldOut(nodes.to(graph.labels.device), combine(log_p, weights)),
+    )
+
+
+def leaderboard(race: Race, weights: dict[str, float]) -> Leaderboard:
+    """Return every candidate with its score on the folds that it finished."""
+    rows = []
+    for name, candidate in race.candidates.items():
+        results, folds = race.results.get(name, []), sorted(race.folds(name))
+        weight = weights.get(name, 0.0)
+        outcome = race.outcomes.get(name, "finalist" if results else "not started: no time left")
+        accuracy, loss = (
+            wilson(0, 1)._replace(value=math.nan, low=math.nan, high=math.nan),
+            math.nan,
+        )
+        if results:
+            labels = race.labels(folds)
+            right = (race.logits(name, folds).argmax(1) == labels).sum()
+            accuracy = wilson(int(right), len(labels))
+            loss = float(race.losses([name], folds).mean())
+        rows.append(
+            LeaderboardRow(
+                name,
+                candidate.uses,
+                accuracy,
+                loss,
+                sum(r.seconds for r in results),
+                len(folds),
+                len(results),
+                weight,
+                "in the ensemble" if weight else outcome,
+            )
+        )
+    order = sorted(rows, key=lambda row: (-row.folds, math.isnan(row.log_loss), row.log_loss))
+    return Leaderboard(tuple(order))
+
+
+def graph_gain(race: Race) -> GraphGain:
+    """Compare the best candidates of each kind on the folds that all of them finished."""
+    best: dict[str, str] = {}
+    for kind in ("features", "graph", "both"):
+        names = [n for n, c in race.candidates.items() if c.uses == kind and race.folds(n)]
+        most = max((len(race.folds(n)) for n in names), default=0)
+        names = [n for n in names if len(race.folds(n)) == most]
+        if names:
+            best[kind] = min(names, key=lambda n: race.losses([n], sorted(race.folds(n))).mean())
+    if "both" not in best:
+        return GraphGain.of({}, {})
+    folds = sorted(set.intersection(*(race.folds(name) for name in best.values())))
+    labels = race.labels(folds)
+    right = {
+        kind: (race.logits(name, folds).argmax(1) == labels).numpy() for kind, name in best.items()
+    }
+    return GraphGain.of(right, best)

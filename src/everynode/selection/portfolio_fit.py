@@ -1,0 +1,133 @@
+"""Fit the portfolio to a graph: folds, candidates, race, ensemble."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from everynode.graph import Graph
+from everynode.progress import Bar
+from everynode.selection.candidate import Effort, portfolio
+from everynode.selection.cross_validation import check_monitor, with_validation
+from everynode.selection.portfolio import Race, require_results, run_portfolio
+from everynode.selection.portfolio_ensemble import Selection, select
+from everynode.selection.time_limit import parse_time
+from everynode.training.process_pool import Engine
+from everynode.training.result import TrainingResult
+
+
+@dataclasses.dataclass(frozen=True)
+class PortfolioOptions:
+    """The choices of a user.
+
+    Parameters
+    ----------
+    effort : str
+        ``quick``, ``standard`` or ``best``.
+    time_limit : float or str, optional
+        Seconds, or a text such as ``10m``; None: that of the effort.
+    for_new_nodes : bool
+        Leave out candidates that cannot predict nodes outside the training graph.
+    cv : int, optional
+        Folds where the graph has no validation nodes; None: as the effort says.
+    validation_fraction : float
+        The share of the labels that is held out with ``cv=1``.
+    networks : int
+        Least number of seeds per fold.
+    workers : int, optional
+        Jobs at once; None: one per core.
+    engine : Engine, optional
+        The engine of the jobs; None: processes on this machine.
+    """
+
+    effort: str = "standard"
+    time_limit: float | str | None = None
+    for_new_nodes: bool = False
+    cv: int | None = None
+    validation_fraction: float = 0.2
+    networks: int = 1
+    workers: int | None = None
+    engine: Engine | None = None
+
+
+class Fitted(NamedTuple):
+    """The graph with its folds, the race, and the selection."""
+
+    graph: Graph
+    race: Race
+    selection: Selection
+
+    @property
+    def results(self) -> list[TrainingResult]:
+        """The networks; the first one carries the time of all."""
+        first, *more = self.selection.ensemble.results
+        race = self.race
+        first = dataclasses.replace(first, seconds=race.seconds, interrupted=race.interrupted)
+        return [first, *more]
+
+
+def fit_portfolio(
+    graph: Graph,
+    options: PortfolioOptions,
+    *,
+    fold: int = 0,
+    changes: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    verbose: bool | None = None,
+) -> Fitted:
+    """Race the candidates on a graph, and build the ensemble.
+
+    The validation nodes of the fold judge the candidates. Without any, the training nodes are dealt
+    into folds, so that every label teaches and judges.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    options : PortfolioOptions
+        Effort, time limit and workers.
+    fold : int
+        The fold of the graph.
+    changes : mapping, optional
+        Settings that replace those of every candidate.
+    seed : int
+        The seed of everything.
+    checkpoint : Path, optional
+        A folder for finished jobs.
+    verbose : bool, optional
+        Whether to show progress; None: only in a terminal.
+    """
+    effort, limit = Effort.named(options.effort), parse_time(options.time_limit)
+    folded, folds = with_validation(
+        graph, fold=fold, cv=options.cv or fold_count(graph, fold, options.effort),
+        fraction=options.validation_fraction, seed=seed,
+    )  # fmt: skip
+    candidates = portfolio(effort, folded, changes=changes, for_new_nodes=options.for_new_nodes)
+    check_monitor(folded, folds, candidates[0].settings.monitor)
+    seeds = max(options.networks, math.ceil(effort.networks / len(folds)))
+    title = f"{effort.name} portfolio, {len(candidates)} candidates"
+    with Bar(title, len(candidates), unit="trainings", show=verbose) as bar:
+
+        def report(done: int, total: int, note: str) -> None:
+            bar.total = total
+            bar.progress.update(bar.task, total=total)
+            bar.advance(note, to=done)
+
+        race = run_portfolio(
+            folded, candidates, folds=folds, seeds=seeds, seed=seed, keep=effort.keep,
+            time_limit=limit or effort.time_limit, engine=options.engine, workers=options.workers,
+            checkpoint=checkpoint, report=report,
+        )  # fmt: skip
+    require_results(race)
+    return Fitted(folded, race, select(race, seed=seed))
+
+
+def fold_count(graph: Graph, fold: int, effort_name: str) -> int:
+    """Return the number of folds for the training labels of a graph."""
+    effort = Effort.named(effort_name)
+    labels = len(graph.nodes("train", fold)) if graph.splits else int((graph.labels >= 0).sum())
+    return effort.folds if labels < effort.many_labels else effort.many_folds
