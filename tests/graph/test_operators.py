@@ -245,7 +245,7 @@ def test_the_digest_never_changes() -> None:
     assert directed.digest == "bf8d186e8fb1645a8f398db501d7c8c5ac351623c310fb08c7b26d785bc55504"
 
 
-def test_other_features_share_the_operators_of_the_edges_only() -> None:
+def test_other_features_share_the_operators_of_the_edges_only(random_graph) -> None:
     graph = random_graph(1)
     operators = graph.gcn_operator, graph.neighbours, graph.degree
     before = graph.normalized_features, graph.digest
@@ -262,7 +262,7 @@ def test_other_features_share_the_operators_of_the_edges_only() -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_means_over_neighbours(directed: bool, weighted: bool) -> None:
+def test_means_over_neighbours(random_graph, directed: bool, weighted: bool) -> None:
     graph = random_graph(2, directed=directed, weighted=weighted)
     adjacency = graph.looped_adjacency.to_dense() - torch.eye(15)
     for operator, expected in (
