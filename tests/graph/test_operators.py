@@ -13,6 +13,7 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import homophily, to_dense_adj
 
+from everynode.errors import DataError
 from everynode.graph import Graph, Split
 from everynode.sparse import Pattern, SparseMatrix
 
