@@ -81,6 +81,14 @@ def test_without_dropout_there_is_no_consistency_and_no_candidate_twice():
     assert len({(str(c.settings.identity()), c.preparation) for c in candidates}) == len(candidates)
 
 
+def test_consistency_needs_labels():
+    few = words().with_splits([(range(30), range(30, 45), range(45, 60))])
+    for graph, pays in ((words(), True), (few, False)):
+        candidates = portfolio(Effort.named("standard"), graph)
+        assert any(c.settings.consistency for c in candidates) == pays
+        assert any(c.settings.backbone == "appnp" for c in candidates)
+
+
 def test_the_objective_has_only_its_terms():
     by_name = {c.name: c.settings.active_terms() for c in portfolio(Effort.named("best"), words())}
     assert by_name["gcn-consistency-row"] == {"consistency": 1.0}

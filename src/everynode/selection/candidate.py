@@ -135,10 +135,12 @@ def portfolio(
     {'standardize'}
     """
     table, known = read_preset("portfolio")["candidates"], model_names()
-    preparations = suggest(graph)
+    preparations, consistent = suggest(graph), consistency_pays(graph)
     chosen: dict[str, Candidate] = {}
     for entry in effort.candidates:
         name, _, preparation = entry.partition(":")
+        if not consistent:
+            name = name.removesuffix("-consistency")
         values = dict(table[name])
         uses: Uses = values.pop("uses")
         one_way, at_all = values.pop("directed", False), values.pop("for_new_nodes", True)
@@ -151,7 +153,7 @@ def portfolio(
             continue
         if (one_way and not graph.directed) or (for_new_nodes and not at_all):
             continue
-        full_name = entry.replace(":", "-")
+        full_name = f"{name}-{preparation}" if ":" in entry else name
         candidate = Candidate(
             full_name, _settings(values, changes or {}), preparation, uses, at_all, seeded
         )
@@ -162,6 +164,18 @@ def portfolio(
         settings = _settings(values, changes or {})
         chosen["mlp"] = Candidate("mlp", settings, "raw", "features")
     return list(chosen.values())
+
+
+def labels_per_class(graph: Graph) -> float:
+    """Return the mean number of training labels of a class, in the first fold."""
+    nodes = graph.nodes("train") if graph.splits else (graph.labels >= 0).nonzero()[:, 0]
+    return len(nodes) / max(len(graph.labels[nodes].unique()), 1)
+
+
+def consistency_pays(graph: Graph) -> bool:
+    """Whether a graph has enough labels for consistency."""
+    least = read_preset("portfolio")["consistency"]["least_labels_per_class"]
+    return bool(labels_per_class(graph) >= least)
 
 
 def _same(one: Candidate, other: Candidate) -> bool:

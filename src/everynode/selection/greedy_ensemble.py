@@ -24,6 +24,8 @@ START = 8
 #: Candidates whose mean loss is worse by this over the root of the number of nodes count as near.
 #: The standard error of a few nodes is itself uncertain: three candidates may agree by chance.
 SLACK = 0.3
+#: With fewer nodes than this, the start has at least this many candidates.
+FEW_NODES, LEAST_START = 60, 3
 #: Labels at which the starting average and the greedy choice weigh the same.
 TRUST = 200.0
 #: Smaller weights are not worth a network.
@@ -66,9 +68,10 @@ def within_one_error(losses: Floats, at_most: int = START) -> list[int]:
     order = np.argsort(losses.mean(1), kind="stable")
     best = losses[order[0]]
     near = []
-    for one in order[:at_most]:
+    few = losses.shape[1] < FEW_NODES
+    for rank, one in enumerate(order[:at_most]):
         gap, error = paired_gap(losses[one], best)
-        if gap <= error + SLACK / math.sqrt(losses.shape[1]):
+        if (few and rank < LEAST_START) or gap <= error + SLACK / math.sqrt(losses.shape[1]):
             near.append(int(one))
     return near
 
@@ -95,8 +98,9 @@ def ensemble_weights(
 
     Examples
     --------
-    >>> good = torch.tensor([[0.9, 0.1], [0.1, 0.9]]).log()
-    >>> ensemble_weights(torch.stack([good, good.flip(1)]), torch.tensor([0, 1])).tolist()
+    >>> good = torch.tensor([[0.9, 0.1], [0.1, 0.9]]).log().repeat(50, 1)
+    >>> labels = torch.tensor([0, 1]).repeat(50)
+    >>> ensemble_weights(torch.stack([good, good.flip(1)]), labels).tolist()
     [1.0, 0.0]
     """
     count, nodes = log_p.shape[:2]
