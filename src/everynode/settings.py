@@ -218,11 +218,7 @@ class Settings:
     """
 
     # ---------------------------------------------------------------- the model
-    backbone: str = setting(
-        "gcn", "The model: gcn, gat, gcnii, mlp, sgc, appnp, gprgnn, sage, resgcn, dirsage,"
-        " label_propagation, logistic, logistic_hops, boosting, boosting_hops, or one of a plugin.",
-        "Model",
-    )  # fmt: skip
+    backbone: str = setting("gcn", "The model, by name.", "Model")
     num_layers: int = setting(
         2, "Number of propagation layers.", "Model", low=1,
         search=Search(choices=(2, 3, 4, 8), backbones={
@@ -322,6 +318,10 @@ class Settings:
         0.0, "P-reg", "Weight of P-reg, for comparisons.",
         "p_reg:PReg", Search(0.01, 5.0, log=True), enc=False,
     )  # fmt: skip
+    laplacian: float = weight(
+        0.0, "Laplacian", "Weight of Laplacian regularization.",
+        "laplacian:Laplacian", Search(0.01, 10.0, log=True), enc=False, paper=False,
+    )  # fmt: skip
     class_weight: str | Mapping[Any, float] | None = setting(
         None, "Weight of each class in cross-entropy and CVG: 'balanced', or NAME=WEIGHT,..."
         " with the names of classes.", "Objective", off=None, pairs=True,
@@ -345,6 +345,9 @@ class Settings:
     weight_decay_gnn: float = setting(
         0.0, "Weight decay of the propagation layers.", "Optimizer", low=0,
         search=Search(1e-6, 0.02, log=True),
+    )  # fmt: skip
+    amsgrad: bool = setting(
+        False, "Use the AMSGrad variant of Adam.", "Optimizer", off=False,
     )  # fmt: skip
     epochs: int = setting(1500, "Maximum number of epochs.", "Optimizer", low=1)
     patience: int = setting(

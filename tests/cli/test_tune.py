@@ -201,7 +201,7 @@ def test_reproduce_leaves_out_what_a_preset_does_not_know(call):
     none = call("reproduce", "semi-supervised", "--preset", "none.toml", "--dry-run")
     assert none.returncode == 2
     assert (
-        "The preset none.toml has settings for no cell of semi-supervised: take another, or a file of `everynode tune`."
+        "The preset none.toml has no settings for these cells of semi-supervised: choose another preset, or a file of `everynode tune`."
         in none.stderr
     )
 

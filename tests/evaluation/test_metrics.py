@@ -210,3 +210,12 @@ def test_the_metrics_of_selection_are_scikit_learns():
     assert METRICS["auc"](logits, labels) == pytest.approx(
         roc_auc_score(labels, probabilities, multi_class="ovr")
     )
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
+def test_matthews_correlation_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    from sklearn.metrics import matthews_corrcoef
+
+    labels, predicted = (torch.tensor(column) for column in zip(*pairs, strict=True))
+    value = METRICS["mcc"](torch.eye(3)[predicted], labels)
+    assert value == pytest.approx(matthews_corrcoef(labels, predicted), abs=1e-12)

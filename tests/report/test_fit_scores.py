@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from everynode.evaluation.fit_summary import ScoredPart
+from everynode.evaluation.metrics import METRICS
 from everynode.evaluation.quality import quality
 from everynode.report.fit_page import page
 from everynode.report.fit_scores import probabilities, scores
@@ -30,9 +31,14 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
     )
     scores = page(made).split('id="quality"')[1].split("</table>")[0]
     shown = re.findall(r"<b>([^<]*)</b><span class=\"between\">([^<]*)</span>", scores)
-    assert [value for value, _ in shown] == ["100.0", "100.0", "100.0", "100.0", "0.069", "6.7"]
-    assert [between for _, between in shown[-2:]] == ["–", "–"]
-    assert all(re.fullmatch(r"[5-8]\d\.\d to 100\.0", between) for _, between in shown[:4])
+    rows = dict(zip(METRICS, shown, strict=True))
+    for name, (value, between) in rows.items():
+        if METRICS[name].percent and METRICS[name].higher_is_better:
+            assert value == "100.0"
+            assert re.fullmatch(r"[5-8]\d\.\d to 100\.0", between)
+        else:
+            assert between == "–"
+    assert (rows["nll"][0], rows["ece"][0]) == ("0.069", "6.7")
 
 
 def test_without_a_temperature_it_says_so(uncalibrated, fit):

@@ -60,3 +60,10 @@ def test_refusals() -> None:
     one = GRAPH.with_labels([0] * 60, classes=["a"])
     with pytest.raises(DataError, match="nothing to tell apart"):
         build_network(one, Settings(), seed=0)
+
+
+def test_the_optimizer_follows_the_settings() -> None:
+    graph = generate(30, 60, 8, 3)
+    for amsgrad in (False, True):
+        _, optimizer = build_network(graph, Settings(amsgrad=amsgrad), seed=0)
+        assert all(group["amsgrad"] is amsgrad for group in optimizer.param_groups)

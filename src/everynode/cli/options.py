@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
-from everynode.settings import Settings, declarations
+from everynode.models.names import MODELS
+from everynode.settings import TERMS, Settings, declarations
 
 if TYPE_CHECKING:
     import torch
@@ -175,11 +176,20 @@ class DataOptions:
 class ModelOptions:
     """The model, the objective and the settings; the preset provides those without a flag."""
 
-    backbone: Annotated[str, Parameter(group=GROUPS["Model"])] = "gcn"
-    "The model: gcn, gat, gcnii, or one of a plugin."
-    objective: Annotated[str, Parameter(group=TRAINING)] = "enc"
-    """enc (every term with a weight), ce, a term (mi, tv, cvg, consistency, prior, preg, or one of
-    a plugin), or a sum such as mi+tv."""
+    backbone: Annotated[
+        str,
+        Parameter(
+            group=GROUPS["Model"], help=f"The model: {', '.join(MODELS)}, or one of a plugin."
+        ),
+    ] = "gcn"
+    objective: Annotated[
+        str,
+        Parameter(
+            group=TRAINING,
+            help=f"enc (every term with a weight), ce, a term ({', '.join(TERMS)}, or one of a"
+            " plugin), or a sum such as mi+tv.",
+        ),
+    ] = "enc"
     preset: Annotated[str, Parameter(group=TRAINING)] = "default"
     """Source of the settings: default, paper (its tables), tuned (by graph and objective), authors
     (of GCNII, for ce), or a file of `everynode tune`."""

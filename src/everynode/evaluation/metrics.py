@@ -129,6 +129,26 @@ def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
     return (table.diagonal()[sizes > 0] / sizes[sizes > 0]).mean().item()
 
 
+def matthews(logits: Tensor, labels: Tensor) -> float:
+    """Return the correlation of predicted and true classes (Matthews 1975, Gorodkin 2004).
+
+    It is 0 for predictions that ignore the node, also if classes are uneven; 1 is perfect.
+
+    >>> import torch
+    >>> matthews(torch.eye(2)[[0, 0, 1, 0]], torch.tensor([0, 0, 1, 1]))
+    0.5773502691896258
+    >>> matthews(torch.eye(2)[[0, 0, 0, 0]], torch.tensor([0, 0, 0, 1]))
+    0.0
+    """
+    table = _confusion(logits, labels)
+    total, right = table.sum(), table.diagonal().sum()
+    true, predicted = table.sum(1), table.sum(0)
+    spread = (total**2 - predicted @ predicted) * (total**2 - true @ true)
+    if not spread:
+        return 0.0
+    return ((right * total - predicted @ true) / spread.sqrt()).item()
+
+
 def auc(logits: Tensor, labels: Tensor) -> float:
     """Return the mean one-against-rest area under the ROC curve; NaN with a single class.
 
@@ -272,6 +292,11 @@ METRICS: dict[str, Metric] = {
             "auc", "AUC",
             "how well the probabilities rank the nodes of a class above the others; 50 is chance",
             auc, monitor=True, interval=_auc_score,
+        ),
+        Metric(
+            "mcc", "Matthews correlation",
+            "correlation of predicted and true classes; 0 is chance, also if classes are uneven",
+            matthews, percent=False, monitor=True,
         ),
         Metric(
             "nll", "negative log-likelihood",

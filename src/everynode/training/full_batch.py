@@ -100,7 +100,7 @@ def build_network(
         {"params": parameters, **(gnn if name == "gnn" else others)}
         for name, parameters in model.parameter_groups().items()
     ]
-    return model, torch.optim.Adam(groups, fused=True)
+    return model, torch.optim.Adam(groups, amsgrad=settings.amsgrad, fused=True)
 
 
 def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:

@@ -164,7 +164,7 @@ def test_a_graph_on_disk_is_trained_from_its_folder(elsewhere, call, graph):
     assert moved == record, "the same graph in another folder is the same run"
     refused = call("train", "elsewhere", "--batch-size", 16, "--split", "random")
     assert refused.returncode == 2
-    assert "has its own split" in refused.stderr
+    assert "with its own split" in refused.stderr
 
 
 def write(graph, folder: Path) -> DiskGraph:
