@@ -13,7 +13,9 @@ import torch
 
 import everynode as en
 from everynode import plugins
+from everynode.datasets import generate
 from everynode.errors import UsageError
+from everynode.estimator import NodeClassifier
 from everynode.experiments.run_spec import Run
 from everynode.models.names import MODELS, model_names
 from everynode.objective_names import objective_name, parse_objective, remark
@@ -257,3 +259,66 @@ def test_a_name_without_its_plugin_is_one_sentence(tmp_path):
     assert done.returncode == 2
     assert "Unknown backbone 'twohops'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def make_term(code: str):
+    """Return an instance of a term whose source is in the line cache, as that of a file is."""
+    import linecache
+
+    from everynode.objectives import Term
+
+    text = (
+        "class Shifted(Term):\n"
+        "    name = 'shifted'\n\n"
+        "    def forward(self, logits, sample):\n"
+        f"        return sample.mean_over_nodes({code})\n"
+    )
+    file = f"<{code}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope = {"Term": Term, "__name__": f"made_{abs(hash(code))}"}
+    sys.modules[scope["__name__"]] = type(sys)(scope["__name__"])
+    sys.modules[scope["__name__"]].__file__ = file
+    exec(compile(text, file, "exec"), scope)
+    return scope["Shifted"](weight=0.3)
+
+
+def test_the_digest_of_a_term_follows_its_code_and_its_options(monkeypatch) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    digests = []
+    for term in (make_term("logits.sum(1)"), make_term("-logits.sum(1)")):
+        plugins._registered.clear()
+        plugins.register_term(term)
+        digests.append(plugins.digest({"shifted"}))
+    assert digests[0] != digests[1]
+
+
+def test_terms_that_cannot_be_taken_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    graph = generate(40, 80, 8, 3)
+    term = make_term("logits.sum(1)")
+    with pytest.raises(UsageError, match="two terms named 'shifted'"):
+        NodeClassifier(objective="ce", terms=[term, term], epochs=1).fit(graph)
+    with pytest.raises(UsageError, match=r"terms takes everynode.Term objects"):
+        NodeClassifier(objective="ce", terms=[type(term)], epochs=1).fit(graph)
+    with pytest.raises(UsageError, match="must be a list of terms"):
+        NodeClassifier(objective="ce", terms=term, epochs=1).fit(graph)
+    with pytest.raises(UsageError, match="Unknown term 'typo'"):
+        NodeClassifier(objective="ce", settings={"weights": {"typo": 1.0}}, epochs=1).fit(graph)
+    term.scale = torch.nn.Parameter(torch.ones(()))
+    with pytest.raises(UsageError, match="has parameters, which only your own loop can train"):
+        NodeClassifier(objective="ce", terms=[term], epochs=1).fit(graph)
+
+
+def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
+    monkeypatch, tmp_path
+) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    graph = generate(60, 150, 8, 3)
+    weights = dict.fromkeys(graph.classes[:1], 2.0)
+    model = NodeClassifier(
+        objective="ce", terms=[make_term("logits.sum(1)")], class_weight=weights, epochs=2
+    ).fit(graph)
+    model.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model")
+    assert again.class_weight == weights
+    assert dict(again.fit(graph).fitted_.settings.weights) == {"shifted": 0.3}

@@ -232,7 +232,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             del own["backbone"]  # the default does not override a backbone in `settings`
         elif isinstance(self.backbone, type):
             own["backbone"] = plugins.register(self.backbone)
-        weights = {plugins.register_term(term): float(term.weight) for term in self.terms or ()}
+        weights: dict[str, float] = {}
+        if not isinstance(self.terms, Sequence | None):
+            require(False, "terms", "NodeClassifier", "a list of terms", self.terms)
+        for term in self.terms or ():
+            name = plugins.register_term(term)
+            if name in weights:
+                raise UsageError(f"NodeClassifier has two terms named {name!r}: rename one.")
+            weights[name] = float(term.weight)
         if weights:
             own["weights"] = dict(changes.get("weights") or ()) | weights
         return changes | own
@@ -578,6 +585,17 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             parameters["settings"] = asdict(self.settings)
         if self.device is not None:
             parameters["device"] = str(self.device)
+        if self.terms:  # by name: another fit needs their plugin
+            settings = dict(parameters["settings"] or {})
+            parameters["settings"] = settings | {"weights": self._changes()["weights"]}
+            parameters["objective"] = (
+                "auto" if self.objective == "auto" else next(iter(self.standings_), self.objective)
+            )
+        if isinstance(self.class_weight, Mapping):
+            pairs = self.class_weight.items()
+            parameters["class_weight"] = [
+                [getattr(key, "item", lambda key=key: key)(), float(value)] for key, value in pairs
+            ]
         parameters |= {"terms": None, "random_state": self.fitted_.seed}
         extra: dict[str, Any] = {
             "estimator": parameters,
@@ -645,7 +663,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = model_folder(folder)
         network, card = load_model(folder)
         if "estimator" in card:
-            model = cls(**card["estimator"])
+            parameters = card["estimator"]
+            if isinstance(parameters.get("class_weight"), list):
+                parameters["class_weight"] = dict(map(tuple, parameters["class_weight"]))
+            model = cls(**parameters)
         else:  # of `everynode train`
             run = card.get("run", {})
             choice = {name: run[name] for name in ("objective", "preset") if name in run}

@@ -47,6 +47,9 @@ def plugin_weights(objective: str, weights: dict[str, float]) -> dict[str, float
     A term that the objective names has the given weight, or its default. The other terms with a
     weight belong to ``enc``.
     """
+    for term in weights:
+        if term not in plugins.terms():
+            unknown("term", term, (*TERMS, *plugins.terms()))
     named = [term for term in named_terms(objective) if term not in TERMS]
     chosen = dict(weights) if "enc" in objective.lower().split("+") else {}
     for term in named:

@@ -96,7 +96,18 @@ def register(cls: type[nn.Module]) -> str:
 
 def register_term(term: Term) -> str:
     """Make a term with its options known by its name, in this process, and return the name."""
+    from everynode.objectives.term import Term
+
+    if not isinstance(term, Term):
+        raise UsageError(
+            f"terms takes everynode.Term objects, such as [MyTerm(weight=0.2)]. Got {term!r}."
+        )
     cls = type(term)
+    if any(True for _ in term.parameters()):
+        raise UsageError(
+            f"The term {_name(cls)!r} has parameters, which only your own loop can train: "
+            "use it with en.ENC."
+        )
 
     class Configured(cls):  # type: ignore[misc, valid-type]
         """Copies of the term with another weight."""
@@ -109,7 +120,24 @@ def register_term(term: Term) -> str:
             return copied
 
     where = f"{cls.__module__}.{cls.__qualname__}"
-    return _register(_name(cls), Configured, where, f"{where} {vars(term)}")
+    return _register(_name(cls), Configured, where, _source_of(term))
+
+
+def _source_of(term: Term) -> str:
+    """Return the code and the options of a term: what decides its value."""
+    cls = type(term)
+    try:
+        code = inspect.getsource(cls)
+    except (OSError, TypeError):  # typed into a prompt
+        code = cls.__qualname__
+    simple = (bool, int, float, str, tuple, list, dict, type(None))
+    options = {
+        name: value
+        for name, value in sorted(vars(term).items())
+        if isinstance(value, simple) and not name.startswith("_") and name != "training"
+    }
+    tensors = {name: value.tolist() for name, value in sorted(term.state_dict().items())}
+    return f"{code} {options} {tensors}"
 
 
 def _register(name: str, cls: type[Any], where: str, source: str) -> str:
@@ -146,7 +174,7 @@ def digest(names: set[str]) -> str | None:
 
     It is part of the identity of a run: changed code makes another run.
     """
-    used = [p.digest for p in loaded() if names & {*p.terms, *p.models}]
+    used = sorted(p.digest for p in loaded() if names & {*p.terms, *p.models})
     return hashlib.sha256("".join(used).encode()).hexdigest()[:16] if used else None
 
 
@@ -220,7 +248,8 @@ def _reason(error: Exception, where: str) -> str:
         lines = [error.lineno]
     line = f", line {lines[-1]}" if lines else ""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"The plugin {where} cannot be imported{line}: {type(error).__name__}: {message}."
+    reason = f"{type(error).__name__}: {message}".rstrip(".")
+    return f"The plugin {where} cannot be imported{line}: {reason}."
 
 
 def _plugin(module: ModuleType, where: str, source: bytes) -> Plugin:
@@ -262,7 +291,7 @@ def _by_name(classes: list[Any], where: str) -> dict[str, Any]:
 
 
 def _name(cls: type[Any]) -> str:
-    """Return the name of a term or model, and give it to a class that has none of its own."""
+    """Return the name of a term or model: its attribute ``name``, or its class name."""
     own = vars(cls).get("name")
     name = own if isinstance(own, str) and own else cls.__name__.lower()
     if not NAME.fullmatch(name):
@@ -270,6 +299,4 @@ def _name(cls: type[Any]) -> str:
             f"{cls.__module__}.{cls.__qualname__} has the name {name!r}: a name starts with a "
             "lower-case letter, followed by lower-case letters, digits, '_' or '-'."
         )
-    if "name" not in vars(cls):
-        cls.name = name
     return name

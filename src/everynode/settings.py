@@ -32,32 +32,7 @@ class Settings:
 
     Parameters
     ----------
-    backbone : str
-        The model: a name of :mod:`everynode.models.names`, or a model of a plugin.
-    num_layers, hidden_channels : int
-        Depth and width of the model.
-    dropout, layer_dropout : float
-        Dropout around and between the propagation layers.
-    normalize_features : bool
-        Divide each row of the features by its sum.
-    gcnii_alpha, gcnii_lambda : float
-        The parameters of GCNII.
-    appnp_alpha, appnp_steps, gprgnn_alpha, gprgnn_steps : float or int
-        The parameters of APPNP and GPRGNN.
-    mi, tv, cvg, consistency, prior, preg : float
-        The weights of the terms; 0 switches a term off.
-    mi_lambda, tv_sigma, tv_gate, halves, cvg_every, consistency_temperature, consistency_ramp
-        The options of the terms.
-    class_weight : "balanced" or dict, optional
-        The weight of each class by name. Kept as a tuple of pairs.
-    weights : dict
-        The weights of the terms of plugins by name. Kept as a tuple of pairs.
-    lr, lr_gnn, weight_decay, weight_decay_gnn : float
-        Adam; ``_gnn`` is for the propagation layers.
-    epochs, patience : int
-        The maximum number of epochs, and the epochs without improvement before early stopping.
-    monitor : str
-        The validation metric of early stopping.
+    (generated)
 
     Examples
     --------
@@ -329,6 +304,15 @@ def declarations() -> dict[str, Declaration]:
 
 #: The terms that have a weight in :class:`Settings`, in the order in which they are summed.
 TERMS = tuple(name for name, declared in declarations().items() if declared.term)
+
+# The docstring lists what the fields declare, so that it cannot fall behind.
+Settings.__doc__ = (Settings.__doc__ or "").replace(
+    "(generated)",
+    "\n    ".join(
+        f"{f.name} : {f.type}, default={f.default!r}\n        {f.metadata['setting'].help}"
+        for f in dataclasses.fields(Settings)
+    ),
+)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import functional_call
 
+from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.graph import Graph, Split
 from everynode.models import GCN, GCNLayer, Layer, Network
 from everynode.models.edge_list import EdgeList
 from everynode.models.export import Portable
 from everynode.models.layer import brings
+from everynode.models.network import Linear
 from everynode.models.receptive_field import Hop
 from everynode.numerics import gradient_cosine
 from everynode.objectives import ENC
@@ -201,3 +203,40 @@ def test_derivatives_may_say_none() -> None:
 def test_a_network_without_a_layer_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^Network has no layers: use GCN, GAT or GCNII"):
         Network(5, 3)
+
+
+class Damped(GCNLayer):
+    """A layer that sets the share of its weight as an attribute, as the docstring allows."""
+
+    beta = 0.5
+
+
+class DampedNetwork(Network):
+    layer = Damped
+
+
+class CurvedLinear(Linear):
+    """Not the opening layer that the derivatives by hand know."""
+
+    def forward(self, x):
+        return nn.functional.softplus(super().forward(x))
+
+
+@pytest.mark.parametrize("case", ["beta", "opening"])
+def test_cvg_is_that_of_autograd_for_changed_parts(case: str) -> None:
+    graph = generate(40, 100, 8, 3).to(torch.float64)
+    model = (DampedNetwork if case == "beta" else GCN)(8, 3, hidden_channels=5, dropout=0.0)
+    if case == "opening":
+        model.opening = CurvedLinear(8, 5)
+    model = model.double().train()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    gradients = []
+    for parameters in (model, list(model.parameters())):  # the short way, if allowed; the long way
+        objective = ENC(graph, mi=0, tv=0, cvg=1.0)
+        model.zero_grad()
+        objective.breakdown(model(graph), parameters)["cvg"].backward()
+        gradients.append([p.grad.clone() for p in model.parameters()])
+    for short, long in zip(*gradients, strict=True):
+        torch.testing.assert_close(short, long, rtol=1e-9, atol=1e-11)

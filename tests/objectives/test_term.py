@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from everynode import ENC, Graph, NeighborLoader, Split, Term, UsageError, plugins
+from everynode.datasets import generate
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step
 from everynode.settings import TERMS, Batches, Settings, declarations
+from everynode.training import train
 from everynode.training.distributed import Ranks
 from everynode.training.mini_batch.work import Batched
 
@@ -196,3 +198,40 @@ def test_a_first_look_without_gradient_does_not_cut_off_the_other_terms(graph):
     with torch.no_grad():
         assert step.log_y[0].requires_grad
         assert not Step([logits], Sample.of_graph(graph, 0)).log_y[0].requires_grad
+
+
+class ReadsEdges(Term):
+    """A term that does not say that it needs edges."""
+
+    name = "reads_edges"
+
+    def forward(self, logits, sample):
+        source, target = sample.edges
+        return (logits[source] - logits[target]).abs().mean()
+
+
+def test_edges_that_were_not_drawn_are_refused_not_empty(monkeypatch) -> None:
+    """Without edges the term would be 0 at every step, without a word."""
+    monkeypatch.setattr(plugins, "_registered", {})
+    graph = generate(120, 300, 8, 3)
+    plugins.register_term(ReadsEdges())
+    settings = Settings(weights={"reads_edges": 1.0}, epochs=1).for_objective("reads_edges")
+    assert train(graph, settings).history["reads_edges"][0] > 0
+    with pytest.raises(UsageError, match='add "edges" to the `needs`'):
+        train(graph, settings, batches=Batches(32))
+
+
+class Vector(Term):
+    """A term that forgets to take the mean."""
+
+    name = "vector"
+
+    def forward(self, logits, sample):
+        return logits.sum(1)
+
+
+def test_a_term_must_be_a_single_number() -> None:
+    graph = generate(20, 40, 8, 3)
+    objective = ENC(graph, mi=0, tv=0, cvg=0, terms=[Vector()])
+    with pytest.raises(UsageError, match=r"'vector' must return a single number. Got .*\(20,\)"):
+        objective(torch.zeros(20, 3))

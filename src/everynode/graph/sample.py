@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from everynode.errors import UsageError
 from everynode.graph.graph import Graph
 from everynode.sparse import SparseMatrix
 
@@ -52,8 +53,9 @@ class Sample:
     labels: Tensor
     #: The share of one of these in a mean over all training nodes of the graph.
     label_share: float
-    #: Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph.
-    edges: Tensor
+    #: Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph. None:
+    #: no edges were drawn, because no term said that it needs them. Read them as ``edges``.
+    drawn_edges: Tensor | None
     #: The share of each edge in a mean over all edges of the graph, times the weight of the edge.
     edge_share: Tensor
     #: :math:`1 / \\sqrt{d + 1}` of each row, with the degree in the whole graph.
@@ -98,7 +100,7 @@ class Sample:
             labelled=labelled,
             labels=labels,
             label_share=1.0 / max(len(labelled), 1),
-            edges=edges,
+            drawn_edges=edges,
             edge_share=edge_share,
             scale=(graph.degree.double() + 1.0).rsqrt(),
             features=graph.features,
@@ -113,15 +115,26 @@ class Sample:
         return self.graph is not None
 
     @property
+    def edges(self) -> Tensor:
+        """Pairs of rows that an edge joins (2 x e), each undirected edge once."""
+        if self.drawn_edges is None:
+            raise UsageError(
+                "This mini-batch has no edges, because no term asked for them: "
+                'add "edges" to the `needs` of the term that reads sample.edges.'
+            )
+        return self.drawn_edges
+
+    @property
     def num_nodes(self) -> int:
         """The number of rows, r."""
         return len(self.nodes)
 
     def __repr__(self) -> str:
         whole = ", the full graph" if self.is_full else ""
+        num_edges = 0 if self.drawn_edges is None else self.drawn_edges.shape[1]
         return (
             f"Sample of {self.num_nodes} nodes ({len(self.labelled)} labelled) "
-            f"and {self.edges.shape[1]} edges{whole}"
+            f"and {num_edges} edges{whole}"
         )
 
     def mean_over_nodes(self, values: Tensor) -> Tensor:
@@ -167,8 +180,9 @@ class Sample:
             return self
         moved = {
             name: getattr(self, name).to(device, non_blocking=non_blocking)
-            for name in ("nodes", "node_share", "labelled", "labels", "edges", "edge_share",
-                         "scale", "all_labelled", "all_labels")
+            for name in ("nodes", "node_share", "labelled", "labels", "drawn_edges",
+                         "edge_share", "scale", "all_labelled", "all_labels")
+            if getattr(self, name) is not None
         }  # fmt: skip
         return dataclasses.replace(self, **moved)
 

@@ -57,12 +57,6 @@ class GCNIILayer(Layer):
         r"""Return :math:`S = (1 - \alpha) \tilde P f + \alpha f_0`."""
         return hop.gcn_operator.blend(f, hop.opening_rows(f_0), self.alpha), ()
 
-    def matrix(self) -> Tensor:
-        r"""Return :math:`\beta W + (1 - \beta) I`, which makes one product of the two terms."""
-        weight = self.weight
-        identity = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)
-        return torch.lerp(identity, weight, self.beta)
-
     def derivatives(self, hop: Hop, inputs: Level, saved: tuple[Tensor, ...]) -> Propagation:
         """Return the derivatives of a linear propagation."""
         return Propagation(self.alpha, hop)

@@ -64,8 +64,11 @@ class Layer(nn.Module, ABC):
         """
 
     def matrix(self) -> Tensor:
-        """Return M."""
-        return self.weight
+        """Return :math:`M = (1 - \\beta) I + \\beta W`."""
+        if self.beta == 1.0:
+            return self.weight
+        identity = torch.eye(len(self.weight), dtype=self.weight.dtype, device=self.weight.device)
+        return torch.lerp(identity, self.weight, self.beta)
 
     def forward(
         self, f: Tensor, f_0: Tensor, hop: Hop, traces: list[LayerTrace] | None = None

@@ -289,6 +289,8 @@ class Network(Model):
             return None
         if any(_is_changed(module) for module in self.modules()):
             return None
+        if not type(self.opening) is type(self.closing) is Linear:
+            return None
         view = self._view(graph, nodes)
         steps = zip(self.layers, view.field.hops, view.field.levels[:-1], trace.layers, strict=True)
         with torch.no_grad():

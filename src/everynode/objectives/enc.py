@@ -49,10 +49,8 @@ class ENC(nn.Module):
         The seed of the terms' own random numbers.
     class_prior : sequence of float, optional
         The share of each class in the graph, for the term ``prior``; None: estimate them.
-    mi, tv, cvg, consistency, prior, preg : float
-        The weight of each term: :class:`MutualInformation`, :class:`TotalVariation`,
-        :class:`CrossValidatingGradients`, :class:`Consistency`, :class:`ClassPrior`,
-        :class:`PReg`.
+    mi, tv, cvg, ... : float
+        The weight of each term of :data:`everynode.settings.TERMS`; 0 leaves it out.
     class_weight : None, "balanced" or mapping, optional
         The weight of each class in cross-entropy and in CVG's halves. ``balanced``: every class
         weighs the same, no matter how many of its nodes are labelled. A mapping: the weight of
@@ -196,6 +194,11 @@ class ENC(nn.Module):
             if name not in values:
                 assert isinstance(term, Term)
                 values[name], weighted = term.weighted(step, weights[name])
+                if values[name].ndim:
+                    raise UsageError(
+                        f"The term {name!r} must return a single number. Got a tensor of shape "
+                        f"{tuple(values[name].shape)}: take a mean, such as sample.mean_over_nodes."
+                    )
                 total = weighted if total is None else total + weighted
         assert total is not None  # cross-entropy is always a term
         return {**{name: values[name] for name in self.terms}, "total": total}

@@ -61,6 +61,7 @@ def draw_sample(
     nodes = np.concatenate([own, np.setdiff1d(drawn.nodes, own)])
     order = np.argsort(nodes)
     ends = order[np.searchsorted(nodes, drawn.nodes, sorter=order)]
+    edges = np.stack([np.repeat(np.arange(len(own)), degree), ends])
     node_share = np.zeros(len(nodes))
     node_share[: len(own)] = stands_for / graph.num_nodes
     all_labelled = torch.from_numpy(seeds.labelled)
@@ -71,7 +72,7 @@ def draw_sample(
         labelled=torch.arange(num_labelled),
         labels=all_labels[start:end],
         label_share=plan.of_labelled / max(len(plan.train), 1),
-        edges=torch.from_numpy(np.stack([np.repeat(np.arange(len(own)), degree), ends])),
+        drawn_edges=torch.from_numpy(edges) if tv_edges else None,
         edge_share=torch.from_numpy(edge_share),
         scale=torch.from_numpy(graph.neighbours.looped_degree[nodes] ** -0.5),
         all_labelled=all_labelled,
