@@ -262,7 +262,7 @@ def _by_name(classes: list[Any], where: str) -> dict[str, Any]:
 
 
 def _name(cls: type[Any]) -> str:
-    """Return the name of a term or model, and give it to a class that has none of its own."""
+    """Return the name of a term or model, and give it to a class without one."""
     own = vars(cls).get("name")
     name = own if isinstance(own, str) and own else cls.__name__.lower()
     if not NAME.fullmatch(name):
