@@ -180,7 +180,7 @@ def weight(
 
 
 def plain_value(value: Any, name: str, default: Any) -> Any:
-    """Return a value as it is stored: equal settings are equal, have equal JSON and can be hashed.
+    """Return a value in the form that is stored: plain numbers, and pairs in one order.
 
     >>> plain_value(1, "tv", 5.0), plain_value({"b": 1, "a": 2}, "weights", ())
     (1.0, (('a', 2.0), ('b', 1.0)))

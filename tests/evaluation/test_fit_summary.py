@@ -41,13 +41,14 @@ def folds() -> FitSummary:
 def test_uncertain_nodes_and_disagreements_are_those_of_the_predictions(fit):
     found = fit.predictions
     uncertain = fit.uncertain(10)
-    unlabelled = [i for i, name in enumerate(found.given) if name is None]
+    unlabelled = [i for i, name in enumerate(found.label_names) if name is None]
     assert all(i in unlabelled for i in uncertain)
     assert found.probability[uncertain].max() <= np.sort(found.probability[unlabelled])[10]
     wrong = [
         i
         for i in range(200)
-        if found.given[i] is not None and found.classes[found.predicted[i]] != found.given[i]
+        if found.label_names[i] is not None
+        and found.classes[found.predicted[i]] != found.label_names[i]
     ]
     assert sorted(fit.disagreements().tolist()) == wrong
     assert (np.diff(found.probability[fit.disagreements()]) <= 0).all()

@@ -31,17 +31,17 @@ def bench(
     limits: Sequence[dict[str, Any]],
     seconds: float,
     data_dir: Any = None,
-    known: Collection[Combination] = (),
+    skip: Collection[Combination] = (),
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each combination: the medians of both sides in ms, and their ratio.
 
     ``limits``: the results of :func:`machine`, one for each number of threads; ``roofline_ms``: the
-    time for the flops and bytes of :func:`work` at these limits; ``known``: combinations to skip.
+    time for the flops and bytes of :func:`work` at these limits; ``skip``: combinations to skip.
     """
     wanted = {
         c
         for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits])
-        if c not in known
+        if c not in skip
     }
     for name in graphs:
         if not any(combination[0] == name for combination in wanted):
@@ -65,22 +65,22 @@ def bench(
                     count = limit["threads"]
                     torch.set_num_threads(count)
                     with reused_memory():  # as in the training loop; it helps stock PyG too
-                        mine, theirs = interleaved(us.step, them.step, seconds)
+                        own_times, stock_times = interleaved(us.step, them.step, seconds)
                     yield {
                         "graph": name,
                         "backbone": f"{backbone}-{DEPTH[backbone]}",
                         "objective": objective,
                         "threads": count,
-                        "everynode_ms": 1000 * statistics.median(mine),
-                        "stock_ms": 1000 * statistics.median(theirs),
-                        "ratio": statistics.median(theirs) / statistics.median(mine),
+                        "everynode_ms": 1000 * statistics.median(own_times),
+                        "stock_ms": 1000 * statistics.median(stock_times),
+                        "ratio": statistics.median(stock_times) / statistics.median(own_times),
                         "everynode_quartiles_ms": [
-                            1000 * q for q in statistics.quantiles(mine, n=4)[::2]
+                            1000 * q for q in statistics.quantiles(own_times, n=4)[::2]
                         ],
                         "stock_quartiles_ms": [
-                            1000 * q for q in statistics.quantiles(theirs, n=4)[::2]
+                            1000 * q for q in statistics.quantiles(stock_times, n=4)[::2]
                         ],
-                        "steps": [len(mine), len(theirs)],
+                        "steps": [len(own_times), len(stock_times)],
                         "flops": needed["flops"],
                         "bytes": needed["bytes"],
                         "roofline_ms": least_ms(needed, limit),
@@ -97,18 +97,18 @@ def interleaved(
     """
     for warm in (us, them, us, them):
         warm()
-    mine: list[float] = []
-    theirs: list[float] = []
+    own_times: list[float] = []
+    stock_times: list[float] = []
     gc.collect()
     gc.disable()
     try:
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(theirs) < 10:
-            theirs += [_time(them) for _ in range(2)]
-            mine += [_time(us) for _ in range(2)]
+        while time.perf_counter() < end or len(stock_times) < 10:
+            stock_times += [_time(them) for _ in range(2)]
+            own_times += [_time(us) for _ in range(2)]
     finally:
         gc.enable()
-    return mine, theirs
+    return own_times, stock_times
 
 
 def _time(step: Callable[[], object]) -> float:

@@ -143,25 +143,25 @@ def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, flo
     ]
     halves = _record_halves(us.network)
     with _same_masks(us, them.network, masks, settings.dropout):
-        mine = us.loss()
-        theirs = them.loss(halves[0] if halves else None)
-    mine.backward()
-    theirs.backward()
+        own_loss = us.loss()
+        stock_loss = them.loss(halves[0] if halves else None)
+    own_loss.backward()
+    stock_loss.backward()
     gap, size = 0.0, 0.0
     for parameter, other, turned in _paired(us, them):
         assert parameter.grad is not None  # every parameter of both sides takes part in the loss
         assert other.grad is not None
         gap += (parameter.grad - (other.grad.T if turned else other.grad)).square().sum().item()
         size += other.grad.square().sum().item()
-    if not same_loss(mine, theirs) or gap**0.5 > 2e-3 * size**0.5:
+    if not same_loss(own_loss, stock_loss) or gap**0.5 > 2e-3 * size**0.5:
         raise AssertionError(
-            f"the two sides differ: loss {mine.item()} and {theirs.item()}, "
+            f"the two sides differ: loss {own_loss.item()} and {stock_loss.item()}, "
             f"gradients by {gap**0.5} of {size**0.5}"
         )
-    return abs(mine.item() - theirs.item()), (gap / size) ** 0.5
+    return abs(own_loss.item() - stock_loss.item()), (gap / size) ** 0.5
 
 
-def same_loss(mine: Tensor, theirs: Tensor) -> bool:
+def same_loss(loss: Tensor, other: Tensor) -> bool:
     """Whether two float32 losses agree up to rounding, also where their terms nearly cancel.
 
     >>> same_loss(torch.tensor(-0.0019590), torch.tensor(-0.0019596))
@@ -169,7 +169,7 @@ def same_loss(mine: Tensor, theirs: Tensor) -> bool:
     >>> same_loss(torch.tensor(1.0), torch.tensor(1.001))
     False
     """
-    return torch.allclose(mine, theirs, rtol=2e-4, atol=2e-6)
+    return torch.allclose(loss, other, rtol=2e-4, atol=2e-6)
 
 
 def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
@@ -191,12 +191,12 @@ def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
 def copy_weights(us: Ours, them: Stock) -> None:
     """Give both sides the same random weights: identities would hide a transposed product."""
     with torch.no_grad():
-        for mine, theirs in (
+        for own, stock in (
             (us.network.opening, them.network.opening),
             (us.network.closing, them.network.closing),
         ):
-            theirs.weight.copy_(mine.weight.T)
-            theirs.bias.copy_(mine.bias)
+            stock.weight.copy_(own.weight.T)
+            stock.bias.copy_(own.bias)
         pairs: list[tuple[Any, Any]] = list(zip(us.network.layers, them.network.convs, strict=True))
         for layer, conv in pairs:
             layer.weight.add_(0.05 * torch.randn_like(layer.weight))
@@ -239,9 +239,9 @@ def _same_masks(us: Ours, stock: StockNetwork, masks: list[Tensor], p: float) ->
     first = masks[0]
     if isinstance(features, SparseMatrix):
         first = first[features.pattern.row, features.pattern.column]
-    mine, theirs = iter([first, masks[1]]), iter(masks)
-    us.network.draw_noise = lambda shape, like: 65535.0 * next(mine).to(like.dtype) - 32768.0
-    stock.dropout = lambda x, p, training: x * next(theirs) * scale
+    own_masks, stock_masks = iter([first, masks[1]]), iter(masks)
+    us.network.draw_noise = lambda shape, like: 65535.0 * next(own_masks).to(like.dtype) - 32768.0
+    stock.dropout = lambda x, p, training: x * next(stock_masks) * scale
     try:
         yield
     finally:

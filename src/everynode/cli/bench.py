@@ -113,8 +113,8 @@ def _numbers(threads: str) -> list[int]:
 def _text(row: dict[str, Any]) -> str:
     """Return a row of the benchmark as a line."""
     what = f"{row['graph']:10} {row['backbone']:8} {row['objective']:6} {row['threads']} thread(s)"
-    ours, stock = (f"{row[side]:8.2f} ms" for side in ("everynode_ms", "stock_ms"))
-    text = f"{what}   everynode {ours}   stock PyG {stock}   {row['ratio']:5.1f}x"
+    own, stock = (f"{row[side]:8.2f} ms" for side in ("everynode_ms", "stock_ms"))
+    text = f"{what}   everynode {own}   stock PyG {stock}   {row['ratio']:5.1f}x"
     if "memory" not in row:
         return text
     peaks = (f"{row['memory'][side]['peak_mb']:.0f} MB" for side in ("everynode", "stock"))

@@ -102,8 +102,8 @@ def compare(
         rest = "continues" if resume else "repeats all runs; the others keep their old record"
         say(f"\nInterrupted: finished runs are in {store.path}. The same command {rest}.")
         return INTERRUPTED
-    if bar.known:
-        say(f"{bar.known} of {len(runs)} runs were in {store.path} already.", quiet)
+    if bar.stored:
+        say(f"{bar.stored} of {len(runs)} runs were in {store.path} already.", quiet)
     result = compare_records(records, objectives[1], over=over)
     _print_comparison(result, runs, f"{name}, {model.backbone}, split {split}", json_output)
     return 0

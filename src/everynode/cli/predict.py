@@ -79,7 +79,7 @@ def predict(
             say(line)
     table = predictions(classifier, graph)
     table.write_csv(out)
-    labelled = [i for i, name in enumerate(table.given) if name is not None]
+    labelled = [i for i, name in enumerate(table.label_names) if name is not None]
     summary = {"predictions": str(out), "nodes": graph.num_nodes, "labelled": len(labelled)}
     lines = [f"{out}: {graph.num_nodes} nodes"]
     if labelled:

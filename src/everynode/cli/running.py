@@ -36,7 +36,7 @@ class RunBar:
 
     Attributes
     ----------
-    known : int
+    stored : int
         Records that were in the store already.
     busy : int
         New records whose times were measured beside other programs.
@@ -51,7 +51,7 @@ class RunBar:
         workers: int | None,
         quiet: bool,
     ):
-        self.known = self.busy = 0
+        self.stored = self.busy = 0
         self._left, self._describe = schedule.left, describe
         self._bar = Bar(
             title,
@@ -78,6 +78,6 @@ class RunBar:
 
     def on_record(self, run: Run, record: dict[str, Any], fresh: bool) -> None:
         """Advance the bar by one run."""
-        self.known += not fresh
+        self.stored += not fresh
         self.busy += fresh and record.get("others", 0.0) > BUSY
         self._bar.advance(self._describe(run, record), seconds=self._left.get(run.key, 0.0))

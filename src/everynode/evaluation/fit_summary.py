@@ -244,7 +244,7 @@ class FitSummary:
 
     def uncertain(self, at_most: int) -> Ints:
         """Return the nodes with the lowest confidence, among unlabelled nodes if there are any."""
-        unlabelled = np.array([name is None for name in self.predictions.given])
+        unlabelled = np.array([name is None for name in self.predictions.label_names])
         nodes = np.flatnonzero(unlabelled if unlabelled.any() else np.ones_like(unlabelled))
         return nodes[np.argsort(self.predictions.probability[nodes], kind="stable")[:at_most]]
 

@@ -35,8 +35,8 @@ class Predictions:
         The classes of the model.
     probabilities : array of shape (n, k)
         Columns as in ``classes``.
-    given : tuple
-        The given labels, None where a node has none. The model may not know their classes.
+    label_names : tuple
+        The label of each node, None where a node has none. The model may not know their classes.
     part : tuple of str
         ``train``, ``val``, ``test`` or the empty string.
     """
@@ -44,7 +44,7 @@ class Predictions:
     ids: tuple[Hashable, ...]
     classes: tuple[Hashable, ...]
     probabilities: npt.NDArray[np.float64]
-    given: tuple[Hashable | None, ...]
+    label_names: tuple[Hashable | None, ...]
     part: tuple[str, ...]
 
     @cached_property
@@ -61,7 +61,7 @@ class Predictions:
     def labels(self) -> npt.NDArray[np.int64]:
         """The given labels as indices of ``classes``; -1 for none or an unknown class."""
         index: dict[Hashable | None, int] = {name: code for code, name in enumerate(self.classes)}
-        return np.array([index.get(name, UNLABELLED) for name in self.given], dtype=np.int64)
+        return np.array([index.get(name, UNLABELLED) for name in self.label_names], dtype=np.int64)
 
     def nodes(self, part: str) -> npt.NDArray[np.int64]:
         """Return the nodes of a part that have a label of a known class."""
@@ -73,7 +73,7 @@ class Predictions:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*HEADING, *(f"p_{name}" for name in self.classes)])
         for i, row in enumerate(self.probabilities.tolist()):
-            label = self.given[i]
+            label = self.label_names[i]
             beside = ("no", "") if label is None else ("yes", label)
             predicted = self.classes[self.predicted[i]], f"{self.probability[i]:.6g}"
             probabilities = (f"{p:.6g}" for p in row)
@@ -98,8 +98,13 @@ def predictions(model: NodeClassifier, graph: Graph) -> Predictions:
     for split in graph.splits[:1]:
         for name in Split._fields:
             part[getattr(split, name).cpu().numpy()] = name
-    given = tuple(None if code < 0 else graph.classes[code] for code in graph.labels.tolist())
+    codes = graph.labels.tolist()
+    labels = tuple(None if code < 0 else graph.classes[code] for code in codes)
     ids = graph.node_ids if graph.node_ids is not None else tuple(range(graph.num_nodes))
     return Predictions(
-        ids, tuple(model.classes_.tolist()), model.predict_proba(graph), given, tuple(part.tolist())
+        ids,
+        tuple(model.classes_.tolist()),
+        model.predict_proba(graph),
+        labels,
+        tuple(part.tolist()),
     )

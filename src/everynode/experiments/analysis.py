@@ -104,20 +104,20 @@ class CellResult:
         The published number counts as exact. If it were a mean of ten seeds like ours, about one
         cell in seven would lie outside our interval by chance.
         """
-        paper, ours = self.cell.published, self.on_these
-        if paper is None or ours is None or self.cell.task == "time" or not self.comparable:
+        paper, measured = self.cell.published, self.on_these
+        if paper is None or measured is None or self.cell.task == "time" or not self.comparable:
             return ""
         if self.cell.task == "describe":
-            half = 0.005 if ours.mean % 1 else 0.0  # the paper rounds homophily to two digits
+            half = 0.005 if measured.mean % 1 else 0.0  # the paper rounds homophily to two digits
             digits = 0 if float(paper).is_integer() else 2
-            same = abs(ours.mean - paper) <= half + ROUNDING
-            return "same" if same else f"differs by {ours.mean - paper:+,.{digits}f}"
+            same = abs(measured.mean - paper) <= half + ROUNDING
+            return "same" if same else f"differs by {measured.mean - paper:+,.{digits}f}"
         if not self.judged:
             return ""
-        if ours.low > paper + ROUNDING:
-            return f"better by {ours.mean - paper:.1f}"
-        if ours.high < paper - ROUNDING:
-            return f"short by {paper - ours.mean:.1f}"
+        if measured.low > paper + ROUNDING:
+            return f"better by {measured.mean - paper:.1f}"
+        if measured.high < paper - ROUNDING:
+            return f"short by {paper - measured.mean:.1f}"
         return "reproduced"
 
     @property

@@ -210,13 +210,13 @@ def schedule(
     records = records_at(store)
     notes = []
     if (most := versions_of(records.values())) != versions():
-        theirs, ours = (
+        stored, current = (
             ", ".join(f"{name} {number}" for name, number in some.items())
             for some in (most, versions())
         )
         notes.append(
-            f"Most runs in {store} were made with {theirs}; `everynode report` shows them. "
-            f"They are repeated with {ours}."
+            f"Most runs in {store} were made with {stored}; `everynode report` shows them. "
+            f"They are repeated with {current}."
         )
     left = seconds_left(runs.values(), records)
     if max_run_minutes is not None:

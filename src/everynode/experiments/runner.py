@@ -157,7 +157,7 @@ def do_runs(
                 on_record(run, records[run.key], False)
         left = [run for run in left if run.key not in records]
 
-    def ours() -> Iterator[Run]:
+    def claimed() -> Iterator[Run]:
         """Claim each run as late as possible, so that several processes share the rest."""
         for run in left:
             if store.claim(run.key, again=again):
@@ -168,7 +168,7 @@ def do_runs(
     try:
         while left:
             fresh = False
-            for run, result in engine(_work, ours(), shared, workers=workers, at_most=len(left)):
+            for run, result in engine(_work, claimed(), shared, workers=workers, at_most=len(left)):
                 store.put(run.specification, result.record, result.cost, result.curve, again=again)
                 stored = store.get(run.key)
                 assert stored is not None  # it was put just now, or earlier by another process

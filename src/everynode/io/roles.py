@@ -139,8 +139,8 @@ def find_features(
     """Interpret the ``features`` argument of :func:`everynode.read`."""
     used = {roles[role]: role for role in NODE_ROLES if role in roles}
     columns: dict[str, Kind | None] = {}
-    given = features.split(",") if isinstance(features, str) else features or (STRUCTURE,)
-    words = [word.strip() for word in given]
+    listed = features.split(",") if isinstance(features, str) else features or (STRUCTURE,)
+    words = [word.strip() for word in listed]
     special = {word for word in words if word in (ALL, STRUCTURE) and word not in nodes.columns}
     for word in words:
         if word in special:

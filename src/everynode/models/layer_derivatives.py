@@ -22,7 +22,7 @@ ByParameter = dict[nn.Parameter, Tensor]
 class LayerDerivatives(Protocol):
     """First and second derivatives of S as a function of the layer's input x and of f_0.
 
-    f_0 is the output of the opening layer. S may depend on parameters of its own.
+    f_0 is the output of the opening layer. S may have parameters.
     """
 
     @property

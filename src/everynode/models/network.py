@@ -213,7 +213,7 @@ class Network(Model):
             features = features.with_values(dropout(features.values, 0))
         f = f_0 = torch.relu_(self.opening(features))
         traces: list[LayerTrace] = []
-        # Without derivatives, nobody reads the values of the pass.
+        # Without derivatives, the values of the pass are never read.
         has_derivatives = all(brings(type(layer), "derivatives") for layer in self.layers)
         keep = (traces,) if has_derivatives else ()
         hops = self._hops(graph)

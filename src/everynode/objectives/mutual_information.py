@@ -94,7 +94,7 @@ class _MutualInformation(torch.autograd.Function):
 
 
 def _log(mean: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Return the logarithm, bounded: 0 log 0 is 0 for a class that nobody predicts."""
+    """Return the logarithm, bounded: 0 log 0 is 0 for a class that is never predicted."""
     return mean.clamp_min(torch.finfo(dtype or mean.dtype).tiny).log()
 
 

@@ -120,7 +120,7 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
             y[i, s] = p
             negative_entropy += p * log_p
             u[i, s] = -share * log_p
-        # In float64, so in a loop of its own: inside the one above it slowed the float32 down.
+        # A separate loop, because float64 inside the loop above slows its float32 down.
         for s in range(width):
             mass[s] += y[i, s]
         mi -= negative_entropy

@@ -38,7 +38,7 @@ def uncertain_nodes(fit: FitSummary) -> Html:
                 h("td", significant(float(degree[i]))),
             ]
         )
-    unlabelled = "unlabelled " if any(name is None for name in predictions.given) else ""
+    unlabelled = "unlabelled " if any(name is None for name in predictions.label_names) else ""
     note = (
         f"The {unlabelled}nodes with the lowest confidence. Labels for these would help the model"
         " most."
@@ -58,7 +58,7 @@ def disagreements(fit: FitSummary) -> Html:
         rows.append(
             [
                 h("th", str(predictions.ids[i]), scope="row"),
-                h("td", str(predictions.given[i])),
+                h("td", str(predictions.label_names[i])),
                 _probability(predictions.probabilities[i][predictions.labels[i]]),
                 h("td", names[predictions.predicted[i]]),
                 _probability(predictions.probability[i]),

@@ -55,7 +55,7 @@ def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: boo
 
 def _head(fit: FitSummary) -> Html:
     graph, part = fit.graph, fit.judged
-    labelled = sum(name is not None for name in fit.predictions.given)
+    labelled = sum(name is not None for name in fit.predictions.label_names)
     accuracy = fit.quality[part.name]["accuracy"]
     lead = (
         f"{percent(accuracy.value)} of {count(len(part.nodes), f'{part.name} node')} are right"

@@ -226,8 +226,8 @@ def _columns(
         return h("td", text, data_v=text if text.replace(".", "", 1).isdecimal() else None)
 
     def gain(cell: CellResult) -> Html:
-        known = cell.gain is not None and cell.gain.count > 1
-        return score(cell, cell.gain.mean if cell.gain and known else None, sign=True)
+        has_pairs = cell.gain is not None and cell.gain.count > 1
+        return score(cell, cell.gain.mean if cell.gain and has_pairs else None, sign=True)
 
     folds = experiment.over == "folds"
     return {

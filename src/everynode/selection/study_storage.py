@@ -224,20 +224,20 @@ class Database(Trials):
     @contextmanager
     def at_work(self) -> Iterator[Callable[[Trial], object]]:
         """Renew the claims of this process in a thread."""
-        mine: list[Trial] = []
+        claimed: list[Trial] = []
         over = threading.Event()
 
         def mark(trial: Trial) -> None:
             trial.set_user_attr("seen", time.time())
-            mine.append(trial)
+            claimed.append(trial)
 
         def live() -> None:
             while not over.wait(self._beat):
-                for trial in list(mine):
+                for trial in list(claimed):
                     try:
                         trial.set_user_attr("seen", time.time())
                     except UpdateFinishedTrialError:
-                        mine.remove(trial)
+                        claimed.remove(trial)
                     except StorageInternalError:  # if it lasts, the main thread reports it
                         pass
 
@@ -249,7 +249,7 @@ class Database(Trials):
             over.set()
             thread.join(JOIN)
             with suppress(StorageInternalError):
-                for trial in mine:  # ended trials do not change
+                for trial in claimed:  # ended trials do not change
                     self.give_back(trial.number)
 
     def retire(self) -> None:

@@ -68,7 +68,7 @@ def tune(
     """
     drawn: dict[int, Trial] = {}
 
-    def ours(mark: Callable[[Trial], object]) -> Iterator[TrialRuns]:
+    def next_trials(mark: Callable[[Trial], object]) -> Iterator[TrialRuns]:
         """Draw each trial as late as possible, when most results are in."""
         while (trial := _draw(journal, trials, mark)) is not None:
             drawn[trial.number] = trial
@@ -79,7 +79,9 @@ def tune(
         while len(journal.ended()) < trials:
             with journal.lock:
                 free = _free(journal, trials)
-            for job, result in engine(_run_trial, ours(mark), graph, workers=workers, at_most=free):
+            for job, result in engine(
+                _run_trial, next_trials(mark), graph, workers=workers, at_most=free
+            ):
                 _record(journal, drawn.pop(job.number), result)
                 on_trial()
             if not free:  # other processes run the remaining trials

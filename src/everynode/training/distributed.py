@@ -81,8 +81,8 @@ class Ranks:
 
     def agree_on(self, what: str, number: int) -> None:
         """Raise an error unless all processes have the same number: they would train apart."""
-        mine = torch.tensor(number, dtype=torch.int64)
-        if self.any(bool(self.add_up(mine.clone()) != mine * self.size)):
+        own = torch.tensor(number, dtype=torch.int64)
+        if self.any(bool(self.add_up(own.clone()) != own * self.size)):
             raise EverynodeError(
                 f"The processes of this training do not have the same {what}: "
                 "start all with one command and one --out."
@@ -98,7 +98,7 @@ def num_processes() -> int:
 def process_group(device: torch.device = CPU) -> Iterator[Ranks]:
     """Join the processes that ``torchrun`` has started; without it, be the only one.
 
-    With a ``cuda`` device, each process of a machine takes a GPU of its own.
+    With a ``cuda`` device, each process of a machine takes a separate GPU.
     """
     if num_processes() == 1:
         yield Ranks(device=device)

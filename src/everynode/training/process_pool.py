@@ -103,7 +103,7 @@ def run_many(
             if not done:  # otherwise a worker may be free already
                 wait(pending, return_when=FIRST_COMPLETED)
     finally:
-        # Do not wait: after Ctrl-C nobody wants to see the current jobs end.
+        # Do not wait for the current jobs: after Ctrl-C the user wants to leave.
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)

@@ -191,12 +191,12 @@ def _call(
     import ray
 
     if _versions() != expected:
-        theirs, ours = (
+        remote, local = (
             ", ".join(f"{name} {number}" for name, number in versions.items())
             for versions in (_versions(), expected)
         )
         raise UsageError(
-            f"A machine of the Ray cluster has {theirs}; this one has {ours}: "
+            f"A machine of the Ray cluster has {remote}; this one has {local}: "
             "install the same versions everywhere."
         )
     if box[0].hex() not in _kept:

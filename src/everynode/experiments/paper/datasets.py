@@ -45,7 +45,7 @@ EXPERIMENT = Experiment(
     "have directed edges without self-loops, Chameleon directed edges with self-loops, "
     "Squirrel undirected edges with self-loops. The paper calls its homophily (Tables 5 "
     "and 7) Geom-GCN's, the mean over nodes. Its numbers are edge homophily with "
-    "self-loops, of which Texas and Wisconsin have many (0.11 and 0.21, as printed). "
+    "self-loops, and Texas and Wisconsin have many (0.11 and 0.21, as printed). "
     "Citeseer and Pubmed are swapped.",
     over="once",
     view="table",

@@ -19,7 +19,7 @@ EXPERIMENT = Experiment(
     reference="Table 7 (table:heterophilic_fully)",
     about="Geom-GCN's ten folds, with undirected edges. The paper's Cornell most likely is the "
     "file in use until 2022 (cornell-legacy), since it prints that file's homophily. The "
-    "corrected file is in a column of its own, without a published number. Many test "
+    "corrected file is in a separate column, without a published number. Many test "
     "nodes of Chameleon and Squirrel have a duplicate in training.",
     over="folds",
     view="table",
