@@ -15,6 +15,7 @@ MODELS = {
     "gcn": "everynode.models.gcn:GCN",
     "gat": "everynode.models.gat:GAT",
     "gcnii": "everynode.models.gcnii:GCNII",
+    "jknet": "everynode.models.jknet:JKNet",
     "mlp": "everynode.models.mlp:MLP",
     "sgc": "everynode.models.sgc:SGC",
     "appnp": "everynode.models.appnp:APPNP",
@@ -27,7 +28,6 @@ MODELS = {
     "logistic_hops": "everynode.models.logistic_hops:LogisticHops",
     "boosting": "everynode.models.boosting:Boosting",
     "boosting_hops": "everynode.models.boosting_hops:BoostingHops",
-    "jknet": "everynode.models.jknet:JKNet",
 }
 
 

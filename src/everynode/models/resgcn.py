@@ -37,6 +37,6 @@ class ResGCN(ResidualNetwork):
         """Return the same product in plain torch operations."""
         return ResidualHop([partial(edges.propagate, edges.gcn_weight())], itself)
 
-    def mix(self, own: Tensor, neighbors: list[Tensor]) -> Tensor:
-        """Return the propagated values alone."""
-        return neighbors[0]
+    def inputs(self, own: Tensor, neighbors: list[Tensor]) -> list[Tensor]:
+        """Return the propagated values alone: they include the node's own."""
+        return neighbors

@@ -71,9 +71,9 @@ class ResidualNetwork(FeatureNetwork):
     def plain_hop(self, edges: EdgeList) -> ResidualHop:
         """Return the same in plain torch operations."""
 
-    def mix(self, own: Tensor, neighbors: list[Tensor]) -> Tensor:
-        """Return the input of a layer's linear map."""
-        return torch.cat([own, *neighbors], dim=1)
+    def inputs(self, own: Tensor, neighbors: list[Tensor]) -> list[Tensor]:
+        """Return the blocks that a layer's linear map reads."""
+        return [own, *neighbors]
 
     def embedding(self, x: SparseMatrix | Tensor, hops: Sequence[ResidualHop]) -> Tensor:
         """Return the input of the closing layer."""
@@ -81,8 +81,9 @@ class ResidualNetwork(FeatureNetwork):
         h = self.drop(h, self.layer_dropout)
         for norm, layer, hop in zip(self.norms, self.layers, hops, strict=True):
             u = norm(h)
-            mixed = self.mix(hop.own(u), [collect(u) for collect in hop.neighbors])
-            h = hop.own(h) + self.drop(torch.relu(layer(mixed)), self.layer_dropout)
+            blocks = self.inputs(hop.own(u), [collect(u) for collect in hop.neighbors])
+            change = torch.relu(_linear_of_blocks(layer, blocks))
+            h = hop.own(h) + self.drop(change, self.layer_dropout)
         last: Tensor = self.last_norm(h)
         return last
 
@@ -100,6 +101,14 @@ class ResidualNetwork(FeatureNetwork):
     def plain_hops(self, edges: EdgeList) -> Sequence[ResidualHop]:
         """Return the hop of each layer in plain torch operations."""
         return [self.plain_hop(edges)] * self.num_layers
+
+
+def _linear_of_blocks(layer: Any, blocks: list[Tensor]) -> Tensor:
+    """Apply a linear layer to blocks side by side, without a copy that joins them."""
+    total: Tensor = layer.bias
+    for block, weight in zip(blocks, layer.weight.split(blocks[0].shape[1]), strict=True):
+        total = torch.addmm(total, block, weight)
+    return total
 
 
 def itself(h: Tensor) -> Tensor:

@@ -188,3 +188,13 @@ def test_on_disk_or_in_memory_it_is_the_same_training(graph, tmp_path):
         UsageError, match=r"is on disk, so it needs mini-batches: pass batches=Batches"
     ):
         train(on_disk, QUICK)
+
+
+@pytest.mark.parametrize("backbone", ["mlp", "sage", "resgcn"])
+def test_networks_on_features_train_on_mini_batches(backbone: str) -> None:
+    from everynode.datasets import generate
+
+    settings = Settings(backbone=backbone, epochs=15, hidden_channels=8, lr=0.01, tv=0.0, cvg=0.0)
+    fitted = train(generate(200, 500, 8, 3), settings, batches=Batches(32, (4,)))
+    assert fitted.epochs == 15
+    assert fitted.metrics["val_accuracy"] > 0.6
