@@ -22,6 +22,7 @@ from everynode.io import read
 from everynode.presets import candidates
 from everynode.report.fit_text import fit_lines
 from everynode.report.text import CANDIDATES
+from everynode.selection import portfolio
 
 pytestmark = [
     pytest.mark.usefixtures("elsewhere"),
@@ -132,7 +133,7 @@ def test_what_was_understood_is_said_before_training_and_dry_run_stops_there(cal
         "team: label",
         "120:",
         "labels are held out for the test",
-        "held out once, in 3 folds",
+        "held out once, in 5 folds",
     ):
         assert text in done.stdout, text
     assert not Path("runs").exists()
@@ -235,6 +236,7 @@ def test_by_what_the_best_won_is_said_also_on_a_tie(monitor, words, raced):
     summary = {
         "graph": "people", "backbone": "gcn", "objective": "light-enc", "seed": 0, "candidates": standings, "networks": 1, "epochs": 9, "seconds": 1.0,
         "best_epoch": 3, "best_epochs": [3], "monitor": monitor, "quality": {}, "caution": "", "temperature": 1.0, "interrupted": False,
+        "leaderboard": [],
     }  # fmt: skip
     chosen, results = list(fit_lines(summary, Path("out")))[1:3]
     assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
@@ -250,7 +252,18 @@ def test_a_training_that_gains_nothing_is_said(call, own_files):
     assert "No later epoch was better than the first" in done.stdout
     assert "Leave out --objective to try other candidates." in done.stdout
     done = call(
-        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "race", *still[2:]
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--out",
+        "race",
+        "--backbone",
+        "gcn",
+        *still[2:],
     )
     assert (
         "No later epoch was better than the first: these settings do not suit this graph.\n"
@@ -460,8 +473,8 @@ def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, 
     nodes, edges = own_files()
     files = ("--nodes", nodes, "--edges", edges)
     done = call(
-        "fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--hidden-channels", "8"
-    )
+        "fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--hidden-channels", "8", "--backbone", "gcn",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "held out once, in 3 folds" in done.stdout
     summary, found = json.loads(Path("out/fit.json").read_text()), rows(Path("out/predictions.csv"))
@@ -951,6 +964,8 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
         "--out",
         "raced",
         "--quiet",
+        "--backbone",
+        "gcn",
     )
     ctrl_c_after(5, monkeypatch)
     assert call(*words, "--cv", "3").returncode == 130
@@ -994,3 +1009,112 @@ def test_killed_it_goes_on_where_it_was(call, own_files):
     assert not state.parent.exists()
     for name in ("predictions.csv", "model/model.safetensors"):
         assert (Path("broken") / name).read_bytes() == (Path("whole") / name).read_bytes()
+
+
+# ---------------------------------------------------------------------- the portfolio
+
+PORTFOLIO = ("--effort", "quick", "--epochs", "8", "--hidden-channels", "8", "--quiet")
+
+
+def test_the_portfolio_shows_its_leaderboard_everywhere(call, own_files):
+    nodes, edges = own_files()
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *PORTFOLIO
+    )
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(Path("out/fit.json").read_text())
+    names = [row["candidate"] for row in summary["leaderboard"]]
+    assert len(names) >= 5
+    page = Path("out/report.html").read_text()
+    for name in names:
+        assert name in done.stdout
+        assert name in page
+    sentence = summary["graph_gain"]["sentence"]
+    assert sentence in done.stdout
+    assert sentence in page
+    assert summary["effort"] == "quick"
+    assert not Path("out/training").exists()
+    again = call("predict", "out", "--nodes", nodes, "--edges", edges, "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert [row["predicted"] for row in rows(Path("predictions.csv"))] == [
+        row["predicted"] for row in rows(Path("out/predictions.csv"))
+    ]
+
+
+def test_a_killed_portfolio_goes_on_with_what_is_missing(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    command = (
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        *PORTFOLIO,
+        "--seed",
+        "3",
+    )
+    assert call(*command, "--out", "whole").returncode == 0
+
+    def killed(*arguments, **options):
+        raise DataError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["everynode.cli.fit"], "_write", killed)
+        assert call(*command, "--out", "cut").returncode == 3
+    files = sorted(Path("cut/training").glob("*.safetensors"))
+    assert len(files) > 10
+    for path in files[::2]:
+        path.unlink()
+    trained = []
+    work = portfolio.run_job
+    monkeypatch.setattr(
+        portfolio, "run_job", lambda job, load: trained.append(job) or work(job, load)
+    )
+    assert call(*command, "--out", "cut").returncode == 0
+    assert len(trained) == len(files[::2])
+    assert rows(Path("cut/predictions.csv")) == rows(Path("whole/predictions.csv"))
+
+
+def test_the_time_limit_and_new_nodes_have_flags(call, own_files):
+    nodes, edges = own_files()
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *PORTFOLIO,
+        "--time-limit", "1m", "--for-new-nodes", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = [row["candidate"] for row in json.loads(done.stdout)["leaderboard"]]
+    assert "label_propagation" not in names
+    bad = call(
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--out",
+        "o",
+        "--time-limit",
+        "soon",
+    )
+    assert bad.returncode == 2
+    assert "such as 90s, 10m" in bad.stderr
+
+
+def test_validation_nodes_of_the_split_choose_and_the_fit_says_so(call, own_files):
+    nodes, edges = own_files()
+    table = rows(nodes)
+    with nodes.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*table[0], "part"])
+        writer.writeheader()
+        for number, row in enumerate(table):
+            part = ("train", "val", "test")[number % 3] if row["team"] else ""
+            writer.writerow(row | {"part": part})
+    done = call(
+        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--split", "part", "--out", "out",
+        *PORTFOLIO[:-1],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "The validation nodes choose the models" in done.stdout

@@ -339,9 +339,12 @@ def run_portfolio(
     for number, part in enumerate(rounds):
         if not part or race.interrupted or race.cut:
             break
+        left = keep[-1] if number + 2 >= len(rounds) else keep[0]  # after this round
         if number:
-            order = race.drop(keep[min(number, len(keep)) - 1])
-        runner.total = runner.started + len(order) * sum(map(len, rounds[number:]))
+            last = number + 1 == len(rounds)
+            order = race.drop(keep[-1] if last else keep[min(number, len(keep)) - 1])
+        later = sum(map(len, rounds[number + 1 :]))
+        runner.total = runner.started + len(order) * len(part) + min(left, len(order)) * later
         first = seed + len(folds) - 1  # later seeds repeat what has no seed
         runner.run(
             [
