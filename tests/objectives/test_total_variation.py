@@ -32,7 +32,7 @@ def test_two_halves_of_the_edges_add_up(graph, gate):
         dataclasses.replace(
             sample,
             graph=None,
-            edges=sample.edges[:, one],
+            drawn_edges=sample.edges[:, one],
             edge_share=sample.edge_share[one],
             _cache={},
         )
