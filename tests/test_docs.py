@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everynode
 from everynode import load
 from everynode.graph.sample import Sample
 from everynode.objectives.total_variation import squared_feature_gradient
@@ -143,7 +144,14 @@ def test_a_section_of_extending_has_at_most_40_lines(title):
     assert len(section.strip().splitlines()) <= 40
 
 
-@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md", "extending.md"])
+def test_every_public_name_is_in_the_reference_and_its_code_runs(tmp_path):
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `en\.(\w+)", page, re.MULTILINE)) == set(everynode.__all__)
+    (code,) = blocks(page, "python")
+    assert "must be in [0, 1)" in python(code, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md", "extending.md", "reference.md"])
 def test_links_lead_somewhere(name):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / name).read_text(encoding="utf-8")):
         assert target.startswith("https://") or (ROOT / "docs" / target).exists(), target
