@@ -283,7 +283,9 @@ def _open(url: str) -> RDBStorage:
         raise ArgumentError("write an @ in the password as %40")
     options: dict[str, Any] = {"pool_pre_ping": True}  # reconnects after a restart of the server
     if url.startswith("sqlite"):
-        options["connect_args"] = {"timeout": 60}  # seconds to wait for another writer
+        # Wait up to 60 seconds for another writer, and at once for the right to write: a
+        # transaction that reads first and writes later is refused without waiting.
+        options["connect_args"] = {"timeout": 60, "isolation_level": "IMMEDIATE"}
     return RDBStorage(url, engine_kwargs=options)
 
 
