@@ -437,7 +437,7 @@ def test_killed_at_any_moments_it_ends_as_if_undisturbed(
     pairs, graph, graphs, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(module, "POLL", 0.02)
-    runs = pairs(6, epochs=20)
+    runs = pairs(6, epochs=80)  # long enough for kills to hit on a fast machine
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     moments = random.Random(5)
     path = tmp_path / "disturbed.db"

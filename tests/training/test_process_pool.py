@@ -252,6 +252,8 @@ def refuse_one(job: int, shared: tuple[Path, int]) -> int:
     folder, bad = shared
     (folder / str(job)).touch()
     if job == bad:
+        assert until((folder / str(1 - bad)).exists)
+        time.sleep(0.3)  # the other one has ended by then
         raise DataError(f"job {bad} cannot be done")
     return job
 
