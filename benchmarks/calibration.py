@@ -58,7 +58,7 @@ def main() -> None:
             )  # held out once
             model = en.NodeClassifier(random_state=seed).fit(graph)
             val, test, y = graph.nodes("val"), graph.nodes("test"), graph.labels
-            logits = torch.as_tensor(model.predict_proba(graph)).double().clamp_min(1e-30).log()
+            logits = model.log_probabilities(graph)
             for way, t in {
                 "none": 1.0,
                 "platt": platt(logits[val], y[val]),

@@ -489,14 +489,14 @@ def test_a_bad_graph_is_refused_in_one_sentence(kind):
 def test_bad_parameters_are_refused_in_one_sentence():
     for bad in (
         {"backbone": "gnc"},
-        {"epochs": 0},
+        {"cv": 1},
         {"settings": {"tv": -1.0}},
         {"monitor": "best"},
         {"objective": "fun"},
         {"preset": "mine"},
     ):
         with pytest.raises(EverynodeError) as caught:
-            en.NodeClassifier(**{"epochs": 1, **bad}).fit(make())
+            en.NodeClassifier(**{"settings": {"epochs": 1}, **bad}).fit(make())
         assert caught.value.exit_code == USAGE
         value = next(iter(bad.values()))
         assert str(value["tv"] if isinstance(value, dict) else value) in str(caught.value)

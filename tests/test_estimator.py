@@ -29,11 +29,12 @@ from everynode.presets import candidates
 from everynode.selection.cross_validation import with_validation
 from everynode.training import train
 
-QUICK = {"backbone": "gcn", "epochs": 15, "hidden_channels": 8, "verbose": False}
+SMALL = {"epochs": 15, "hidden_channels": 8}
+QUICK = {"backbone": "gcn", "settings": SMALL, "verbose": False}
 
 
 @parametrize_with_checks(
-    [NodeClassifier(effort="quick", epochs=30)],
+    [NodeClassifier(effort="quick", settings={"epochs": 30})],
     expected_failed_checks=lambda _: {
         "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled",
     },
@@ -96,12 +97,13 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
     quick = QUICK | {"objective": "enc"}
     together = NodeClassifier(**quick | {"n_estimators": 3, "random_state": 5}).fit(graph)
     alone = [
-        NodeClassifier(**quick | {"random_state": seed}).fit(graph).predict_proba(graph)
+        NodeClassifier(**quick | {"random_state": seed}).fit(graph).log_probabilities(graph).exp()
         for seed in (5, 6, 7)
     ]
-    assert np.abs(alone[0] - alone[1]).max() > 1e-3, "no difference: this test would see nothing"
+    assert (alone[0] - alone[1]).abs().max() > 1e-3, "no difference: this test would see nothing"
+    mean = torch.stack(alone).mean(0).numpy()
+    assert together.log_probabilities(graph).exp().numpy() == pytest.approx(mean, abs=1e-12)
     probabilities = together.predict_proba(graph)
-    assert probabilities == pytest.approx(np.mean(alone, axis=0), abs=1e-12)
     together.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model")
     assert np.array_equal(again.predict_proba(graph), probabilities)
@@ -146,7 +148,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
 @pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
 def test_every_backbone_and_objective(graph, backbone, objective):
     model = NodeClassifier(
-        **QUICK | {"backbone": backbone, "objective": objective, "num_layers": 2}
+        **QUICK | {"backbone": backbone, "objective": objective}
     ).fit(graph)
     assert (
         set(model.history_) - {"ce", "total", "val_loss", "val_accuracy"}
@@ -179,7 +181,7 @@ def test_score_is_the_share_that_is_right(graph, model):
 def test_it_learns_from_arrays_with_edges():
     X, y, edges = arrays()
     model = NodeClassifier(
-        objective="ce", epochs=60, dropout=0.0, settings={"layer_dropout": 0.0}, verbose=False
+        objective="ce", settings={"epochs": 60, "dropout": 0.0, "layer_dropout": 0.0}, verbose=False
     ).fit(X, y, edge_index=edges)
     assert model.score(X, y, edge_index=edges) > 0.85
     without = model.predict_proba(X)
@@ -300,7 +302,7 @@ def test_held_out_nodes_are_a_stratified_part_of_the_training_nodes(graph):
     none = torch.zeros(0, dtype=torch.int64)
     own = graph.splits[0]
     bare = graph.with_splits([Split(torch.cat([own.train, own.val]).sort().values, none, own.test)])
-    made, folds = with_validation(bare, cv=1, fraction=0.25)
+    made, folds = with_validation(bare, cv=0.25)
     (split,) = made.splits
     assert list(folds) == [0]
     assert sorted([*split.train.tolist(), *split.val.tolist()]) == bare.splits[0].train.tolist()
@@ -344,7 +346,8 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
         with torch.no_grad():
             alone.append(torch.softmax(network(graph).double(), dim=1))
         told |= {node: alone[-1][node] for node in split.val.tolist()}
-    assert np.allclose(model.predict_proba(graph), torch.stack(alone).mean(0).numpy(), atol=1e-6)
+    mean = torch.stack(alone).mean(0)
+    assert torch.allclose(model.log_probabilities(graph).exp(), mean, atol=1e-6)
     found = model.held_out_.log_probabilities.exp()
     assert all(
         torch.allclose(row, told[node], atol=1e-6)
@@ -353,7 +356,7 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
 
 
 def test_an_ensemble_of_folds_has_so_many_networks_of_each_and_is_saved(graph, tmp_path):
-    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2, calibrate=True).fit(
+    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2).fit(
         graph.with_splits([])
     )
     assert [fitted.fold for fitted in (model.fitted_, *model._more)] == [0, 1, 0, 1]
@@ -377,7 +380,7 @@ def test_where_there_are_validation_nodes_or_many_labels_nothing_is_folded(graph
 def test_interrupted_cross_validation_goes_on_to_the_same_end(graph, tmp_path):
     bare = graph.with_splits([])
     whole = NodeClassifier(**QUICK, cv=2).fit(bare)
-    NodeClassifier(**QUICK | {"epochs": 15}, cv=2).fit(bare, checkpoint=tmp_path)
+    NodeClassifier(**QUICK, cv=2).fit(bare, checkpoint=tmp_path)
     for state in list(tmp_path.iterdir())[::2]:
         state.unlink()  # as if killed before these were begun
     again = NodeClassifier(**QUICK, cv=2).fit(bare, checkpoint=tmp_path)
@@ -390,25 +393,25 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     graph = en.load("citeseer")
     own = graph.splits[0]
     few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
+    tiny = {"epochs": 1, "hidden_channels": 4}
     once, folded = (
-        NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4, cv=cv)
+        NodeClassifier(preset=preset, objective="enc", settings=tiny, cv=cv)
         .fit(few)
         .fitted_.settings
-        for cv in (1, 3)
+        for cv in (0.2, 3)
     )
     assert (
         once
         == folded
-        == NodeClassifier(preset=preset, objective="enc", epochs=1, hidden_channels=4)._candidates(
-            few
-        )["enc"]
+        == NodeClassifier(preset=preset, objective="enc", settings=tiny)._candidates(few)["enc"]
     )
 
 
 def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_how_long(graph):
     few = graph.with_splits([])
     assert int((few.labels >= 0).sum()) == 90
-    quick = {"backbone": "gcn", "epochs": 90, "hidden_channels": 4, "random_state": 3}
+    short = {"epochs": 90, "hidden_channels": 4}
+    quick = {"backbone": "gcn", "settings": short, "random_state": 3}
 
     def stopped(model):
         return sorted(
@@ -424,8 +427,8 @@ def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_h
     two = NodeClassifier(**quick, cv=2, n_estimators=2).fit(few)
     assert {made.settings.patience for made in (two.fitted_, *two._more)} == {50}
     assert len(two.networks_) == 4
-    for asked in ({"cv": 1}, {"cv": 3, "patience": 100}):
-        model = NodeClassifier(**quick, **asked).fit(few)
+    for asked in ({"cv": 0.2}, {"cv": 3, "settings": short | {"patience": 100}}):
+        model = NodeClassifier(**quick | asked).fit(few)
         assert model.fitted_.settings.patience == 100
         assert stopped(model) == [20, 40, 80]
     assert NodeClassifier(**quick, cv=3, objective="ce").fit(few).fitted_.settings.patience == 100
@@ -434,7 +437,7 @@ def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_h
 def test_a_column_of_labels_is_taken_with_a_warning_that_names_the_caller():
     X, y, edges = arrays()
     with pytest.warns(DataConversionWarning, match="column-vector") as caught:
-        NodeClassifier(epochs=1, hidden_channels=4, objective="ce").fit(
+        NodeClassifier(settings={"epochs": 1, "hidden_channels": 4}, objective="ce").fit(
             X, y[:, None], edge_index=edges
         )
     assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
@@ -442,7 +445,7 @@ def test_a_column_of_labels_is_taken_with_a_warning_that_names_the_caller():
 
 def test_who_predicts_without_the_edges_is_warned():
     X, y, edges = arrays()
-    quick = {"epochs": 1, "hidden_channels": 4, "objective": "ce"}
+    quick = {"settings": {"epochs": 1, "hidden_channels": 4}, "objective": "ce"}
     model = NodeClassifier(**quick).fit(X, y, edge_index=edges)
     with pytest.warns(UserWarning, match="edge_index is missing"):
         model.predict(X)
@@ -454,7 +457,7 @@ def test_who_predicts_without_the_edges_is_warned():
 
 def test_with_many_labels_every_fold_has_a_whole_race():
     many = generate(150, 400, 6, 3, seed=1).with_splits([])
-    model = NodeClassifier("gcn", epochs=3, hidden_channels=4, cv=2).fit(many)
+    model = NodeClassifier("gcn", settings={"epochs": 3, "hidden_channels": 4}, cv=2).fit(many)
     assert model.fitted_.settings.patience == 100
 
 
@@ -474,14 +477,14 @@ def test_auc_needs_two_classes_in_every_fold(graph):
     labels = torch.full((90,), -1)
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
     few = Graph.from_arrays(graph.features, graph.edges, labels, classes=graph.classes)
-    with pytest.raises(DataError, match=r"of a single class, which have no AUC: use one fold"):
+    with pytest.raises(DataError, match=r"of a single class, which have no AUC: hold out labels once"):
         NodeClassifier(**QUICK, monitor="auc").fit(few)
 
 
-@pytest.mark.parametrize("cv", [0, 1.5, "three", None, True])
+@pytest.mark.parametrize("cv", [0, 1, 1.0, 1.5, -0.2, float("nan"), "three", None, True])
 def test_a_wrong_number_of_folds_is_refused(graph, cv):
     with pytest.raises(
-        UsageError, match="'cv' of NodeClassifier must be 'auto' or a whole number >= 1"
+        UsageError, match="'cv' of NodeClassifier must be 'auto', a number of folds >= 2, or a share"
     ):
         NodeClassifier(**QUICK, cv=cv).fit(graph)
 
@@ -529,7 +532,7 @@ def test_a_fold_without_validation_nodes_keeps_its_number():
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 def test_save_and_load_give_the_same_probabilities(graph, tmp_path, backbone):
     model = NodeClassifier(
-        **QUICK | {"backbone": backbone, "objective": "mi+tv", "num_layers": 2, "random_state": 4}
+        **QUICK | {"backbone": backbone, "objective": "mi+tv", "random_state": 4}
     ).fit(graph)
     model.save(tmp_path / "model")
     loaded = NodeClassifier.load(tmp_path / "model")
@@ -561,8 +564,8 @@ def test_classes_survive_saving(tmp_path):
 def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
     """As a grid over np.arange and np.linspace gives them."""
     model = NodeClassifier(
-        epochs=np.int64(3),
-        settings={"tv": np.float64(0.5)},
+        settings={"epochs": np.int64(3), "tv": np.float64(0.5)},
+        n_estimators=np.int64(1),
         random_state=np.int64(1),
         verbose=np.bool_(False),
     ).fit(graph)
@@ -611,12 +614,30 @@ def test_loading_what_is_not_a_model_is_one_sentence(tmp_path):
 
 
 def test_clone_and_parameters():
-    model = NodeClassifier("gat", "tv", dropout=0.3, settings={"tv": 3.0}, epochs=7, random_state=5)
+    model = NodeClassifier("gat", "tv", settings={"tv": 3.0, "epochs": 7}, cv=3, random_state=5)
     copy = clone(model)
     assert copy is not model
     assert copy.get_params() == model.get_params()
-    assert copy.set_params(dropout=0.4, backbone="gcn").get_params()["dropout"] == 0.4
-    assert model.dropout == 0.3
+    assert copy.set_params(cv=0.3, backbone="gcn").get_params()["cv"] == 0.3
+    assert model.cv == 3
+
+
+def test_the_parameters_are_few():
+    """Everything else is a setting: the class of scikit-learn that is nearest has seven."""
+    assert set(NodeClassifier().get_params()) == {
+        "backbone", "objective", "effort", "time_limit", "preset", "settings", "monitor",
+        "class_weight", "terms", "cv", "n_estimators", "for_new_nodes",
+        "n_jobs", "device", "random_state", "verbose",
+    }  # fmt: skip
+
+
+def test_a_share_of_the_labels_is_held_out_once(graph):
+    model = NodeClassifier(**QUICK, objective="ce", cv=0.4).fit(graph.with_splits([]))
+    assert len(model.networks_) == 1
+    assert len(model.held_out_.nodes) == 36
+    assert len(NodeClassifier(effort="quick", settings=SMALL, cv=0.4).fit(
+        graph.with_splits([])
+    ).held_out_.nodes) == 36
 
 
 def test_every_parameter_reaches_the_settings(graph):
@@ -627,7 +648,7 @@ def test_every_parameter_reaches_the_settings(graph):
     }  # fmt: skip
     own = {name: given[name] for name in given if name in NodeClassifier().get_params()}
     rest = {name: value for name, value in given.items() if name not in own}
-    other = {"num_layers": 7, "backbone": "gat"}  # a parameter wins, a default does not
+    other = {"monitor": "loss", "backbone": "gat"}  # a parameter wins, a default does not
     for settings in (rest | other, en.Settings(**rest | other)):
         fitted = NodeClassifier(objective="enc", **own, settings=settings).fit(graph).fitted_
         assert {name: getattr(fitted.settings, name) for name in given} == given
@@ -684,10 +705,10 @@ def test_grid_search_and_pipeline():
     X, y, _ = arrays(60)
     search = GridSearchCV(
         NodeClassifier(objective="ce", **QUICK),
-        {"settings": [{"lr": 1e-6}, {"lr": 0.1}], "hidden_channels": [4, 8]},
+        {"settings": [SMALL | {"lr": 1e-6}, SMALL | {"lr": 0.1}], "cv": [2, 0.2]},
         cv=3,
     ).fit(X, y)
-    assert search.best_params_["settings"] == {"lr": 0.1}
+    assert search.best_params_["settings"]["lr"] == 0.1
     assert search.best_score_ > 0.5
     assert make_pipeline(StandardScaler(), NodeClassifier(objective="ce", **QUICK)).fit(
         X, y
@@ -695,8 +716,8 @@ def test_grid_search_and_pipeline():
 
 
 def test_outside_a_terminal_nothing_is_shown_unless_asked_for(graph, capsys):
-    NodeClassifier(epochs=2).fit(graph)
-    NodeClassifier(epochs=2, verbose=False).fit(graph)
+    NodeClassifier(settings={"epochs": 2}).fit(graph)
+    NodeClassifier(settings={"epochs": 2}, verbose=False).fit(graph)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
 
@@ -732,8 +753,6 @@ def test_helpful_errors(graph, model):
         model.predict(Graph.from_arrays(np.ones((4, 9)), [[0], [1]]))
     with pytest.raises(ValueError, match="9 features, but NodeClassifier is expecting 6"):
         model.predict(np.ones((4, 9)))
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        NodeClassifier(validation_fraction=1.5, **QUICK).fit(X, y)
 
 
 def test_scoring_another_graph_goes_by_the_names_of_the_classes():
@@ -783,7 +802,7 @@ def test_an_interrupted_fit_says_so(graph, monkeypatch):
 
 def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
     X, y, edges = arrays()
-    model = NodeClassifier(**QUICK, cv=1).fit(X, y, edge_index=edges)
+    model = NodeClassifier(**QUICK, cv=0.2).fit(X, y, edge_index=edges)
     model.save(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     model.verbose = object()
@@ -801,23 +820,21 @@ def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):
 
 
 def test_a_temperature_changes_probabilities_and_no_prediction(graph, model):
-    warm = NodeClassifier(**QUICK, calibrate=True).fit(graph)
-    assert warm.temperature_ != 1.0
-    assert model.temperature_ == 1.0
-    assert (warm.predict(graph) == model.predict(graph)).all()
-    plain, scaled = model.predict_proba(graph), warm.predict_proba(graph)
+    assert model.temperature_ != 1.0
+    with torch.no_grad():
+        logits = model.network_(graph).double()
+    plain, scaled = torch.softmax(logits, dim=1).numpy(), model.predict_proba(graph)
     assert not np.allclose(plain, scaled)
-    powered = plain ** (1 / warm.temperature_)
+    assert (model.predict(graph) == model.classes_[plain.argmax(1)]).all()
+    powered = plain ** (1 / model.temperature_)
     assert np.allclose(scaled, powered / powered.sum(1, keepdims=True), atol=1e-9)
     val = graph.nodes("val")
-    with torch.no_grad():
-        assert warm.temperature_ == pytest.approx(
-            temperature(warm.network_(graph)[val], graph.labels[val]), rel=1e-6
-        )
+    expected = temperature(logits[val], graph.labels[val])
+    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_temperature_is_kept_with_the_model(graph, tmp_path):
-    warm = NodeClassifier(**QUICK, calibrate=True).fit(graph)
+    warm = NodeClassifier(**QUICK).fit(graph)
     warm.save(tmp_path / "warm")
     again = NodeClassifier.load(tmp_path / "warm")
     assert again.temperature_ == warm.temperature_
@@ -847,7 +864,7 @@ def test_a_recipe_is_kept_with_the_model(tmp_path):
 
 
 def test_a_checkpoint_goes_on_to_the_same_end(graph, model, tmp_path):
-    NodeClassifier(**QUICK | {"epochs": 15}).fit(graph, checkpoint=tmp_path / "states")
+    NodeClassifier(**QUICK).fit(graph, checkpoint=tmp_path / "states")
     assert any((tmp_path / "states").iterdir())
     again = NodeClassifier(**QUICK).fit(graph, checkpoint=tmp_path / "states")
     assert again.history_ == model.history_
@@ -999,7 +1016,7 @@ def test_scores_are_of_labels(graph, model):
 def test_progress_says_the_objective_once(monkeypatch, capsys):
     monkeypatch.setattr("everynode.progress.PLAIN_EVERY", 0.0)
     for objective, names in (("ce", {"ce"}), ("auto", {"ce", "enc", "light-ce", "light-enc"})):
-        NodeClassifier("gcn", objective, epochs=3, hidden_channels=8, verbose=True).fit(
+        NodeClassifier("gcn", objective, settings=SMALL | {"epochs": 3}, verbose=True).fit(
             generate(60, 150, 4, 3, seed=0)
         )
         lines = capsys.readouterr().err.splitlines()

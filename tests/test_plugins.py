@@ -53,7 +53,7 @@ class TwoHops(torch.nn.Module):
 class _Helper(torch.nn.Module):
     pass
 """
-QUICK = {"epochs": 2, "hidden_channels": 4, "verbose": False}
+QUICK = {"settings": {"epochs": 2, "hidden_channels": 4}, "verbose": False}
 
 
 @pytest.fixture(autouse=True)
@@ -297,16 +297,16 @@ def test_terms_that_cannot_be_taken_are_refused(monkeypatch) -> None:
     graph = generate(40, 80, 8, 3)
     term = make_term("logits.sum(1)")
     with pytest.raises(UsageError, match="two terms named 'shifted'"):
-        NodeClassifier(objective="ce", terms=[term, term], epochs=1).fit(graph)
+        NodeClassifier(objective="ce", terms=[term, term], settings={"epochs": 1}).fit(graph)
     with pytest.raises(UsageError, match=r"terms takes everynode.Term objects"):
-        NodeClassifier(objective="ce", terms=[type(term)], epochs=1).fit(graph)
+        NodeClassifier(objective="ce", terms=[type(term)], settings={"epochs": 1}).fit(graph)
     with pytest.raises(UsageError, match="must be a list of terms"):
-        NodeClassifier(objective="ce", terms=term, epochs=1).fit(graph)
+        NodeClassifier(objective="ce", terms=term, settings={"epochs": 1}).fit(graph)
     with pytest.raises(UsageError, match="Unknown term 'typo'"):
-        NodeClassifier(objective="ce", settings={"weights": {"typo": 1.0}}, epochs=1).fit(graph)
+        NodeClassifier(objective="ce", settings={"weights": {"typo": 1.0}}).fit(graph)
     term.scale = torch.nn.Parameter(torch.ones(()))
     with pytest.raises(UsageError, match="has parameters, which only your own loop can train"):
-        NodeClassifier(objective="ce", terms=[term], epochs=1).fit(graph)
+        NodeClassifier(objective="ce", terms=[term], settings={"epochs": 1}).fit(graph)
 
 
 def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
@@ -316,7 +316,8 @@ def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
     graph = generate(60, 150, 8, 3)
     weights = dict.fromkeys(graph.classes[:1], 2.0)
     model = NodeClassifier(
-        objective="ce", terms=[make_term("logits.sum(1)")], class_weight=weights, epochs=2
+        objective="ce", terms=[make_term("logits.sum(1)")], class_weight=weights,
+        settings={"epochs": 2},
     ).fit(graph)
     model.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model")

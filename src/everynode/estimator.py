@@ -79,13 +79,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     preset : str, default="default"
         The source of the settings: ``default``, ``paper``, ``tuned``, ``authors`` (the last three
         have certain graphs only), or a file of ``everynode tune``.
-    num_layers, hidden_channels : int, optional
-        Depth and width of the model. None: as in the preset.
-    dropout : float, optional
-        Dropout on the input and before the last layer. None: as in the preset.
-    epochs, patience : int, optional
-        The maximum number of epochs, and the epochs without improvement before early stopping.
-        With fewer than 100 labels, the folds of ``auto`` share the patience of the preset.
+    settings : Settings or dict, optional
+        Any other setting, such as ``{"epochs": 200, "hidden_channels": 128, "tv": 2.0}``; see
+        :class:`Settings`. In a portfolio it applies to every candidate. A parameter of the
+        classifier takes precedence.
     monitor : str, optional
         The validation metric that selects the epoch and the candidate: ``accuracy``,
         ``balanced_accuracy``, ``macro_f1``, ``auc`` or ``loss``.
@@ -94,19 +91,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     terms : sequence of Term, optional
         Your own terms with their weights, added to the objective: to every candidate with ENC, or
         to the objective that is named.
-    settings : Settings or dict, optional
-        Every other setting, such as ``{"tv": 2.0, "lr": 0.01}``; see :class:`Settings`. Parameters
-        that are given here by name win. In a portfolio they hold for every candidate.
-    calibrate : bool, default=False
-        Choose a temperature on the validation nodes, so that probabilities match frequencies. The
-        predicted classes do not change.
-    cv : int or "auto", default="auto"
-        The number of folds of cross-validation. Each label is held out once, and the networks of
-        the folds are averaged. 1 holds out ``validation_fraction`` once. ``auto``: 3 with fewer
-        than 100 labels, where a single draw is a lottery (docs/accuracy.md), else 1; in a
-        portfolio, 2 to 5 by effort and labels.
-    validation_fraction : float, default=0.2
-        The share of the labels that is held out with ``cv=1``, stratified by class.
+    cv : int, float or "auto", default="auto"
+        How labels are held out if the graph has no validation nodes, stratified by class. An int
+        is the number of folds: each label is held out once, and the networks of the folds are
+        averaged. A float between 0 and 1 holds out that share of the labels once. ``auto``: 3
+        folds with fewer than 100 labels, where a single draw is unreliable (docs/accuracy.md), else
+        0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_estimators : int, default=1
         The number of networks per fold, with consecutive seeds; their probabilities are averaged.
         Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/accuracy.md).
@@ -146,7 +136,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     held_out_ : HeldOut
         The out-of-fold predictions of the validation nodes.
     temperature_ : float
-        The temperature; 1 without ``calibrate``.
+        The temperature of the probabilities, chosen on the validation nodes so that probabilities
+        match frequencies. It changes no predicted class.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
 
@@ -154,7 +145,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> import everynode as en
     >>> graph = en.load("citeseer")
-    >>> model = NodeClassifier(objective="tv", epochs=20, settings={"tv": 2.0}).fit(graph)
+    >>> model = NodeClassifier(objective="tv", settings={"tv": 2.0, "epochs": 20}).fit(graph)
     >>> model.predict_proba(graph).shape
     (3327, 6)
     """
@@ -167,18 +158,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         effort: str = "standard",
         time_limit: float | str | None = None,
         preset: str = "default",
-        num_layers: int | None = None,
-        hidden_channels: int | None = None,
-        dropout: float | None = None,
-        epochs: int | None = None,
-        patience: int | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
         monitor: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
         terms: Sequence[Term] | None = None,
-        settings: Settings | Mapping[str, Any] | None = None,
-        calibrate: bool = False,
-        cv: int | Literal["auto"] = "auto",
-        validation_fraction: float = 0.2,
+        cv: int | float | Literal["auto"] = "auto",
         n_estimators: int = 1,
         for_new_nodes: bool = False,
         n_jobs: int | None = None,
@@ -191,18 +175,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.effort = effort
         self.time_limit = time_limit
         self.preset = preset
-        self.num_layers = num_layers
-        self.hidden_channels = hidden_channels
-        self.dropout = dropout
-        self.epochs = epochs
-        self.patience = patience
+        self.settings = settings
         self.monitor = monitor
         self.class_weight = class_weight
         self.terms = terms
-        self.settings = settings
-        self.calibrate = calibrate
         self.cv = cv
-        self.validation_fraction = validation_fraction
         self.n_estimators = n_estimators
         self.for_new_nodes = for_new_nodes
         self.n_jobs = n_jobs
@@ -313,9 +290,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = in_order(graph.classes)
         self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
         labels = graph.labels[self.held_out_.nodes]
-        self.temperature_ = (
-            temperature(self.held_out_.log_probabilities, labels) if self.calibrate else 1.0
-        )
+        self.temperature_ = temperature(self.held_out_.log_probabilities, labels)
         for network in self.networks_:
             network.clear_cache()  # it refers to the graph, which may be large
         return self
@@ -326,8 +301,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Race the portfolio, keep its ensemble, and return the graph with its folds."""
         options = PortfolioOptions(
             self.effort, self.time_limit, self.for_new_nodes,
-            None if self.cv == "auto" else int(self.cv), self.validation_fraction,
-            self.n_estimators, self.n_jobs, engine,
+            None if self.cv == "auto" else self.cv, self.n_estimators, self.n_jobs, engine,
         )  # fmt: skip
         fitted = fit_portfolio(
             given, options, fold=self._fold, changes=self._changes(), seed=seed, checkpoint=states,
@@ -356,11 +330,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train the named model or objective, and return the graph with its folds."""
         self.ensemble_ = self.leaderboard_ = self.graph_gain_ = None
         graph, folds = with_validation(
-            given,
-            fold=self._fold,
-            cv=None if self.cv == "auto" else int(self.cv),
-            fraction=self.validation_fraction,
-            seed=seed,
+            given, fold=self._fold, cv=None if self.cv == "auto" else self.cv, seed=seed
         )
         chosen = self._candidates(given)
         check_monitor(graph, folds, next(iter(chosen.values())).monitor)
@@ -446,12 +416,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         whole = isinstance(self.n_estimators, numbers.Integral) and self.n_estimators >= 1
         require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", self.n_estimators)
-        whole = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
-        good = self.cv == "auto" or (whole and int(self.cv) >= 1)
-        require(good, "cv", "NodeClassifier", "'auto' or a whole number >= 1", self.cv)
-        fraction = self.validation_fraction
-        good = 0 < fraction < 1
-        require(good, "validation_fraction", "NodeClassifier", "between 0 and 1", fraction)
+        whole = isinstance(self.cv, numbers.Integral) and int(self.cv) >= 2
+        share = isinstance(self.cv, numbers.Real) and 0 < self.cv < 1
+        expected = (
+            "'auto', a number of folds >= 2, or a share of the labels between 0 and 1 such as 0.2"
+        )
+        require(self.cv == "auto" or whole or share, "cv", "NodeClassifier", expected, self.cv)
 
     def _shares(self, graph: Graph, folds: Sequence[int]) -> bool:
         """Whether the folds share one round and the patience (docs/accuracy.md, "Few labels").
@@ -459,7 +429,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         They do with few labels and the default candidates, unless the patience is given: a chosen
         objective may need many epochs.
         """
-        patience = self.patience or "patience" in self._changes()
+        patience = "patience" in self._changes()
         if self.objective != "auto" or self.preset != "default" or patience or len(folds) < 2:
             return False
         return sum(len(graph.nodes("val", fold)) for fold in folds) < FEW

@@ -13,7 +13,11 @@ from everynode.evaluation.fit_summary import FitSummary
 from everynode.graph import Graph
 from everynode.io.assign_splits import assign_splits
 
-QUICK = {"objective": "mi+tv", "epochs": 30, "hidden_channels": 8, "verbose": False}
+QUICK = {
+    "objective": "mi+tv",
+    "settings": {"epochs": 30, "hidden_channels": 8},
+    "verbose": False,
+}
 
 
 def graph_of(n: int) -> Graph:
@@ -28,14 +32,16 @@ def graph_of(n: int) -> Graph:
 @pytest.fixture(scope="module")
 def fit() -> FitSummary:
     graph, notes = assign_splits(graph_of(200))
-    return FitSummary.of(NodeClassifier(**QUICK, calibrate=True).fit(graph), graph, notes)
+    return FitSummary.of(NodeClassifier(**QUICK).fit(graph), graph, notes)
 
 
 @pytest.fixture(scope="module")
 def folds() -> FitSummary:
     """A fit with few labels: three folds, no test part, no temperature."""
     graph, notes = assign_splits(graph_of(90), test_share=0)
-    return FitSummary.of(NodeClassifier(**QUICK).fit(graph), graph, notes)
+    model = NodeClassifier(**QUICK).fit(graph)
+    model.temperature_ = 1.0  # as with --no-calibrate
+    return FitSummary.of(model, graph, notes)
 
 
 def test_uncertain_nodes_and_disagreements_are_those_of_the_predictions(fit):

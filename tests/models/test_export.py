@@ -16,6 +16,7 @@ from everynode.models.layer import brings
 from everynode.models.names import MODELS, model_class
 
 #: The networks with derivatives and export; a new model of another kind has tests of its own.
+SMALL = {"hidden_channels": 6, "epochs": 8}
 NETWORKS = [
     name
     for name in MODELS
@@ -58,11 +59,7 @@ def test_plain_operations_give_the_same(backbone, weighted, directed, normalize_
     model = NodeClassifier(
         backbone,
         "ce",
-        num_layers=3,
-        hidden_channels=6,
-        epochs=8,
-        settings={"normalize_features": normalize_features},
-        calibrate=True,
+        settings=SMALL | {"num_layers": 3, "normalize_features": normalize_features},
         verbose=False,
     ).fit(graph)
     with torch.no_grad():
@@ -75,9 +72,7 @@ def test_exported_it_predicts_another_graph_without_everynode(tmp_path):
         make(40, weighted=True, directed=False),
         make(91, weighted=True, directed=False, seed=1),
     )
-    model = NodeClassifier(
-        "gat", "ce", hidden_channels=6, epochs=8, calibrate=True, verbose=False
-    ).fit(graph)
+    model = NodeClassifier("gat", "ce", settings=SMALL, verbose=False).fit(graph)
     model.export(tmp_path / "net.pt2")
     torch.save(
         (*inputs(other), torch.from_numpy(model.predict_proba(other)).float()),
@@ -90,7 +85,7 @@ def test_exported_it_predicts_another_graph_without_everynode(tmp_path):
     assert float(done.stdout) < 2e-6
     for backbone in ("gcn", "gcnii"):
         other_model = NodeClassifier(
-            backbone, "ce", hidden_channels=6, num_layers=2, epochs=3, verbose=False
+            backbone, "ce", settings=SMALL | {"num_layers": 2}, verbose=False
         ).fit(graph)
         other_model.export(tmp_path / "more.pt2")
         found = torch.export.load(tmp_path / "more.pt2").module()(*inputs(other))

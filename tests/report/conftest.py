@@ -31,7 +31,8 @@ from everynode.report.page import page
 Plans = dict[Experiment, dict[Cell, list[Run]]]
 EPOCHS, CLASSES, NODES = 300, 7, 300
 #: The settings of a quick fit.
-QUICK: dict[str, Any] = {"objective": "mi+tv", "epochs": 30, "hidden_channels": 8, "verbose": False}
+SMALL = {"epochs": 30, "hidden_channels": 8}
+QUICK: dict[str, Any] = {"objective": "mi+tv", "settings": SMALL, "verbose": False}
 #: A name that must be escaped.
 ODD = "<b>x</b>&\"'</script><!--"
 
@@ -243,7 +244,7 @@ def graph_of(n: int = 200, seed: int = 0) -> Graph:
 
 def fit_of(graph: Graph, **options: object) -> FitSummary:
     shared, said = assign_splits(graph)
-    model = NodeClassifier(**QUICK | {"calibrate": True, **options}).fit(shared)
+    model = NodeClassifier(**QUICK | options).fit(shared)
     return FitSummary.of(model, shared, said)
 
 
@@ -256,20 +257,25 @@ def fit() -> FitSummary:
 @pytest.fixture(scope="session")
 def raced() -> FitSummary:
     """A fit in which several candidates competed by macro-F1."""
-    return fit_of(graph_of(90), backbone="gcn", objective="auto", monitor="macro_f1", epochs=5)
+    return fit_of(
+        graph_of(90), backbone="gcn", objective="auto", monitor="macro_f1",
+        settings=SMALL | {"epochs": 5},
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def portfolio() -> FitSummary:
     """A fit of the portfolio."""
-    return fit_of(graph_of(90), objective="auto", effort="quick", epochs=5)
+    return fit_of(graph_of(90), objective="auto", effort="quick", settings=SMALL | {"epochs": 5})
 
 
 @pytest.fixture(scope="session")
 def uncalibrated() -> FitSummary:
     """A fit without a test part and without a temperature."""
     shared, notes = assign_splits(graph_of(90), test_share=0)
-    return FitSummary.of(NodeClassifier(**QUICK, calibrate=False).fit(shared), shared, notes)
+    model = NodeClassifier(**QUICK).fit(shared)
+    model.temperature_ = 1.0  # as with --no-calibrate
+    return FitSummary.of(model, shared, notes)
 
 
 # ---------------------------------------------------------------------- a browser

@@ -28,7 +28,11 @@ SECTIONS = (
     "training",
     "again",
 )
-QUICK = {"objective": "ce", "epochs": 5, "hidden_channels": 8, "verbose": False}
+QUICK = {
+    "objective": "ce",
+    "settings": {"epochs": 5, "hidden_channels": 8},
+    "verbose": False,
+}
 
 
 def page_of(fit: FitSummary) -> str:

@@ -42,7 +42,7 @@ def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_int
 
 
 def test_without_a_temperature_it_says_so(uncalibrated, fit):
-    assert "--no-calibrate" in probabilities(uncalibrated)
+    assert "as trained, without a temperature" in probabilities(uncalibrated)
     assert "with temperature" in probabilities(fit)
 
 

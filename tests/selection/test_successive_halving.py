@@ -383,7 +383,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after,
 
 
 def test_the_classifier_races_by_default_and_says_who_won(graph, tmp_path):
-    model = NodeClassifier("gcn", epochs=30, hidden_channels=8).fit(graph)
+    model = NodeClassifier("gcn", settings={"epochs": 30, "hidden_channels": 8}).fit(graph)
     assert set(model.standings_) == {"ce", "enc", "light-ce", "light-enc"}
     assert model.standings_[model.objective_].outcome == "won"
     assert model.fitted_.settings == candidates(epochs=30, hidden_channels=8)[model.objective_]

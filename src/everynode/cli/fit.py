@@ -148,13 +148,13 @@ def fit(
     classifier = NodeClassifier(
         model.backbone, model.objective, effort=effort, time_limit=time_limit,
         for_new_nodes=for_new_nodes, n_jobs=jobs.workers, preset=model.preset, settings=model.named,
-        calibrate=calibrate, cv=cv or "auto", n_estimators=ensemble, device=device,
+        cv=cv if cv and cv > 1 else "auto", n_estimators=ensemble, device=device,
         random_state=seed, verbose=not quiet,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     folder = out or Path("runs") / f"fit-{files.name}"
     files.spare(folder / name for name in RESULTS)
-    if prepare(folder, _key(classifier, graph), RESULTS, STATES, resume):
+    if prepare(folder, _key(classifier, graph, calibrate), RESULTS, STATES, resume):
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
@@ -163,6 +163,8 @@ def fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the summary has interruptions and divergence
             classifier.fit(graph, checkpoint=folder / STATES, engine=engine)
+        if not calibrate:
+            classifier.temperature_ = 1.0
         result = _write(folder, classifier, graph, notes, drawn=drawn)
         _report_losses(result, ensemble)
         if not result["interrupted"]:
@@ -194,7 +196,7 @@ def _check_labels(graph: Graph) -> None:
     )
 
 
-def _key(classifier: NodeClassifier, graph: Graph) -> str:
+def _key(classifier: NodeClassifier, graph: Graph, calibrate: bool) -> str:
     """Return a digest of everything that decides the files in --out."""
     from everynode import __version__, plugins
 
@@ -205,7 +207,7 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
     names = {classifier.backbone, *classifier.objective.split("+")}
     code = [p.digest for p in plugins.loaded() if names & {*p.models, *p.terms}]
-    content = [__version__, parameters, graph.name, graph.digest, ids, encoder, code]
+    content = [__version__, parameters, calibrate, graph.name, graph.digest, ids, encoder, code]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

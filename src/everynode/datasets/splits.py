@@ -15,6 +15,8 @@ Ints = npt.NDArray[np.int64]
 #: With fewer training labels than this, validation uses cross-validation with this many folds:
 #: a single hold-out of a fifth would select by chance.
 FEW, FOLDS = 100, 3
+#: The default share of the labels in a single hold-out.
+HELD_OUT = 0.2
 
 
 def random_split(
@@ -147,22 +149,38 @@ def cross_validation(
 
 
 def validation_parts(
-    train_nodes: Tensor, labels: Tensor, *, cv: int | None, fraction: float, seed: int
+    train_nodes: Tensor, labels: Tensor, *, cv: float | None = None, seed: int = 0
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return the training and validation nodes of ``cv`` folds, or of one hold-out for ``cv=1``.
+    """Return the training and validation nodes of each fold.
 
-    With ``cv=None``, there are three folds for fewer than 100 nodes, else one hold-out.
+    Parameters
+    ----------
+    train_nodes, labels : Tensor
+        The nodes to divide, and the labels of all nodes.
+    cv : int or float, optional
+        The number of folds, or the share of the nodes to hold out once; None: :func:`default_cv`.
+    seed : int
+        The seed of the draw.
 
+    Examples
+    --------
     >>> nodes = torch.arange(100)
-    >>> len(validation_parts(nodes, nodes % 2, cv=None, fraction=0.2, seed=0))
-    1
-    >>> len(validation_parts(nodes[:99], nodes % 2, cv=None, fraction=0.2, seed=0))
-    3
+    >>> len(validation_parts(nodes, nodes % 2)), len(validation_parts(nodes[:99], nodes % 2))
+    (1, 3)
     """
-    folds = cv or (FOLDS if len(train_nodes) < FEW else 1)
-    if folds > 1:
-        return cross_validation(train_nodes, labels, folds, seed)
-    return [hold_out(train_nodes, labels, fraction, seed)]
+    cv = default_cv(len(train_nodes)) if cv is None else cv
+    if cv < 1:
+        return [hold_out(train_nodes, labels, float(cv), seed)]
+    return cross_validation(train_nodes, labels, int(cv), seed)
+
+
+def default_cv(num_labels: int) -> float:
+    """Return the number of folds for few labels, or the share to hold out once for many.
+
+    >>> default_cv(99), default_cv(100)
+    (3, 0.2)
+    """
+    return FOLDS if num_labels < FEW else HELD_OUT
 
 
 def _too_few_nodes(num_classes: int) -> str:

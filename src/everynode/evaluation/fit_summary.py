@@ -128,7 +128,7 @@ class FitSummary:
     >>> from everynode import NodeClassifier
     >>> from everynode.datasets import generate
     >>> graph = generate(200, 600, 8, 3, seed=0)
-    >>> model = NodeClassifier(objective="ce", epochs=3, verbose=False).fit(graph)
+    >>> model = NodeClassifier(objective="ce", settings={"epochs": 3}, verbose=False).fit(graph)
     >>> list(FitSummary.of(model, graph).quality)
     ['test', 'validation']
     """
@@ -168,6 +168,11 @@ class FitSummary:
         return len({fitted.fold for fitted in (self.model.fitted_, *self.model._more)})
 
     @property
+    def calibrated(self) -> bool:
+        """Whether a temperature changes the probabilities."""
+        return self.model.temperature_ != 1.0
+
+    @property
     def judged(self) -> ScoredPart:
         """The part that estimates best how good the model is: test, else validation."""
         return next(iter(self.parts.values()))
@@ -183,7 +188,7 @@ class FitSummary:
                 " similar new nodes to be right (95% interval)."
             )
         if self.folds > 1:
-            chosen = f"Settings, epochs{' and temperature' * self.model.calibrate}"
+            chosen = f"Settings, epochs{' and temperature' * self.calibrated}"
             return (
                 f"{chosen} were chosen on these labels, so the scores may be too good for new"
                 " nodes. Each label is scored by networks that trained on only part of the"
@@ -192,7 +197,7 @@ class FitSummary:
         choices = [
             *["models"] * (self.model.ensemble_ is not None),
             "epoch",
-            *["temperature"] * self.model.calibrate,
+            *["temperature"] * self.calibrated,
             *["class shares"] * bool(self.model.fitted_.settings.prior),
         ]
         verb = "were" if len(choices) > 1 else "was"
@@ -209,7 +214,7 @@ class FitSummary:
         part = self.judged
         probabilities = (
             {"before": part.uncalibrated, "after": part.probabilities}
-            if self.model.calibrate
+            if self.calibrated
             else {"": part.uncalibrated}
         )
         bins = BINS if len(part.nodes) >= FEW_NODES else BINS // 2

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from everynode.datasets.splits import hold_out, validation_parts
+from everynode.datasets.splits import HELD_OUT, default_cv, hold_out, validation_parts
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import Graph, Split
 
 #: The default share of test labels. With fewer labels than this, none are held out for a test.
 TEST_SHARE, MIN_LABELS_TO_TEST = 0.2, 50
-#: The default share of training labels that is held out for validation.
-VAL_SHARE = 0.2
 
 
 def assign_splits(
@@ -164,10 +162,9 @@ def _hold_out_validation(
     messages: list[str],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide the training nodes into training and validation nodes, unless there are folds."""
-    folds = cv or (None if val_share is None else 1)
-    parts = validation_parts(
-        train, graph.labels, cv=folds, fraction=val_share or VAL_SHARE, seed=seed
-    )
+    once = cv == 1 or val_share is not None
+    folds = (val_share or HELD_OUT) if once else cv or default_cv(len(train))
+    parts = validation_parts(train, graph.labels, cv=folds, seed=seed)
     if len(parts) > 1:
         messages.append(
             f"Cross-validation: each of the {len(train)} training labels is held out once, in "

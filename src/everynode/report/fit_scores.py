@@ -120,7 +120,7 @@ def probabilities(fit: FitSummary) -> Html:
         y_label="share that is right, %",
     )
     before, after = percent(fit.judged.ece_before), percent(fit.quality[part]["ece"].value)
-    if fit.model.calibrate:
+    if fit.calibrated:
         text = (
             f"All logits are divided by one temperature, {temperature}, chosen on the validation"
             f" nodes. It changes no prediction. On the {part} nodes the calibration error goes"
@@ -128,7 +128,7 @@ def probabilities(fit: FitSummary) -> Html:
         )
     else:
         text = (
-            f"The probabilities are as trained (`--no-calibrate`). On the {part} nodes the"
+            f"The probabilities are as trained, without a temperature. On the {part} nodes the"
             f" calibration error is {before}."
         )
     return join(

@@ -10,7 +10,7 @@ from everynode.graph import Graph, Split
 
 
 def with_validation(
-    graph: Graph, *, fold: int = 0, cv: int | None = None, fraction: float = 0.2, seed: int = 0
+    graph: Graph, *, fold: int = 0, cv: float | None = None, seed: int = 0
 ) -> tuple[Graph, Sequence[int]]:
     """Return a graph in which every fold has validation nodes, and the folds to train on.
 
@@ -20,11 +20,9 @@ def with_validation(
         Its validation nodes are used if ``fold`` has some. Otherwise labels are held out.
     fold : int
         The fold of the graph.
-    cv : int, optional
-        The number of folds into which the training nodes are dealt; 1 holds out a ``fraction``
-        once. None: 3 with fewer than 100 training nodes, else 1.
-    fraction : float
-        The share of the training nodes that is held out with ``cv=1``.
+    cv : int or float, optional
+        The number of folds of the training nodes, or the share of them to hold out once. None: 3
+        folds with fewer than 100 training nodes, else 0.2.
     seed : int
         The seed of the draw.
 
@@ -45,7 +43,7 @@ def with_validation(
     device = graph.labels.device
     train = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0]
     test = graph.splits[fold].test if graph.splits else train[:0]
-    parts = validation_parts(train, graph.labels, cv=cv, fraction=fraction, seed=seed)
+    parts = validation_parts(train, graph.labels, cv=cv, seed=seed)
     splits = [Split(learn.to(device), val.to(device), test) for learn, val in parts]
     return graph.with_splits(splits), range(len(splits))
 
@@ -57,5 +55,5 @@ def check_monitor(graph: Graph, folds: Sequence[int], monitor: str) -> None:
     if any(len(graph.labels[graph.nodes("val", fold)].unique()) < 2 for fold in folds):
         raise DataError(
             f"One of the {len(folds)} folds has validation nodes of a single class, which have no "
-            "AUC: use one fold (cv=1, or --cv 1), or monitor another metric."
+            "AUC: hold out labels once (cv=0.2, or --cv 1), or monitor another metric."
         )

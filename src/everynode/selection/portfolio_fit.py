@@ -34,10 +34,9 @@ class PortfolioOptions:
         Seconds, or a text such as ``10m``; None: that of the effort.
     for_new_nodes : bool
         Leave out candidates that cannot predict nodes outside the training graph.
-    cv : int, optional
-        Folds where the graph has no validation nodes; None: as the effort says.
-    validation_fraction : float
-        The share of the labels that is held out with ``cv=1``.
+    cv : int or float, optional
+        Folds, or the share of the labels to hold out once, where the graph has no validation
+        nodes; None: as the effort says.
     networks : int
         Least number of seeds per fold.
     workers : int, optional
@@ -49,8 +48,7 @@ class PortfolioOptions:
     effort: str = "standard"
     time_limit: float | str | None = None
     for_new_nodes: bool = False
-    cv: int | None = None
-    validation_fraction: float = 0.2
+    cv: float | None = None
     networks: int = 1
     workers: int | None = None
     engine: Engine | None = None
@@ -106,8 +104,7 @@ def fit_portfolio(
     """
     effort, limit = Effort.named(options.effort), parse_time(options.time_limit)
     folded, folds = with_validation(
-        graph, fold=fold, cv=options.cv or fold_count(graph, fold, options.effort),
-        fraction=options.validation_fraction, seed=seed,
+        graph, fold=fold, cv=options.cv or fold_count(graph, fold, options.effort), seed=seed
     )  # fmt: skip
     candidates = portfolio(effort, folded, changes=changes, for_new_nodes=options.for_new_nodes)
     check_monitor(folded, folds, candidates[0].settings.monitor)
