@@ -147,9 +147,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "gcnii"])
 @pytest.mark.parametrize("objective", ["enc", "ce", "mi+tv"])
 def test_every_backbone_and_objective(graph, backbone, objective):
-    model = NodeClassifier(
-        **QUICK | {"backbone": backbone, "objective": objective}
-    ).fit(graph)
+    model = NodeClassifier(**QUICK | {"backbone": backbone, "objective": objective}).fit(graph)
     assert (
         set(model.history_) - {"ce", "total", "val_loss", "val_accuracy"}
         == {"enc": {"mi", "tv", "cvg"}, "ce": set(), "mi+tv": {"mi", "tv"}}[objective]
@@ -356,9 +354,7 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
 
 
 def test_an_ensemble_of_folds_has_so_many_networks_of_each_and_is_saved(graph, tmp_path):
-    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2).fit(
-        graph.with_splits([])
-    )
+    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2).fit(graph.with_splits([]))
     assert [fitted.fold for fitted in (model.fitted_, *model._more)] == [0, 1, 0, 1]
     assert len({fitted.seed for fitted in (model.fitted_, *model._more)}) == 4
     truth = graph.labels[model.held_out_.nodes]
@@ -477,14 +473,17 @@ def test_auc_needs_two_classes_in_every_fold(graph):
     labels = torch.full((90,), -1)
     labels[:8] = torch.tensor([0, 0, 0, 0, 0, 0, 1, 2])
     few = Graph.from_arrays(graph.features, graph.edges, labels, classes=graph.classes)
-    with pytest.raises(DataError, match=r"of a single class, which have no AUC: hold out labels once"):
+    with pytest.raises(
+        DataError, match=r"of a single class, which have no AUC: hold out labels once"
+    ):
         NodeClassifier(**QUICK, monitor="auc").fit(few)
 
 
 @pytest.mark.parametrize("cv", [0, 1, 1.0, 1.5, -0.2, float("nan"), "three", None, True])
 def test_a_wrong_number_of_folds_is_refused(graph, cv):
     with pytest.raises(
-        UsageError, match="'cv' of NodeClassifier must be 'auto', a number of folds >= 2, or a share"
+        UsageError,
+        match="'cv' of NodeClassifier must be 'auto', a number of folds >= 2, or a share",
     ):
         NodeClassifier(**QUICK, cv=cv).fit(graph)
 
@@ -635,9 +634,14 @@ def test_a_share_of_the_labels_is_held_out_once(graph):
     model = NodeClassifier(**QUICK, objective="ce", cv=0.4).fit(graph.with_splits([]))
     assert len(model.networks_) == 1
     assert len(model.held_out_.nodes) == 36
-    assert len(NodeClassifier(effort="quick", settings=SMALL, cv=0.4).fit(
-        graph.with_splits([])
-    ).held_out_.nodes) == 36
+    assert (
+        len(
+            NodeClassifier(effort="quick", settings=SMALL, cv=0.4)
+            .fit(graph.with_splits([]))
+            .held_out_.nodes
+        )
+        == 36
+    )
 
 
 def test_every_parameter_reaches_the_settings(graph):

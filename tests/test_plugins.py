@@ -316,7 +316,9 @@ def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
     graph = generate(60, 150, 8, 3)
     weights = dict.fromkeys(graph.classes[:1], 2.0)
     model = NodeClassifier(
-        objective="ce", terms=[make_term("logits.sum(1)")], class_weight=weights,
+        objective="ce",
+        terms=[make_term("logits.sum(1)")],
+        class_weight=weights,
         settings={"epochs": 2},
     ).fit(graph)
     model.save(tmp_path / "model")
