@@ -19,7 +19,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = (
     "errors", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
     "datasets", "io", "evaluation", "plugins", "declaration", "settings", "objective_names",
-    "models", "presets", "objectives", "training", "selection", "estimator", "experiments", "report", "benchmarks", "cli",
+    "models", "presets", "objectives", "training", "selection",
+    "estimator_settings", "estimator_inputs", "estimator_files", "estimator",
+    "experiments", "report", "benchmarks", "cli",
 )  # fmt: skip
 #: Lines that two places of the source may share at most.
 SHARED_LINES = 9

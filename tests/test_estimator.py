@@ -24,6 +24,7 @@ import everynode as en
 from everynode import Graph, NodeClassifier, Split
 from everynode.datasets import generate
 from everynode.errors import DataError, UsageError
+from everynode.estimator_settings import candidate_settings
 from everynode.evaluation.calibration import temperature
 from everynode.presets import candidates
 from everynode.selection.cross_validation import with_validation
@@ -399,7 +400,9 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     assert (
         once
         == folded
-        == NodeClassifier(preset=preset, objective="enc", settings=tiny)._candidates(few)["enc"]
+        == candidate_settings(NodeClassifier(preset=preset, objective="enc", settings=tiny), few)[
+            "enc"
+        ]
     )
 
 
@@ -791,15 +794,15 @@ def test_edge_weights_are_used_in_scoring_and_refused_beside_a_graph(graph):
 def test_an_interrupted_fit_says_so(graph, monkeypatch):
     import dataclasses
 
-    from everynode import estimator
+    from everynode.selection import single_fit
 
-    plain = estimator.successive_halving
+    plain = single_fit.successive_halving
 
     def interrupted(*args, **options):
         fitted, standings = plain(*args, **options)
         return [dataclasses.replace(one, interrupted=True) for one in fitted], standings
 
-    monkeypatch.setattr(estimator, "successive_halving", interrupted)
+    monkeypatch.setattr(single_fit, "successive_halving", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 20 epochs|interrupted after"):
         NodeClassifier(**QUICK).fit(graph)
 

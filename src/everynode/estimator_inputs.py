@@ -1,0 +1,87 @@
+"""The graphs that NodeClassifier trains on and predicts, from a Graph or from arrays."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import validate_data
+
+from everynode.errors import DataError, UsageError
+from everynode.graph import UNLABELLED, Graph
+from everynode.machine import usable_device
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
+
+
+def training_graph(
+    model: NodeClassifier,
+    X: Any,
+    y: Any,
+    edge_index: Any,
+    edge_weight: Any,
+    encoded: tuple[Any, list[Any]] | None,
+) -> Graph:
+    """Return the graph to train on, on the chosen device."""
+    if isinstance(X, Graph):
+        if y is not None or edge_index is not None or edge_weight is not None:
+            raise UsageError(
+                "A Graph has its own labels and edges: call fit(graph) without y, edge_index "
+                "and edge_weight."
+            )
+        graph = X
+        model.n_features_in_ = X.num_features
+        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit on a table
+    elif hasattr(X, "edge_index"):
+        raise UsageError(
+            f"NodeClassifier takes an everynode Graph, not a {type(X).__name__}: call "
+            "fit(Graph.from_pyg(data))."
+        )
+    elif encoded is None:
+        raise UsageError(
+            "NodeClassifier requires y to be passed, but the target y is None: give labels, "
+            "with -1 for unlabelled nodes."
+        )
+    else:
+        X = validate_data(model, X, accept_sparse="csr", reset=True, dtype=np.float32)
+        codes, classes = encoded
+        if len(codes) != X.shape[0]:
+            raise DataError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"{X.shape[0]} rows of X, {len(codes)} labels."
+            )
+        edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
+        graph = Graph.from_arrays(X, edges, codes, classes=classes, edge_weight=edge_weight)
+    return graph if model.device is None else moved(graph, usable_device(model.device))
+
+
+def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight: Any) -> Graph:
+    """Return the graph to predict, with the type and on the device of the networks."""
+    parameter = next(model.network_.parameters(), torch.empty(0))
+    if isinstance(X, Graph):
+        return moved(X, parameter.device)
+    X = validate_data(model, X, accept_sparse="csr", reset=False, dtype=np.float32)
+    if edge_index is None and model._had_edges:
+        warnings.warn(
+            "The model was fitted with edges, but edge_index is missing. Predictions without "
+            "edges are less accurate.",
+            stacklevel=4,
+        )
+    edges = np.zeros((2, 0), dtype=np.int64) if edge_index is None else edge_index
+    graph = Graph.from_arrays(
+        X,
+        edges,
+        np.full(X.shape[0], UNLABELLED),
+        classes=model.classes_.tolist(),
+        edge_weight=edge_weight,
+        directed=model.directed_,
+    )
+    return moved(graph.to(parameter.dtype), parameter.device)
+
+
+def moved(graph: Graph, device: torch.device) -> Graph:
+    """Return the graph on a device; a graph that is there already keeps its cache."""
+    return graph if graph.labels.device == device else graph.to(device)

@@ -1,0 +1,101 @@
+"""Fit one model to a graph: folds, successive halving of its objectives, more networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from everynode.datasets.splits import FEW
+from everynode.graph import Graph
+from everynode.progress import Bar, describe
+from everynode.selection.cross_validation import check_monitor, with_validation
+from everynode.selection.ensemble import train_more
+from everynode.selection.successive_halving import Standing, successive_halving
+from everynode.settings import Settings
+from everynode.training.result import TrainingResult
+
+
+class SingleFit(NamedTuple):
+    """The graph with its folds, the networks, the standings, and the planned number of networks."""
+
+    graph: Graph
+    folds: Sequence[int]
+    results: list[TrainingResult]
+    standings: dict[str, Standing]
+    total: int
+
+    @property
+    def interruption(self) -> str:
+        """Where Ctrl-C ended the training; empty if it did not."""
+        first, *more = self.results
+        if not first.interrupted:
+            return ""
+        if len(more) >= len(self.folds):
+            return f"in network {len(self.results)} of {self.total}"
+        return f"after {first.epochs} epochs"
+
+
+def fit_candidates(
+    given: Graph,
+    candidates: Mapping[str, Settings],
+    *,
+    fold: int = 0,
+    cv: float | None = None,
+    networks: int = 1,
+    shares_patience: bool = False,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    verbose: bool | None = None,
+) -> SingleFit:
+    """Select the best of some settings on the validation nodes, and train its networks.
+
+    Parameters
+    ----------
+    given : Graph
+        The graph.
+    candidates : mapping of str to Settings
+        The settings by objective. They share a backbone and a monitored metric.
+    fold : int
+        The fold of the graph.
+    cv : int or float, optional
+        Folds, or the share of the labels to hold out once, if there are no validation nodes.
+    networks : int
+        The number of networks per fold.
+    shares_patience : bool
+        Whether several folds share one round and the patience if there are few labels
+        (docs/accuracy.md, "Few labels").
+    seed : int
+        The seed of everything.
+    checkpoint : Path, optional
+        A folder for the state of the training.
+    verbose : bool, optional
+        Whether to show progress; None: only in a terminal.
+    """
+    graph, folds = with_validation(given, fold=fold, cv=cv, seed=seed)
+    first = next(iter(candidates.values()))
+    check_monitor(graph, folds, first.monitor)
+    epochs = max(settings.epochs for settings in candidates.values())
+    total = networks * len(folds)
+    few = sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
+    with Bar(first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
+        trained, standings = successive_halving(
+            graph,
+            candidates,
+            folds=folds,
+            share=shares_patience and len(folds) > 1 and few,
+            seed=seed,
+            report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
+            checkpoint=checkpoint,
+        )
+        results = train_more(
+            trained,
+            graph,
+            folds,
+            total,
+            checkpoint=checkpoint,
+            report=lambda number, epoch, row: bar.advance(
+                f"network {number} of {total} {describe(row)}", to=epoch + 1
+            ),
+        )
+    return SingleFit(graph, folds, results, standings, total)

@@ -1,0 +1,37 @@
+"""The model folder of NodeClassifier; tests/test_estimator.py has the other cases."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from everynode import NodeClassifier, Settings
+from everynode.datasets import generate
+from everynode.estimator_files import load_classifier, save_classifier
+
+SMALL = {"epochs": 3, "hidden_channels": 4}
+
+
+def test_parameters_and_probabilities_come_back(tmp_path):
+    graph = generate(60, 150, 8, 3)
+    weights = dict.fromkeys(graph.classes, 2.0)
+    model = NodeClassifier(
+        "gcn", "ce", settings=Settings(**SMALL), class_weight=weights, cv=0.3, n_estimators=2
+    ).fit(graph)
+    save_classifier(model, tmp_path)
+    again = load_classifier(NodeClassifier, tmp_path, None)
+    assert np.array_equal(again.predict_proba(graph), model.predict_proba(graph))
+    assert (again.cv, again.class_weight, len(again.networks_)) == (0.3, weights, 2)
+    assert again.settings["epochs"] == 3
+    assert json.loads((tmp_path / "model.json").read_text())["temperature"] == model.temperature_
+
+
+def test_a_portfolio_comes_back_with_its_leaderboard(tmp_path):
+    graph = generate(60, 150, 8, 3)
+    model = NodeClassifier(effort="quick", settings=SMALL).fit(graph)
+    save_classifier(model, tmp_path)
+    again = load_classifier(NodeClassifier, tmp_path, "cpu")
+    assert np.array_equal(again.predict(graph), model.predict(graph))
+    assert again.leaderboard_.to_list() == model.leaderboard_.to_list()
+    assert again.objective_ == model.objective_
