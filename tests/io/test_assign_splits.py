@@ -173,3 +173,22 @@ def test_few_training_labels_are_left_to_cross_validation_and_many_are_not():
 def test_refusals(make, options, error, text):
     with pytest.raises(error, match=text):
         assign_splits(make(), **options)
+
+
+def test_folds_are_counted_without_drawing_them(monkeypatch):
+    """The classifier draws them."""
+
+    def drawn(*_):
+        raise AssertionError("drawn twice")
+
+    monkeypatch.setattr("everynode.datasets.splits.cross_validation", drawn)
+    assert "in 4 folds" in assign_splits(graph(LABELS), cv=4)[1][1]
+    asked = []
+    made, said = assign_splits(graph(LABELS), cv=lambda train: asked.append(train) or 5)
+    assert "in 5 folds" in said[1]
+    assert torch.equal(asked[0], made.splits[0].train)
+
+
+def test_folds_and_a_share_exclude_each_other():
+    with pytest.raises(UsageError, match="--cv 3 holds out every label once, and --val-share"):
+        assign_splits(graph(LABELS), cv=3, val_share=0.3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +27,8 @@ from everynode.console import say, showable
 from everynode.errors import UsageError, require
 
 if TYPE_CHECKING:
+    import torch
+
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph
 
@@ -132,10 +135,11 @@ def fit(
     for line in () if summary is None else summary.lines(warnings_only=quiet):
         show(line)
     _check_labels(graph)
-    shares: dict[str, Any] = {"fold": fold, "test_share": test_share, "val_share": val_share}
-    if model.is_portfolio and cv is None and val_share is None:
-        cv = _folds(graph, effort, seed=seed, **shares)
-    graph, notes = assign_splits(graph, cv=cv, seed=seed, **shares)
+    own_folds = model.is_portfolio and cv is None and val_share is None
+    graph, notes = assign_splits(
+        graph, fold=fold, test_share=test_share, val_share=val_share, seed=seed,
+        cv=partial(_portfolio_folds, graph, effort) if own_folds else cv,
+    )  # fmt: skip
     if model.is_portfolio and len(graph.nodes("val")):
         notes.append("The validation nodes choose the models, their weights and their epochs.")
     for note in () if quiet else notes:
@@ -173,13 +177,12 @@ def fit(
     return INTERRUPTED if result["interrupted"] else 0
 
 
-def _folds(graph: Graph, effort: str, **shares: Any) -> int | None:
-    """Return the folds of the portfolio; None if the split has validation nodes."""
-    from everynode.io.assign_splits import assign_splits
+def _portfolio_folds(graph: Graph, effort: str, train: torch.Tensor) -> int:
+    """Return the number of folds of the portfolio for some training nodes."""
+    from everynode.graph import Split
     from everynode.selection.portfolio_fit import fold_count
 
-    split, _ = assign_splits(graph, cv=2, **shares)
-    return None if len(split.nodes("val")) else fold_count(split, 0, effort)
+    return fold_count(graph.with_splits([Split(train, train[:0], train[:0])]), 0, effort)
 
 
 def _check_labels(graph: Graph) -> None:

@@ -135,17 +135,30 @@ def cross_validation(
     require(folds >= 2, "folds", "cross_validation", ">= 2", folds)
     train_nodes = train_nodes.cpu()
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
-    several = [nodes for nodes in groups if len(nodes) > 1]
-    if not several:
-        raise DataError(_too_few_nodes(len(groups)))
+    count = possible_folds(train_nodes, labels, folds)
     # Dealt like cards, so that the nodes of a class go to different folds.
-    dealt, everyone = np.concatenate(several), np.concatenate(groups)
+    dealt = np.concatenate([nodes for nodes in groups if len(nodes) > 1])
+    everyone = np.concatenate(groups)
     parts = []
-    for fold in range(min(folds, len(dealt))):
+    for fold in range(count):
         val = dealt[fold::folds]
         train = np.setdiff1d(everyone, val)
         parts.append((_select(train_nodes, train), _select(train_nodes, val)))
     return parts
+
+
+def possible_folds(train_nodes: Tensor, labels: Tensor, folds: int) -> int:
+    """Return the number of folds for cross-validation: fewer if few nodes can be held out.
+
+    >>> possible_folds(torch.arange(4), torch.tensor([0, 0, 1, 2]), 5)
+    2
+    """
+    codes = labels.cpu()[train_nodes.cpu()]
+    counts = codes[codes >= 0].unique(return_counts=True)[1]
+    dealt = int(counts[counts > 1].sum())
+    if not dealt:
+        raise DataError(_too_few_nodes(len(counts)))
+    return min(folds, dealt)
 
 
 def validation_parts(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
-from everynode.datasets.splits import HELD_OUT, default_cv, hold_out, validation_parts
+from everynode.datasets.splits import HELD_OUT, default_cv, hold_out, possible_folds
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import Graph, Split
 
@@ -18,7 +20,7 @@ def assign_splits(
     fold: int | None = None,
     test_share: float | None = None,
     val_share: float | None = None,
-    cv: int | None = None,
+    cv: int | Callable[[torch.Tensor], int] | None = None,
     seed: int = 0,
 ) -> tuple[Graph, list[str]]:
     """Give a graph one split: its own parts, and held-out labels for the missing ones.
@@ -37,9 +39,10 @@ def assign_splits(
     val_share : float, optional
         The share of training labels to hold out for validation, if the split has no validation
         nodes. Default: 0.2.
-    cv : int, optional
-        The number of folds for cross-validation. With 2 or more, no validation labels are held out
-        here: the classifier does it fold by fold. Default: 3 with few labels and no ``val_share``.
+    cv : int or callable, optional
+        The number of folds for cross-validation, or a function that returns it for the training
+        nodes. With 2 or more, no validation labels are held out here: the classifier does it fold
+        by fold. Default: 3 with few labels and no ``val_share``.
     seed : int
         The seed of the random choice.
 
@@ -57,17 +60,18 @@ def assign_splits(
     >>> [len(part) for part in graph.splits[0]]
     [128, 32, 40]
     """
-    _check_arguments(graph, test_share, val_share, cv)
+    _check_arguments(graph, test_share, val_share, None if callable(cv) else cv)
     messages: list[str] = []
     if graph.splits or fold is not None:
         train, val, test = _own_split(graph, fold, messages)
     else:
         train, test = _hold_out_test(graph, test_share, seed, messages)
         val = torch.arange(0)
-    if len(val) and cv:
+    if len(val) and isinstance(cv, int):
         messages.append("--cv is not used: the split has validation nodes.")
     if not len(val):
-        train, val = _hold_out_validation(graph, train, val_share, cv, seed, messages)
+        folds = cv(train) if callable(cv) else cv
+        train, val = _hold_out_validation(graph, train, val_share, folds, seed, messages)
     trained = graph.labels[train].unique()
     unseen = [
         str(name)
@@ -91,6 +95,11 @@ def _check_arguments(
     is_share = val_share is None or 0 < val_share < 1
     require(is_share, "val_share", "fit", f"between 0 and 1{_percent_hint(val_share)}", val_share)
     require(cv is None or cv >= 1, "cv", "fit", ">= 1", cv)
+    if val_share is not None and (cv or 1) > 1:
+        raise UsageError(
+            f"--cv {cv} holds out every label once, and --val-share a part of them: give only one "
+            "of the two."
+        )
     if graph.num_classes < 2:
         classes = "1 class" if graph.num_classes else "no class"
         raise DataError(
@@ -162,17 +171,16 @@ def _hold_out_validation(
     messages: list[str],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Divide the training nodes into training and validation nodes, unless there are folds."""
-    once = cv == 1 or val_share is not None
-    folds = (val_share or HELD_OUT) if once else cv or default_cv(len(train))
-    parts = validation_parts(train, graph.labels, cv=folds, seed=seed)
-    if len(parts) > 1:
+    folds = cv or (1 if val_share is not None else default_cv(len(train)))
+    if folds > 1:
+        count = possible_folds(train, graph.labels, int(folds))
         messages.append(
             f"Cross-validation: each of the {len(train)} training labels is held out once, in "
-            f"{len(parts)} folds, to choose settings and epoch. The networks of the folds are "
-            "averaged (--cv 1 holds out some labels once)."
+            f"{count} folds, to choose settings and epoch. The networks of the folds are averaged "
+            "(--cv 1 holds out some labels once)."
         )
         return train, torch.arange(0)
-    ((fewer, val),) = parts
+    fewer, val = hold_out(train, graph.labels, val_share or HELD_OUT, seed)
     messages.append(
         f"{len(val)} of the {len(train)} training labels are held out for validation, to choose "
         "the epoch."
