@@ -325,3 +325,18 @@ def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
     again = NodeClassifier.load(tmp_path / "model")
     assert again.class_weight == weights
     assert dict(again.fit(graph).fitted_.settings.weights) == {"shifted": 0.3}
+
+
+def test_a_search_space_has_only_settings_that_the_model_takes(files) -> None:
+    plugins.add(files[1])
+    space = search_space("twohops", "ce")
+    assert {"dropout", "normalize_features", "lr"} <= set(space)
+    assert not {"gcnii_alpha", "num_layers", "layer_dropout", "appnp_alpha"} & set(space)
+
+
+def test_the_files_of_names_are_found(files) -> None:
+    for file in files:
+        plugins.add(file)
+    found = plugins.files({"twohops", "ce"})
+    assert [Path(file).name for file in found] == [files[1].name]
+    assert plugins.files({"gcn", "tv"}) == []

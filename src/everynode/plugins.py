@@ -178,6 +178,12 @@ def digest(names: set[str]) -> str | None:
     return hashlib.sha256("".join(used).encode()).hexdigest()[:16] if used else None
 
 
+def files(names: set[str]) -> list[str]:
+    """Return the loaded files that define one of these terms or models."""
+    used = ((file, _load_file(file)) for file in _files())
+    return [file for file, plugin in used if names & {*plugin.terms, *plugin.models}]
+
+
 def _all() -> list[Plugin]:
     plugins = loaded()
     _check(plugins)

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from everynode.cli.options import ModelOptions, SettingFlags, parse_pairs
+from everynode.cli.options import CandidateOptions, ModelOptions, SettingFlags, parse_pairs
 from everynode.errors import UsageError
 from everynode.settings import Settings, declarations
 
@@ -43,3 +43,23 @@ def test_pairs_are_parsed():
 def test_bad_pairs_are_refused(text):
     with pytest.raises(UsageError, match="--class-weight takes balanced, or NAME=NUMBER"):
         parse_pairs(text, "--class-weight")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "mi", "flags": {"tv": 99.0}}, "--tv has no effect: --objective mi has no"),
+        ({"objective": "ce", "flags": {"tv_sigma": 3.0}}, "--tv-sigma has no effect"),
+        ({"flags": {"gcnii_alpha": 0.2}}, "--gcnii-alpha has no effect with --backbone gcn"),
+    ],
+)
+def test_a_flag_without_effect_is_refused(options, message):
+    flags = SettingFlags(**options.pop("flags"))
+    with pytest.raises(UsageError, match=message):
+        ModelOptions(**options, flags=flags).load_plugins()
+
+
+def test_a_flag_with_an_effect_or_switched_off_is_accepted():
+    ModelOptions(objective="mi", flags=SettingFlags(mi=0.2, tv=0.0)).load_plugins()
+    ModelOptions(objective="enc", flags=SettingFlags(tv=0.2, tv_sigma=3.0)).load_plugins()
+    CandidateOptions(flags=SettingFlags(tv=0.2, gcnii_alpha=0.2)).load_plugins()

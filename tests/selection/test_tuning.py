@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -102,6 +103,15 @@ def test_a_trial_is_worth_the_mean_validation_accuracy_of_its_runs(begin, graph)
         assert trial.user_attrs["losses"] == [f.metrics["val_loss"] for f in fitted]
         assert trial.value == statistics.mean(trial.user_attrs["accuracies"])
         assert settings.mi == settings.cvg == 0
+
+
+@pytest.mark.parametrize("monitor", ["macro_f1", "loss"])
+def test_a_trial_is_worth_the_monitored_metric(graph, monitor):
+    settings = Settings(epochs=3, hidden_channels=4, monitor=monitor).for_objective("ce")
+    metrics = train(graph, settings, fold=0, seed=1).metrics
+    expected = math.exp(-metrics["val_loss"]) if monitor == "loss" else metrics["val_macro_f1"]
+    assert expected != metrics["val_accuracy"]
+    assert tuning._validate(graph, settings, 0, 1) == (expected, metrics["val_loss"])
 
 
 def test_folds_validate_a_trial_as_seeds_do(begin, graph):

@@ -202,8 +202,31 @@ class ModelOptions:
     plugin: PluginFlag = ()
 
     def load_plugins(self) -> None:
-        """Load the files of ``--plugin``. Call it before any name is resolved."""
+        """Load the files of ``--plugin``, and refuse flags that this model does not use.
+
+        Call it before any name is resolved.
+        """
         load_plugins(self.plugin)
+        for name, value in self.named.items():
+            self._check_effect(name, value)
+
+    def _check_effect(self, name: str, value: Any) -> None:
+        """Refuse the flag of a term or a backbone that is not trained."""
+        from everynode.objective_names import parse_objective
+
+        declared, flag = declarations()[name], f"--{name.replace('_', '-')}"
+        term = name if declared.term else declared.of_term
+        used = self.objective == "auto" or not term or term in parse_objective(self.objective)
+        if not used and value != declared.off:
+            raise UsageError(
+                f"{flag} has no effect: --objective {self.objective} has no term {term}. Leave it "
+                f"out, or give --objective {self.objective}+{term}."
+            )
+        if self.backbone != "auto" and not declared.is_of(self.backbone):
+            raise UsageError(
+                f"{flag} has no effect with --backbone {self.backbone}: it is a setting of "
+                f"{declared.of_backbone}. Leave it out, or give --backbone {declared.of_backbone}."
+            )
 
     @property
     def named(self) -> dict[str, Any]:

@@ -64,6 +64,18 @@ def build_model(num_features: int, num_classes: int, settings: Settings, *, seed
     return model
 
 
+def model_settings(name: str) -> set[str]:
+    """Return the settings of group "Model" that a model takes.
+
+    >>> "gcnii_alpha" in model_settings("gcnii"), "gcnii_alpha" in model_settings("sgc")
+    (True, False)
+    """
+    cls = model_class(name)
+    taken = {parameter.name for parameter in _constructor(cls)}
+    wrapped = set() if issubclass(cls, Model) else {"normalize_features"}
+    return (taken | wrapped) & Settings().group("Model").keys()
+
+
 def _matching(cls: type[nn.Module], name: str, available: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of the constructor that are available by name."""
     arguments: dict[str, Any] = {}

@@ -24,8 +24,12 @@ def study_lines(journal: Trials, result: dict[str, Any]) -> Iterator[str]:
     trials = f"{count(result['trials'], 'trial')} of {runs} ({result['pruned']} pruned)"
     place = f"{study.dataset}, {study.backbone}, {study.objective}, split {study.split}"
     yield f"{place}: {trials}, {result['seconds']:.0f} s"
-    best = f"{100 * result['val_accuracy']:.1f} % (trial {result['best_trial']})"
-    yield f"  best mean validation accuracy  {best}"
+    metric = result.get("monitor", "accuracy").replace("_", " ")
+    score = result["val_accuracy" if metric == "accuracy" else "val_score"]
+    best = f"{100 * score:.1f} % (trial {result['best_trial']})"
+    if metric == "loss":
+        best = f"{result['val_loss']:.3f} (trial {result['best_trial']})"
+    yield f"  best mean validation {metric}  {best}"
     # The switch of a term has its own importance.
     for parameter in dict.fromkeys([*study.space, *importance]):
         value = result["parameters"].get(parameter, "")

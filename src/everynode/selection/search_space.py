@@ -1,6 +1,6 @@
 """The search space of a study: the settings that it searches, with their ranges.
 
-Nothing here needs PyTorch or Optuna.
+Nothing here needs Optuna; only the model of a plugin needs PyTorch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from everynode import plugins
 from everynode.errors import DataError
+from everynode.models.names import MODELS
 from everynode.objective_names import named_terms, parse_objective
 from everynode.presets import read_file
 from everynode.settings import TERMS, Search, Settings, declarations
@@ -48,10 +49,16 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
 
 
 def _declared_space(backbone: str, objective: str) -> Space:
-    terms = parse_objective(objective)
+    terms, taken = parse_objective(objective), None
+    if backbone not in MODELS:
+        from everynode.models.build import model_settings  # imports PyTorch
+
+        taken = model_settings(backbone)
     space: Space = {}
     for name, declared in declarations().items():
         term = name if declared.term else declared.of_term
+        if taken is not None and declared.group == "Model" and name not in taken:
+            continue  # a plugin's model does not take it
         if declared.search and declared.is_of(backbone) and (not term or term in terms):
             space[name] = declared.search.space(backbone) | ({"off": True} if declared.term else {})
     for name in terms:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
+from everynode import plugins
 from everynode.errors import DataError, UsageError
 from everynode.presets import Place, tuned_rows
 from everynode.selection.study import FIRST_SEED, Study, flag_words
@@ -145,14 +146,21 @@ def record(journal: Trials) -> dict[str, Any]:
         "searched": list(study.space),
         "started_from": list(study.starts),
         "best_trial": best.number,
-        "val_accuracy": best.value,
-        "val_accuracies": best.user_attrs["accuracies"],
+        **_scores(study.base.monitor, best),
         "val_loss": statistics.mean(best.user_attrs["losses"]),
         "versions": ", ".join(
             f"{name} {version}" for name, version in sorted(study.versions.items())
         ),
         "command": command(study, len(ended)),
     }
+
+
+def _scores(monitor: str, best: FrozenTrial) -> dict[str, Any]:
+    """Return the monitored metric of the best trial, under its own name."""
+    runs = best.user_attrs["accuracies"]
+    if monitor == "accuracy":
+        return {"val_accuracy": best.value, "val_accuracies": runs}
+    return {"monitor": monitor, "val_score": best.value, "val_scores": runs}
 
 
 def command(study: Study, trials: int) -> str:
@@ -164,9 +172,12 @@ def command(study: Study, trials: int) -> str:
         study.over: study.count,
         "trials": trials,
     }
+    terms = study.objective.split("+")
     starts = dict.fromkeys(
         name[: name.rindex(".toml ")] + ".toml" for name in study.starts if ".toml " in name
     )
     words = [flag_words(name, value) for name, value in (flags | study.changes).items()]
     words += [f"--start-from {file}" for file in starts]
+    # The folder of a plugin is private: only its name is written.
+    words += [f"--plugin {Path(file).name}" for file in plugins.files({study.backbone, *terms})]
     return " ".join(["everynode tune", study.dataset, *words])

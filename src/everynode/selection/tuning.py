@@ -229,14 +229,20 @@ def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
 
 
 def _validate(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[float, float]:
-    """Train, and return the validation accuracy and loss at the best epoch."""
+    """Train, and return the monitored metric and the validation loss at the best epoch.
+
+    A higher value is better: the loss stands as the geometric mean probability of the labels.
+    """
     try:
         fitted = train(graph, settings, fold=fold, seed=seed)
     except Diverged:  # the worst possible result
         return 0.0, math.inf
     if fitted.interrupted:
         raise KeyboardInterrupt
-    return fitted.metrics["val_accuracy"], fitted.metrics["val_loss"]
+    loss = fitted.metrics["val_loss"]
+    if settings.monitor == "loss":
+        return math.exp(-loss), loss
+    return fitted.metrics[f"val_{settings.monitor}"], loss
 
 
 def importance(journal: Trials) -> dict[str, float]:
