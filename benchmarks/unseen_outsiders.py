@@ -48,7 +48,9 @@ def two_hop_means(task: Task) -> sp.csr_matrix | np.ndarray:
     return joined.tocsr() if sp.issparse(joined) else joined
 
 
-def logistic(task: Task, features: sp.csr_matrix | np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+def logistic(
+    task: Task, features: sp.csr_matrix | np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
     """Logistic regression; its strength is chosen on the validation nodes, or by cross-validation."""
     x = task.features if features is None else features
     learn = x[task.train], task.labels[task.train]
@@ -59,7 +61,14 @@ def logistic(task: Task, features: sp.csr_matrix | np.ndarray | None = None, see
     folds = min(3, int(np.bincount(learn[1]).clip(1).min()))
     if folds < 2:
         return LogisticRegression(max_iter=300).fit(*learn).predict(x)
-    model = LogisticRegressionCV(Cs=list(STRENGTHS), cv=folds, max_iter=300, l1_ratios=(0,), use_legacy_attributes=False, scoring="accuracy")
+    model = LogisticRegressionCV(
+        Cs=list(STRENGTHS),
+        cv=folds,
+        max_iter=300,
+        l1_ratios=(0,),
+        use_legacy_attributes=False,
+        scoring="accuracy",
+    )
     return model.fit(*learn).predict(x)
 
 
@@ -148,7 +157,10 @@ class MLP(nn.Module):
 
 
 def network(
-    build: Callable[[int, int], nn.Module], lr: float, weight_decay: float = 5e-4, normalize: bool = True
+    build: Callable[[int, int], nn.Module],
+    lr: float,
+    weight_decay: float = 5e-4,
+    normalize: bool = True,
 ) -> Callable[..., np.ndarray]:
     """Return a function that trains a network for 200 epochs and predicts every node.
 
@@ -161,11 +173,20 @@ def network(
 
         torch.manual_seed(seed)
         dense = task.features.toarray() if sp.issparse(task.features) else task.features
-        data = Data(x=torch.from_numpy(np.ascontiguousarray(dense, np.float32)), edge_index=torch.from_numpy(task.edges))
+        data = Data(
+            x=torch.from_numpy(np.ascontiguousarray(dense, np.float32)),
+            edge_index=torch.from_numpy(task.edges),
+        )
         data = ToUndirected()(NormalizeFeatures()(data) if normalize else data)
         n, edge_index = len(task.labels), data.edge_index
-        adjacency = torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.shape[1]), (n, n)).coalesce().to_sparse_csr()
-        labels, train, val = (torch.from_numpy(array) for array in (task.labels, task.train, task.val))
+        adjacency = (
+            torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.shape[1]), (n, n))
+            .coalesce()
+            .to_sparse_csr()
+        )
+        labels, train, val = (
+            torch.from_numpy(array) for array in (task.labels, task.train, task.val)
+        )
         model = build(data.num_features, task.classes)
         groups = model.groups() if hasattr(model, "groups") else model.parameters()
         optimizer = torch.optim.Adam(groups, lr=lr, weight_decay=weight_decay)
