@@ -65,7 +65,7 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
 
 def median_difference(graph: str) -> float:
-    """Return the median squared feature difference of neighbours, to four digits."""
+    """Return the median squared feature difference of neighbors, to four digits."""
     data = load(graph, CATALOGUE[graph].splits[0])
     x, (one, other) = data.dense_features, data.edges
     return float(f"{(x[one] - x[other]).square().sum(1).median().item():.4g}")

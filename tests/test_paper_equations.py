@@ -59,7 +59,7 @@ class Case:
     def w(self, i: int) -> float:
         return 1 / math.sqrt(self.degree(i) + 1)
 
-    def neighbours(self, i: int) -> dict[int, float]:
+    def neighbors(self, i: int) -> dict[int, float]:
         """Whom node i hears, itself included: the row of A + I."""
         return {
             **{source: weight for (source, target), weight in self.arcs.items() if target == i},
@@ -284,10 +284,10 @@ def test_the_blocks_of_the_gate_join_without_a_seam(case: Case) -> None:
 def loop_p_reg(y: Matrix, case: Case) -> float:
     total = 0.0
     for i in range(case.n):
-        neighbours = case.neighbours(i)
+        neighbors = case.neighbors(i)
         for s in range(len(y[0])):
-            mean = sum(weight * y[j][s] for j, weight in neighbours.items()) / sum(
-                neighbours.values()
+            mean = sum(weight * y[j][s] for j, weight in neighbors.items()) / sum(
+                neighbors.values()
             )
             total += (y[i][s] - mean) ** 2
     return total
@@ -410,9 +410,9 @@ def relu(row: list[float]) -> list[float]:
 
 def propagate(f: Matrix, case: Case, i: int) -> list[float]:
     """Row i of D^-1/2 (A + I) D^-1/2 f, where D sums what each node hears."""
-    d = [sum(case.neighbours(j).values()) for j in range(case.n)]
+    d = [sum(case.neighbors(j).values()) for j in range(case.n)]
     out = [0.0] * len(f[0])
-    for j, weight in case.neighbours(i).items():
+    for j, weight in case.neighbors(i).items():
         for c in range(len(out)):
             out[c] += weight / math.sqrt(d[i] * d[j]) * f[j][c]
     return out
@@ -465,7 +465,7 @@ def test_gat_layer(case: Case) -> None:
     expected = []
     for i in range(case.n):
         exponentials = {}
-        for j, edge_weight in case.neighbours(i).items():  # the node itself is among them
+        for j, edge_weight in case.neighbors(i).items():  # the node itself is among them
             score = sum(p * q for p, q in zip(a, projected[i] + projected[j], strict=True))
             exponentials[j] = edge_weight * math.exp(score if score > 0 else 0.2 * score)
         total = sum(exponentials.values())

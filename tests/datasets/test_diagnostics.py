@@ -135,7 +135,7 @@ def test_isolated_nodes_have_no_twins():
 def test_duplicates():
     features = [[1, 0], [1, 0], [1, 0], [0, 1], [1, 1]]
     report = check(make([(0, 3), (1, 3), (2, 3), (3, 4)], [0] * 5, features=features))
-    assert "2 nodes with the same features and neighbours as another node." in texts(report)
+    assert "2 nodes with the same features and neighbors as another node." in texts(report)
 
 
 def test_small_test_set_and_untrained_class():

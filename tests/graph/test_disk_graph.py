@@ -41,8 +41,8 @@ def test_what_is_written_is_what_is_read(tmp_path):
     )
     nodes = np.array([7, 49, 0])
     np.testing.assert_array_equal(graph.rows(nodes).numpy(), X[nodes])
-    np.testing.assert_array_equal(graph.neighbours.col, expected.neighbours.col)
-    np.testing.assert_array_equal(graph.neighbours.looped_degree, expected.degree + 1)
+    np.testing.assert_array_equal(graph.neighbors.col, expected.neighbors.col)
+    np.testing.assert_array_equal(graph.neighbors.looped_degree, expected.degree + 1)
     for part in ("train", "val", "test"):
         assert torch.equal(graph.nodes(part), expected.nodes(part))
     assert DiskGraph.open(tmp_path).digest == graph.digest

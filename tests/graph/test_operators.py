@@ -150,7 +150,7 @@ def test_what_depends_on_the_graph_alone_is_computed_once(random_graph, directed
         "edge_index",
         "edge_weight",
         "undirected_edges",
-        "neighbours",
+        "neighbors",
         "looped_adjacency",
         "gcn_operator",
         "mean_operator",
@@ -173,7 +173,7 @@ SHARED = [
     "mean_operator",
     "dense_features",
     "normalized_features",
-    "neighbours",
+    "neighbors",
 ]
 
 
@@ -248,10 +248,10 @@ def test_the_digest_never_changes() -> None:
 
 def test_other_features_share_the_operators_of_the_edges_only(random_graph) -> None:
     graph = random_graph(1)
-    operators = graph.gcn_operator, graph.neighbours, graph.degree
+    operators = graph.gcn_operator, graph.neighbors, graph.degree
     before = graph.normalized_features, graph.digest
     other = graph.with_features(torch.rand(15, 3))
-    assert (other.gcn_operator, other.neighbours, other.degree) == operators
+    assert (other.gcn_operator, other.neighbors, other.degree) == operators
     assert other.normalized_features.shape == (15, 3)
     assert other.digest != before[1]
     assert graph.normalized_features is before[0]
@@ -263,7 +263,7 @@ def test_other_features_share_the_operators_of_the_edges_only(random_graph) -> N
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_means_over_neighbours(random_graph, directed: bool, weighted: bool) -> None:
+def test_means_over_neighbors(random_graph, directed: bool, weighted: bool) -> None:
     graph = random_graph(2, directed=directed, weighted=weighted)
     adjacency = graph.looped_adjacency.to_dense() - torch.eye(15)
     for operator, expected in (

@@ -35,7 +35,7 @@ assert not [name for name in sys.modules if name.startswith("everynode")]
 def make(n: int, *, weighted: bool, directed: bool, seed: int = 0) -> Graph:
     rng = np.random.default_rng(seed)
     x = rng.random((n, 7)) * (rng.random((n, 7)) < 0.5)
-    edges = rng.integers(0, n - 2, (2, 3 * n))  # the last two have no neighbours
+    edges = rng.integers(0, n - 2, (2, 3 * n))  # the last two have no neighbors
     weight = rng.uniform(0.2, 3.0, 3 * n) if weighted else None
     return Graph.from_arrays(x, edges, np.arange(n) % 3, edge_weight=weight, directed=directed)
 

@@ -34,7 +34,7 @@ def make(
         )
     edges = torch.randint(
         nodes - 4, (2, 60), generator=generator
-    )  # the last four have no neighbours
+    )  # the last four have no neighbors
     weight = torch.rand(60, generator=generator) + 0.5 if weighted else None
     none = torch.arange(0)
     train = torch.randperm(nodes - 1, generator=generator)[: labelled - 1]

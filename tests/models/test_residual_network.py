@@ -16,7 +16,7 @@ from everynode.training.mini_batch.sampler import Sampler
 
 @pytest.mark.parametrize("cls", [SAGE, ResGCN])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_neighbours_give_the_logits_of_the_whole_graph(
+def test_all_neighbors_give_the_logits_of_the_whole_graph(
     random_graph, cls: type[ResidualNetwork], weighted: bool
 ) -> None:
     graph = random_graph(6, weighted=weighted)

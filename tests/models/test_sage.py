@@ -18,10 +18,10 @@ def test_its_layer_is_pygs(random_graph) -> None:
     graph = random_graph(2)
     ours = SAGE(5, 3, num_layers=1, hidden_channels=6).double().eval()
     theirs = SAGEConv(6, 6).double()
-    own, neighbours = ours.layers[0].weight.split(6)
+    own, neighbors = ours.layers[0].weight.split(6)
     with torch.no_grad():
         theirs.lin_r.weight.copy_(own.T)
-        theirs.lin_l.weight.copy_(neighbours.T)
+        theirs.lin_l.weight.copy_(neighbors.T)
         theirs.lin_l.bias.copy_(ours.layers[0].bias)
         h = torch.relu(ours.opening(graph.features))
         h = h + torch.relu(theirs(ours.norms[0](h), graph.edge_index))

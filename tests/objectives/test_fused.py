@@ -198,7 +198,7 @@ def test_logits_in_another_layout_and_of_a_model() -> None:
         assert_same(logits.requires_grad_(), terms)
 
 
-def test_equal_neighbours_pull_nowhere() -> None:
+def test_equal_neighbors_pull_nowhere() -> None:
     """The difference of two equal products is 0, not the rounding of one of them, whose sign would be anything."""
     n, nodes = 40, torch.arange(40)
     split = Split(nodes[:20], nodes[20:30], nodes[30:])

@@ -25,7 +25,7 @@ def test_dropout(p: float, dtype: torch.dtype) -> None:
     first, second = (kept[i::2][: count // 2] > 0 for i in (0, 1))
     both = float(
         (first & second).double().mean()
-    )  # neighbours share a 64-bit draw; they must be independent all the same
+    )  # neighbors share a 64-bit draw; they must be independent all the same
     assert abs(both - (1 - p) ** 2) < 5 * math.sqrt((1 - p) ** 2 / (count // 2)) + 2 / 65536
 
 

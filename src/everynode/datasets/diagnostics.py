@@ -95,7 +95,7 @@ def _check_sizes(s: Subject, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "info",
             f"Only {percent(edge)} of the edges join nodes of one class: averaging over "
-            "neighbours may hurt.",
+            "neighbors may hurt.",
         )
 
 
@@ -208,19 +208,19 @@ def _check_twins(s: Subject, facts: Facts) -> Iterator[Finding]:
         shares_several.append(float((is_twin & has_several).mean()) if len(test) else 0.0)
     facts |= {
         "twins_across_split": shares,
-        "twins_across_split_with_several_neighbours": shares_several,
+        "twins_across_split_with_several_neighbors": shares_several,
     }
     share, several = (float(np.mean(v)) if v else 0.0 for v in (shares, shares_several))
-    text = f"{percent(share)} of the test nodes have a training twin (same neighbours and class)"
+    text = f"{percent(share)} of the test nodes have a training twin (same neighbors and class)"
     if several >= TWIN_SHARE:
         yield Finding(
             "warning",
-            f"{text}, {percent(several)} even with more than one neighbour: scores are inflated.",
+            f"{text}, {percent(several)} even with more than one neighbor: scores are inflated.",
         )
     elif share >= TWIN_SHARE:  # leaves of one hub are twins by chance
         yield Finding(
             "info",
-            f"{text}, but only {percent(several)} with more than one neighbour: most are leaves "
+            f"{text}, but only {percent(several)} with more than one neighbor: most are leaves "
             "of the same node.",
         )
 
@@ -232,7 +232,7 @@ def _check_duplicates(s: Subject, facts: Facts) -> Iterator[Finding]:
     if num_duplicates:
         yield Finding(
             "info",
-            f"{counted(num_duplicates, 'node')} with the same features and neighbours as another "
+            f"{counted(num_duplicates, 'node')} with the same features and neighbors as another "
             "node.",
         )
 

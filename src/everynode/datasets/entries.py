@@ -172,7 +172,7 @@ def _planetoid(name: str, folder: str, about: str, caution: str) -> Entry:
 
 _TEN_FOLDS = ("geom-gcn", "random")
 _TWINS = (
-    "Many test nodes have a training twin with the same neighbours and class: scores are inflated."
+    "Many test nodes have a training twin with the same neighbors and class: scores are inflated."
 )
 _SMALL = "The test sets are so small that one node is worth 2 points or more."
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from everynode.errors import DataError
 from everynode.graph.graph import Split, labelled_nodes
 from everynode.graph.matrix_rows import FileRows
-from everynode.graph.neighbors import Neighbours
+from everynode.graph.neighbors import Neighbors
 from everynode.graph.validation import check_labels, check_split, tidy_edges, tidy_split
 
 FORMAT = 1
@@ -28,10 +28,10 @@ ROWS = 65536
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiskGraph:
-    """Undirected graph without edge weights, whose features and neighbours are files.
+    """Undirected graph without edge weights, whose features and neighbors are files.
 
     Create the folder with :meth:`write`, or open an existing one with :meth:`open`. It holds
-    ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbours,
+    ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbors,
     CSR), ``labels.npy``, ``train.npy``, ``val.npy`` and ``test.npy``.
 
     Memory: 8 bytes a node each for ``crow``, the degrees and the labels, and at most 8 bytes an
@@ -43,8 +43,8 @@ class DiskGraph:
         The folder.
     features : FileRows
         The features, read row by row.
-    neighbours : Neighbours
-        The neighbours of every node.
+    neighbors : Neighbors
+        The neighbors of every node.
     labels, classes, splits, name
         As in :class:`~everynode.graph.graph.Graph`; there is one split.
     digest : str
@@ -55,7 +55,7 @@ class DiskGraph:
     name: str
     classes: tuple[Hashable, ...]
     features: FileRows
-    neighbours: Neighbours
+    neighbors: Neighbors
     labels: Tensor
     splits: tuple[Split, ...]
     digest: str
@@ -105,7 +105,7 @@ class DiskGraph:
             name,
             classes,
             features,
-            Neighbours(crow, col),
+            Neighbors(crow, col),
             torch.from_numpy(labels),
             (split,),
             digest,
@@ -150,13 +150,13 @@ class DiskGraph:
         parts = tidy_split(split, n)
         check_split(parts, n, 0)
         edges, _, _ = tidy_edges(edge_index, None, n, directed=False)
-        neighbours = Neighbours.of_edges(edges.numpy(), n)
+        neighbors = Neighbors.of_edges(edges.numpy(), n)
         sha = hashlib.sha256(repr((n, tuple(classes))).encode())
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Without the card the folder holds no graph, until everything is written.
             (folder / CARD).unlink(missing_ok=True)
-            arrays = {"crow": neighbours.crow, "col": neighbours.col, "labels": y.numpy()}
+            arrays = {"crow": neighbors.crow, "col": neighbors.col, "labels": y.numpy()}
             arrays |= {
                 part: index.numpy() for part, index in zip(Split._fields, parts, strict=True)
             }
@@ -193,7 +193,7 @@ class DiskGraph:
     @property
     def num_edges(self) -> int:
         """Number of undirected edges, m."""
-        return len(self.neighbours.col) // 2
+        return len(self.neighbors.col) // 2
 
     @property
     def num_features(self) -> int:

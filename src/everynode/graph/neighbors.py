@@ -1,4 +1,4 @@
-"""Neighbours of every node as plain arrays, in memory or on disk, and sampling from them."""
+"""Neighbors of every node as plain arrays, in memory or on disk, and sampling from them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Reals = npt.NDArray[np.floating[Any]]
 
 
 class Drawn(NamedTuple):
-    """Sampled neighbours of some nodes, node after node."""
+    """Sampled neighbors of some nodes, node after node."""
 
-    #: Where the neighbours of each node start, and where the last ones end.
+    #: Where the neighbors of each node start, and where the last ones end.
     crow: Integers
-    #: The neighbours.
+    #: The neighbors.
     nodes: Integers
     #: Weight of each edge, divided by the probability of drawing it.
     weight: Reals
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbors:
     """Undirected graph without self-loops as CSR arrays.
 
     Attributes
     ----------
     crow, col : array
-        The neighbours of node i are ``col[crow[i] : crow[i + 1]]``.
+        The neighbors of node i are ``col[crow[i] : crow[i + 1]]``.
     weight : array or None
         Weight of each entry of ``col``; None means all ones.
     """
@@ -42,7 +42,7 @@ class Neighbours:
     weight: Reals | None = None
 
     @classmethod
-    def of_edges(cls, edges: Integers, n: int, weight: Reals | None = None) -> Neighbours:
+    def of_edges(cls, edges: Integers, n: int, weight: Reals | None = None) -> Neighbors:
         """Build the arrays from 2 x m edges, each given once, in either direction."""
         one, other = edges
         entry = np.arange(len(one), dtype=np.int64 if len(one) > 2**31 else np.int32)
@@ -64,15 +64,15 @@ class Neighbours:
         return np.diff(total[self.crow]) + 1.0
 
     def count(self, nodes: Integers) -> Integers:
-        """Return the number of neighbours of these nodes."""
+        """Return the number of neighbors of these nodes."""
         return self.crow[nodes + 1] - self.crow[nodes]
 
     def draw(self, nodes: Integers, at_most: int, rng: np.random.Generator) -> Drawn:
-        """Sample up to ``at_most`` neighbours of each node without repetition; -1 takes all.
+        """Sample up to ``at_most`` neighbors of each node without repetition; -1 takes all.
 
-        A weighted sum over the sampled neighbours is on average the sum over all neighbours.
+        A weighted sum over the sampled neighbors is on average the sum over all neighbors.
 
-        >>> path = Neighbours.of_edges(np.array([[0, 1, 2], [1, 2, 3]]), 4)
+        >>> path = Neighbors.of_edges(np.array([[0, 1, 2], [1, 2, 3]]), 4)
         >>> path.draw(np.array([0, 1]), -1, np.random.default_rng(0)).nodes
         array([1, 0, 2], dtype=int32)
         >>> path.draw(np.array([0, 1]), 1, np.random.default_rng(0)).weight

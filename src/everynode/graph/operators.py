@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.graph.neighbors import Neighbours
+from everynode.graph.neighbors import Neighbors
 from everynode.graph.validation import Split, tidy_edges
 from everynode.sparse import SparseMatrix
 
@@ -180,7 +180,7 @@ class Operators:
 
     @structural_property
     def mean_operator(self) -> SparseMatrix:
-        """:math:`\\tilde D^{-1} \\tilde A`: mean over each node and its neighbours."""
+        """:math:`\\tilde D^{-1} \\tilde A`: mean over each node and its neighbors."""
         return self._scaled_adjacency(-1.0, 0.0)
 
     @structural_property
@@ -211,10 +211,10 @@ class Operators:
         return normalize_rows(self.features)
 
     @structural_property
-    def neighbours(self) -> Neighbours:
-        """The neighbours of every node, for sampling."""
+    def neighbors(self) -> Neighbors:
+        """The neighbors of every node, for sampling."""
         edges, weights = self.undirected_edges
-        return Neighbours.of_edges(
+        return Neighbors.of_edges(
             edges.cpu().numpy(), self.num_nodes, None if weights is None else weights.cpu().numpy()
         )
 
@@ -253,9 +253,9 @@ class Operators:
 
     @cached_property
     def node_homophily(self) -> float:
-        """Mean over nodes of the share of neighbours with the same class (Pei et al. 2020).
+        """Mean over nodes of the share of neighbors with the same class (Pei et al. 2020).
 
-        Only labelled nodes with a labelled neighbour count. NaN if there is none.
+        Only labelled nodes with a labelled neighbor count. NaN if there is none.
         """
         edges = self.undirected_edges[0]
         targets, sources = torch.cat([edges, edges.flip(0)], dim=1)

@@ -14,7 +14,7 @@ from everynode.report.text import DASH, count, interval, number, percent
 INTERVALS = (
     "The 95% intervals show how much another draw of nodes would change a score (accuracy: Wilson;"
     " balanced accuracy and F1: Wilson for each class; AUC: Newcombe for each class;"
-    " log-likelihood: Student's t on its logarithm). Neighbours are not independent, so the"
+    " log-likelihood: Student's t on its logarithm). Neighbors are not independent, so the"
     f" intervals are somewhat too narrow. {DASH}: no interval. The log-likelihood has none if all"
     " nodes are right or there are fewer than five, because the cost of an error is then unknown."
     " The calibration error has none, because it is biased upwards on few nodes."

@@ -17,7 +17,7 @@ from everynode.report.text import (
 
 TERMS_NOTE = (
     "The dashed line is the epoch that validation selected. CE fits the labels. MI makes"
-    " predictions confident and uses every class. TV makes neighbours with similar features agree."
+    " predictions confident and uses every class. TV makes neighbors with similar features agree."
     " CVG makes two halves of the labels pull in the same direction."
 )
 

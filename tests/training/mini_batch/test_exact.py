@@ -11,7 +11,7 @@ import torch
 
 from everynode.errors import UsageError
 from everynode.graph import Graph
-from everynode.graph.neighbors import Neighbours
+from everynode.graph.neighbors import Neighbors
 from everynode.graph.sample import Sample
 from everynode.models import Network
 from everynode.models.gradient_cosine import SharedHalves
@@ -65,7 +65,7 @@ def gradient(loss: torch.Tensor, network: Network) -> torch.Tensor:
 
 @pytest.mark.parametrize("backbone", NETWORKS)
 @pytest.mark.parametrize("normalize_features", [True, False])
-def test_all_neighbours_give_the_logits_of_the_whole_graph(graph, backbone, normalize_features):
+def test_all_neighbors_give_the_logits_of_the_whole_graph(graph, backbone, normalize_features):
     network = shaken(
         model_class(backbone)(
             graph.num_features,
@@ -100,8 +100,8 @@ def test_inference_in_blocks_is_that_of_the_whole_graph(graph, backbone):
     assert infer(network, graph, torch.arange(0)).shape == (0, 4)
 
 
-def test_every_set_of_neighbours_is_as_likely():
-    star = Neighbours.of_edges(np.stack([np.zeros(6, np.int64), np.arange(1, 7)]), 7)
+def test_every_set_of_neighbors_is_as_likely():
+    star = Neighbors.of_edges(np.stack([np.zeros(6, np.int64), np.arange(1, 7)]), 7)
     rng = np.random.default_rng(0)
     found: Counter[tuple[int, ...]] = Counter()
     for _ in range(3000):

@@ -44,22 +44,22 @@ def test_a_batch_is_what_a_user_of_pyg_expects(graph):
     assert len(set(seen)) == len(seen)
 
 
-def test_all_neighbours_give_the_logits_of_the_whole_graph(make_graph):
+def test_all_neighbors_give_the_logits_of_the_whole_graph(make_graph):
     graph = make_graph()
     model, data = make_model(graph).eval(), graph.to_pyg()
     expected = model(data.x, data.edge_index)
     for batch in NeighborLoader(
         graph, [-1, -1, -1], batch_size=10
-    ):  # a hop more than layers: GCN looks at its neighbours' degrees
+    ):  # a hop more than layers: GCN looks at its neighbors' degrees
         found = model(batch.x, batch.edge_index)
         torch.testing.assert_close(
             found[: batch.batch_size], expected[batch.input_id], rtol=1e-10, atol=1e-12
         )
 
 
-def test_the_weights_make_up_for_the_neighbours_that_were_not_drawn(make_graph):
+def test_the_weights_make_up_for_the_neighbors_that_were_not_drawn(make_graph):
     graph = make_graph(weighted=True)
-    degree = torch.from_numpy(graph.neighbours.looped_degree) - 1.0
+    degree = torch.from_numpy(graph.neighbors.looped_degree) - 1.0
     mean = torch.zeros(graph.num_nodes, dtype=torch.float64)
     times = torch.zeros(graph.num_nodes, dtype=torch.float64)
     loader = NeighborLoader(graph, [2], batch_size=60, tv_edges=0)

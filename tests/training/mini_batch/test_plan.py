@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everynode.errors import UsageError
-from everynode.graph.neighbors import Neighbours
+from everynode.graph.neighbors import Neighbors
 from everynode.settings import Batches
 from everynode.training.mini_batch.plan import AtRandom, ByCluster, cut
 
@@ -56,11 +56,11 @@ def test_the_seeds_are_the_same_whenever_they_are_asked_for():
     assert (one.seeds(1, 0).labelled != one.seeds(0, 0).labelled).any()
 
 
-def two_rings(each: int = 30) -> Neighbours:
+def two_rings(each: int = 30) -> Neighbors:
     """Two rings with chords, joined by one edge."""
     ring = np.arange(each)
     one = np.concatenate([np.stack([ring, (ring + k) % each]) for k in (1, 2)], axis=1)
-    return Neighbours.of_edges(np.concatenate([one, one + each, [[0], [each]]], axis=1), 2 * each)
+    return Neighbors.of_edges(np.concatenate([one, one + each, [[0], [each]]], axis=1), 2 * each)
 
 
 def test_clusters_are_cut_where_there_are_few_edges():

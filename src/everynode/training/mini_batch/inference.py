@@ -11,7 +11,7 @@ from torch import Tensor
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.matrix_rows import room
-from everynode.graph.neighbors import Integers, Neighbours
+from everynode.graph.neighbors import Integers, Neighbors
 from everynode.models.model import Model
 from everynode.models.network import Network
 from everynode.models.receptive_field import Batch
@@ -48,7 +48,7 @@ def infer(
     folder: Path | None = getattr(graph, "folder", None)
     dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
     asked = np.unique(nodes.numpy(force=True))
-    levels = _levels(graph.neighbours, asked, len(network.layers), graph.num_nodes)
+    levels = _levels(graph.neighbors, asked, len(network.layers), graph.num_nodes)
     hidden_channels, k = network.closing.weight.shape
 
     f = f_0 = room(len(levels[0]), hidden_channels, dtype, folder)
@@ -86,14 +86,14 @@ def _infer_by_batch(
     return torch.cat(logits)[torch.from_numpy(inverse)]
 
 
-def _levels(neighbours: Neighbours, nodes: Integers, num_layers: int, n: int) -> list[Integers]:
+def _levels(neighbors: Neighbors, nodes: Integers, num_layers: int, n: int) -> list[Integers]:
     """Return the nodes between the layers, from the opening layer to ``nodes``; each sorted."""
     levels = [nodes]
     seen = np.zeros(n, dtype=bool)
     seen[nodes] = True
     for _ in range(num_layers):
         for at in _blocks(len(levels[-1]), BLOCK):
-            seen[neighbours.draw(levels[-1][at], -1, ALL).nodes] = True
+            seen[neighbors.draw(levels[-1][at], -1, ALL).nodes] = True
         levels.append(np.flatnonzero(seen))
     return levels[::-1]
 

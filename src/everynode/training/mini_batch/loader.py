@@ -190,7 +190,7 @@ class _Sampler(BaseSampler):  # type: ignore[misc]  # PyG has no types here
         self.row[fresh] = np.arange(len(fresh))
         rows, columns, weights = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         for at_most in self.fan_out:
-            drawn = self.graph.neighbours.draw(fresh, at_most, rng)
+            drawn = self.graph.neighbors.draw(fresh, at_most, rng)
             columns.append(np.repeat(self.row[fresh], np.diff(drawn.crow)))
             fresh = np.unique(drawn.nodes[self.row[drawn.nodes] < 0])
             self.row[fresh] = sum(map(len, hops)) + np.arange(len(fresh))

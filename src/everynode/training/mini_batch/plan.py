@@ -12,7 +12,7 @@ import numpy as np
 from everynode.errors import DataError, UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
-from everynode.graph.neighbors import Integers, Neighbours
+from everynode.graph.neighbors import Integers, Neighbors
 
 #: The purposes of random numbers. (CVG's halves use none of these, as on the full graph.)
 SEEDS, SURROUNDINGS, ORDER = 1, 2, 3
@@ -145,11 +145,11 @@ def plan_for(
             "label a few nodes of each class first."
         )
     if clusters:
-        return ByCluster(train.numpy(), cut(graph.neighbours, clusters), size, seed=seed)
+        return ByCluster(train.numpy(), cut(graph.neighbors, clusters), size, seed=seed)
     return AtRandom(train.numpy(), graph.num_nodes, size, with_others=with_others, seed=seed)
 
 
-def cut(neighbours: Neighbours, clusters: int) -> Integers:
+def cut(neighbors: Neighbors, clusters: int) -> Integers:
     """Return each node's cluster; METIS cuts the graph into equal parts through few edges."""
     try:
         pymetis: Any = importlib.import_module("pymetis")
@@ -158,13 +158,13 @@ def cut(neighbours: Neighbours, clusters: int) -> Integers:
             "Cutting a graph into clusters needs pymetis: "
             "pip install 'everynode[scale]', or leave out --clusters."
         ) from error
-    n = len(neighbours.crow) - 1
+    n = len(neighbors.crow) - 1
     if clusters > n:
         raise UsageError(
             f"The graph has {n} nodes and cannot be cut into {clusters} clusters: "
             "give --clusters a smaller number."
         )
-    csr = pymetis.CSRAdjacency(neighbours.crow, np.asarray(neighbours.col))
+    csr = pymetis.CSRAdjacency(neighbors.crow, np.asarray(neighbors.col))
     _, cluster_of = pymetis.part_graph(clusters, csr, options=pymetis.Options(seed=0))
     # Clusters may be empty: number the others.
     return np.unique(np.asarray(cluster_of), return_inverse=True)[1]

@@ -54,7 +54,7 @@ def draw_sample(
     num_labelled = end - start
     stands_for = np.full(len(own), plan.of_others)
     stands_for[:num_labelled] = plan.of_labelled
-    drawn = graph.neighbours.draw(own, tv_edges, rng)
+    drawn = graph.neighbors.draw(own, tv_edges, rng)
     degree = np.diff(drawn.crow)
     # Each edge is met from both of its ends: hence the half.
     edge_share = drawn.weight * np.repeat(stands_for, degree) / 2.0 / max(graph.num_edges, 1)
@@ -74,7 +74,7 @@ def draw_sample(
         label_share=plan.of_labelled / max(len(plan.train), 1),
         drawn_edges=torch.from_numpy(edges) if tv_edges else None,
         edge_share=torch.from_numpy(edge_share),
-        scale=torch.from_numpy(graph.neighbours.looped_degree[nodes] ** -0.5),
+        scale=torch.from_numpy(graph.neighbors.looped_degree[nodes] ** -0.5),
         all_labelled=all_labelled,
         all_labels=all_labels,
         first_labelled=start,
@@ -118,14 +118,14 @@ class Sampler:
         self._row[roots] = np.arange(len(roots))
         steps: list[tuple[Drawn, Integers, tuple[int, int]]] = []
         for at_most in fan_out:
-            drawn = self.graph.neighbours.draw(nodes, at_most, rng)
+            drawn = self.graph.neighbors.draw(nodes, at_most, rng)
             fresh = np.unique(drawn.nodes[self._row[drawn.nodes] < 0])
             targets, sources = len(nodes), len(nodes) + len(fresh)
             self._row[fresh] = np.arange(targets, sources)
             nodes = np.concatenate([nodes, fresh])
             steps.append((drawn, self._row[drawn.nodes], (targets, sources)))
         self._row[nodes] = -1
-        scale = torch.from_numpy(self.graph.neighbours.looped_degree[nodes] ** -0.5)
+        scale = torch.from_numpy(self.graph.neighbors.looped_degree[nodes] ** -0.5)
         hops = tuple(Block(_with_loops(*step), scale, self.graph.dtype) for step in reversed(steps))
         return nodes, hops
 
