@@ -338,7 +338,7 @@ def test_function_and_module_have_the_same_keywords_and_defaults(
 
 def test_the_keywords_that_are_there_at_all() -> None:
     assert keywords(total_variation) == {"sigma": 10.0, "gate": "raw"}
-    assert keywords(mutual_information) == {"lam": 2.0}
+    assert keywords(mutual_information) == {"lam": 0.3}
 
 
 # ---------------------------------------------------------------- one sentence for what is wrong

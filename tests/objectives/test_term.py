@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -190,6 +192,17 @@ def test_every_declared_term_is_the_one_that_it_says(graph, name):
     assert (term.name, where) == (name, declarations()[name].term)
     assert list(objective.weights) == ["ce", name]
     assert copy.deepcopy(objective).terms[name] is not term
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_term_by_itself_has_the_defaults_of_the_settings(name):
+    module, _, cls = declarations()[name].term.partition(":")
+    term, settings = getattr(import_module(module), cls), Settings()
+    assert term().weight == (getattr(settings, name) or Term.default_weight)
+    parameters = inspect.signature(term).parameters
+    for setting, declared in declarations().items():
+        if declared.of_term == name:
+            assert parameters[declared.option].default == getattr(settings, setting)
 
 
 def test_a_first_look_without_gradient_does_not_cut_off_the_other_terms(graph):

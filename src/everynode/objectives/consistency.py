@@ -11,9 +11,12 @@ from everynode.errors import UsageError, require
 from everynode.graph.sample import Sample
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.term import Step, Term
+from everynode.settings import Settings
 
 
-def consistency(views: Sequence[Tensor], *, temperature: float = 0.5) -> Tensor:
+def consistency(
+    views: Sequence[Tensor], *, temperature: float = Settings.consistency_temperature
+) -> Tensor:
     r"""Ask the predictions of several passes with different dropout to agree, and to be confident.
 
     The term is not in the paper. It follows Feng et al., "Graph Random Neural Networks for
@@ -92,7 +95,13 @@ class Consistency(Term):
     name = "consistency"
     needs = frozenset({"passes"})
 
-    def __init__(self, weight: float | None = None, *, temperature: float = 0.5, ramp: int = 0):
+    def __init__(
+        self,
+        weight: float | None = None,
+        *,
+        temperature: float = Settings.consistency_temperature,
+        ramp: int = Settings.consistency_ramp,
+    ):
         super().__init__(weight)
         require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
         require(ramp >= 0, "ramp", "Consistency", ">= 0", ramp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,9 +16,10 @@ from everynode.graph.sample import Sample
 from everynode.numerics import gradient_cosine
 from everynode.objectives.cross_entropy import class_weights, cross_entropy
 from everynode.objectives.term import Step, Term
+from everynode.settings import Settings, declarations
 
-Halves = Literal["random", "stratified", "fixed"]
-HALVES: tuple[Halves, ...] = ("random", "stratified", "fixed")
+#: The draws of the two halves, by name.
+HALVES = declarations()["halves"].choices
 
 
 def cross_validating_gradients(
@@ -48,7 +49,7 @@ def cross_validating_gradients(
 
 
 def draw_halves(
-    nodes: Tensor, labels: Tensor, halves: Halves, rng: np.random.Generator
+    nodes: Tensor, labels: Tensor, halves: str, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
     """Draw a partition of nodes into two halves (floor and ceil of one half).
 
@@ -79,7 +80,7 @@ class CrossValidatingGradients(Term):
     Parameters
     ----------
     weight : float, optional
-        The weight of the term; None: 0.05.
+        The weight of the term; None: ``default_weight``.
     halves : str
         ``random`` (the paper); ``stratified`` (each half has its share of every class); or
         ``fixed`` (drawn once: the paper's ablation).
@@ -95,14 +96,20 @@ class CrossValidatingGradients(Term):
     """
 
     name = "cvg"
-    default_weight = 0.05
+    default_weight = Settings.cvg
     needs = frozenset({"labels", "model"})
     additive = False
     calls: Tensor
     class_weight: Tensor | None
     in_first_half: Tensor | None
 
-    def __init__(self, weight: float | None = None, *, halves: Halves = "random", every: int = 1):
+    def __init__(
+        self,
+        weight: float | None = None,
+        *,
+        halves: str = Settings.halves,
+        every: int = Settings.cvg_every,
+    ):
         super().__init__(weight)
         require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
         if halves not in HALVES:

@@ -14,13 +14,14 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.term import Step, Term, mean_of
+from everynode.settings import Settings
 
 #: The share of a new step in the running class marginal of mini-batches: large enough to follow
 #: the network, small enough to average out the noise of one step.
 RATE = 0.1
 
 
-def mutual_information(logits: Tensor, *, lam: float = 2.0) -> Tensor:
+def mutual_information(logits: Tensor, *, lam: float = Settings.mi_lambda) -> Tensor:
     r"""Ask each node for a confident prediction, and all nodes together for every class.
 
     .. math:: \mathcal{L}_{MI} = \frac{1}{|V|} \sum_{i \in V} \sum_{s=1}^{k}
@@ -115,7 +116,7 @@ class MutualInformation(Term):
     Parameters
     ----------
     weight : float, optional
-        The weight of the term; None: 0.3.
+        The weight of the term; None: ``default_weight``.
     lam : float
         :math:`\lambda`, see :func:`mutual_information`.
 
@@ -128,11 +129,11 @@ class MutualInformation(Term):
     """
 
     name = "mi"
-    default_weight = 0.3
+    default_weight = Settings.mi
     marginal: Tensor
     steps: Tensor
 
-    def __init__(self, weight: float | None = None, *, lam: float = 2.0):
+    def __init__(self, weight: float | None = None, *, lam: float = Settings.mi_lambda):
         super().__init__(weight)
         require(lam >= 0, "lam", "MutualInformation", ">= 0", lam)
         self.lam = lam

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -16,10 +16,11 @@ from everynode.graph.disk_graph import ROWS, DiskGraph
 from everynode.graph.operators import normalize_rows
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step, Term, mean_of
+from everynode.settings import Settings, declarations
 from everynode.sparse import Pattern, SparseMatrix
 
-Gate = Literal["raw", "row", "standardised", "none"]
-GATES: tuple[Gate, ...] = ("raw", "row", "standardised", "none")
+#: The gates of total variation, by name.
+GATES = declarations()["tv_gate"].choices
 
 
 def graph_gradient(f: Tensor, graph: Graph) -> Tensor:
@@ -51,7 +52,7 @@ def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
 
 
 def total_variation(
-    logits: Tensor, graph: Graph, *, sigma: float = 10.0, gate: Gate = "raw"
+    logits: Tensor, graph: Graph, *, sigma: float = Settings.tv_sigma, gate: str = Settings.tv_gate
 ) -> Tensor:
     r"""Ask neighbors for the same prediction, unless their features show a boundary.
 
@@ -91,16 +92,22 @@ class TotalVariation(Term):
     Parameters
     ----------
     weight : float, optional
-        The weight of the term; None: 5.
+        The weight of the term; None: ``default_weight``.
     sigma, gate
         See :func:`total_variation`.
     """
 
     name = "tv"
-    default_weight = 5.0
+    default_weight = Settings.tv
     needs = frozenset({"edges"})
 
-    def __init__(self, weight: float | None = None, *, sigma: float = 10.0, gate: Gate = "raw"):
+    def __init__(
+        self,
+        weight: float | None = None,
+        *,
+        sigma: float = Settings.tv_sigma,
+        gate: str = Settings.tv_gate,
+    ):
         super().__init__(weight)
         require(sigma > 0, "sigma", "TotalVariation", "> 0", sigma)
         if gate not in GATES:
@@ -212,7 +219,7 @@ def _operator(sample: Sample, factor: np.ndarray, dtype: torch.dtype | None = No
 
 
 def squared_feature_gradient(
-    sample: Sample, gate: Gate, scale: np.ndarray | None = None, chunk: int = ROWS
+    sample: Sample, gate: str, scale: np.ndarray | None = None, chunk: int = ROWS
 ) -> np.ndarray:
     r"""Return :math:`\|(\nabla f^{in})_{ij}\|_2^2` of every edge, in float64.
 
