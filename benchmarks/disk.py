@@ -48,8 +48,9 @@ def make(folder: Path) -> None:
 
 
 def measure(folder: Path) -> None:
+    from everynode.batches import Batches
     from everynode.graph.disk_graph import DiskGraph
-    from everynode.settings import Batches, Settings
+    from everynode.settings import Settings
     from everynode.training.distributed import Ranks
     from everynode.training.memory import peak_mb, reused_memory
     from everynode.training.mini_batch.work import Batched

@@ -32,8 +32,9 @@ OPTIONS = {
 
 
 def measure(side: str) -> None:
+    from everynode.batches import Batches
     from everynode.datasets import generate
-    from everynode.settings import Batches, Settings
+    from everynode.settings import Settings
     from everynode.training.distributed import Ranks
     from everynode.training.full_batch import WholeGraph
     from everynode.training.memory import peak_mb, reused_memory

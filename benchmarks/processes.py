@@ -22,8 +22,9 @@ SIZE, FAN_OUT, STEPS, WARM_UP, ROUNDS = 512, (5, 4, 3), 8, 2, 2
 
 
 def measure() -> None:
+    from everynode.batches import Batches
     from everynode.datasets import generate
-    from everynode.settings import Batches, Settings
+    from everynode.settings import Settings
     from everynode.training.distributed import process_group
     from everynode.training.memory import reused_memory
     from everynode.training.mini_batch.work import Batched

@@ -1,19 +1,20 @@
 """The declaration of a setting: its help, range, search range, and what it belongs to.
 
-:mod:`everynode.settings` declares every setting with it. Nothing here imports PyTorch.
+:mod:`everynode.settings` and :mod:`everynode.batches` declare every setting with it. Nothing here
+imports PyTorch.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from everynode.errors import require, unknown
 
 #: The headings of ``--help``, in this order.
-Group = Literal["Training", "Model", "Objective", "Optimizer"]
+Group = Literal["Training", "Model", "Objective", "Optimizer", "Mini-batches"]
 #: What a value must be, by the type of the default.
 KINDS: dict[type, str] = {
     int: "a whole number", float: "a number", bool: "True or False", str: "text"
@@ -61,7 +62,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declaration of a field of :class:`Settings`.
+    """The declaration of a field of :class:`Settings` or :class:`~everynode.batches.Batches`.
 
     Parameters
     ----------
@@ -73,6 +74,8 @@ class Declaration:
         The range of a number, ends included.
     above, below : float
         The range of a number, ends excluded.
+    minus_one : str
+        What -1 stands for; empty if -1 is a number like any other.
     choices : tuple of str
         The values of a name.
     search : Search
@@ -105,6 +108,7 @@ class Declaration:
     high: float = math.inf
     above: float = -math.inf
     below: float = math.inf
+    minus_one: str = ""
     choices: tuple[str, ...] = ()
     search: Search | None = None
     off: Any = ...
@@ -124,7 +128,11 @@ class Declaration:
 
         >>> Declaration("", "Model", low=0, below=1).expected
         'in [0, 1)'
+        >>> Declaration("", "Model", low=1, minus_one="all edges").expected
+        '>= 1, or -1 for all edges'
         """
+        if self.minus_one:
+            return f"{replace(self, minus_one='').expected}, or -1 for {self.minus_one}"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if max(self.low, self.above) == -math.inf and min(self.high, self.below) == math.inf:
@@ -136,6 +144,14 @@ class Declaration:
         if max(self.low, self.above) > -math.inf:
             return f">= {self.low:g}" if self.low > -math.inf else f"> {self.above:g}"
         return f"<= {self.high:g}" if self.high < math.inf else f"< {self.below:g}"
+
+    def flag(self, name: str) -> str:
+        """Return the flag of the command line for a field of this name.
+
+        >>> Declaration("", "Model").flag("num_layers")
+        '--num-layers'
+        """
+        return self.flags[0] if self.flags else f"--{name.replace('_', '-')}"
 
     def is_of(self, backbone: str) -> bool:
         """Whether a backbone uses the setting; a plugin's model may use any."""
@@ -149,18 +165,20 @@ class Declaration:
             return value in self.choices
         if isinstance(value, bool) or not isinstance(value, int | float):
             return True
+        if self.minus_one and value == -1:
+            return True
         return self.low <= value <= self.high and self.above < value < self.below
 
-    def check(self, name: str, value: Any, default: Any) -> None:
+    def check(self, name: str, value: Any, default: Any, owner: str = "Settings") -> None:
         """Refuse a value of another type than the default's, or outside the range."""
         kind = type(default)
         if kind in KINDS:
             allowed = (int, float) if kind is float else kind
             right = isinstance(value, allowed) and (kind is bool or not isinstance(value, bool))
-            require(right, name, "Settings", KINDS[kind], value)
+            require(right, name, owner, KINDS[kind], value)
         if self.choices and value not in self.choices:
             unknown(name, value, self.choices)
-        require(self.allows(value), name, "Settings", self.expected, value)
+        require(self.allows(value), name, owner, self.expected, value)
 
 
 def setting(default: Any, help: str, group: Group, **declared: Any) -> Any:
@@ -177,6 +195,17 @@ def weight(
         default, help, "Objective", low=0, search=search, off=0.0,
         term=f"everynode.objectives.{term}", title=title, enc=enc, paper=paper,
     )  # fmt: skip
+
+
+def document(cls: type[Any]) -> None:
+    """Put the declared fields of a class where its docstring says ``(generated)``."""
+    lines = []
+    for f in fields(cls):
+        declared = f.metadata["setting"]
+        default = "" if f.default is MISSING else f", default={f.default!r}"
+        minus_one = f" -1: {declared.minus_one}." if declared.minus_one else ""
+        lines.append(f"{f.name} : {f.type}{default}\n        {declared.help}{minus_one}")
+    cls.__doc__ = (cls.__doc__ or "").replace("(generated)", "\n    ".join(lines))
 
 
 def plain_value(value: Any, name: str, default: Any) -> Any:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
 
-from everynode.declaration import Declaration, Group, Search, plain_value, setting, weight
+from everynode.declaration import Declaration, Group, Search, document, plain_value, setting, weight
 from everynode.errors import DataError, UsageError, require, unknown
 from everynode.evaluation.metrics import MONITORS
 
-__all__ = ["TERMS", "Batches", "Declaration", "Group", "Search", "Settings", "declarations"]
+__all__ = ["TERMS", "Declaration", "Group", "Search", "Settings", "declarations"]
 
 
 @dataclass(frozen=True)
@@ -305,63 +305,4 @@ def declarations() -> dict[str, Declaration]:
 #: The terms that have a weight in :class:`Settings`, in the order in which they are summed.
 TERMS = tuple(name for name, declared in declarations().items() if declared.term)
 
-# The docstring lists what the fields declare, so that it cannot fall behind.
-Settings.__doc__ = (Settings.__doc__ or "").replace(
-    "(generated)",
-    "\n    ".join(
-        f"{f.name} : {f.type}, default={f.default!r}\n        {f.metadata['setting'].help}"
-        for f in dataclasses.fields(Settings)
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Batches:
-    """Mini-batch training.
-
-    Parameters
-    ----------
-    size : int
-        Seed nodes of a step. At most half of them are training nodes, unless the objective uses
-        labels only.
-    fan_out : tuple of int
-        Neighbors sampled in each layer, the last layer first; -1 takes all of them. A single
-        number holds for every layer.
-    tv_edges : int
-        Edges of each seed node in total variation; -1 takes all of them.
-    clusters : int, optional
-        Number of METIS clusters from which seed nodes are taken cluster by cluster; None draws
-        seed nodes at random.
-
-    Examples
-    --------
-    >>> Batches(1024, fan_out=(15, 10)).for_layers(2)
-    (15, 10)
-    """
-
-    size: int
-    fan_out: tuple[int, ...] = (10,)
-    tv_edges: int = 1
-    clusters: int | None = None
-
-    def __post_init__(self) -> None:
-        require(self.size >= 2, "size", "Batches", ">= 2", self.size)
-        good = len(self.fan_out) > 0 and all(f >= 1 or f == -1 for f in self.fan_out)
-        expected = "numbers >= 1, or -1 for all neighbors"
-        require(good, "fan_out", "Batches", expected, self.fan_out)
-        good = self.tv_edges >= 1 or self.tv_edges == -1
-        require(good, "tv_edges", "Batches", ">= 1, or -1 for all edges", self.tv_edges)
-        good = self.clusters is None or self.clusters >= 2
-        require(good, "clusters", "Batches", ">= 2", self.clusters)
-
-    def for_layers(self, num_layers: int) -> tuple[int, ...]:
-        """Return the fan-out of each layer, the last layer first.
-
-        >>> Batches(1024, (5,)).for_layers(3)
-        (5, 5, 5)
-        """
-        if len(self.fan_out) == 1:
-            return self.fan_out * num_layers
-        expected = f"one number, or one for each of the {num_layers} layers"
-        require(len(self.fan_out) == num_layers, "fan_out", "Batches", expected, self.fan_out)
-        return self.fan_out
+document(Settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from everynode.batches import Batches
 from everynode.datasets.entries import find
 from everynode.datasets.files import Root
 from everynode.errors import DataError
@@ -25,7 +26,7 @@ from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
 from everynode.experiments.store import Store
 from everynode.report.export import runs_csv, runs_json
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 
 ROOT = Root(Path("nowhere"), downloads=False)
 WRITERS = {"csv": runs_csv, "json": runs_json}

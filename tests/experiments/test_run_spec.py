@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from everynode.batches import Batches
 from everynode.datasets.files import Root
 from everynode.experiments.experiment import experiments
 from everynode.experiments.run_spec import Run, short, versions
-from everynode.settings import Batches, Settings, declarations
+from everynode.settings import Settings, declarations
 
 
 def other(value):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from everynode import ENC, Graph, UsageError
+from everynode.batches import Batches
 from everynode.graph import Split
 from everynode.graph.sample import Sample
 from everynode.objectives import (
@@ -23,7 +24,7 @@ from everynode.objectives import (
     mutual_information,
 )
 from everynode.objectives.term import Step
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import train
 
 N, K = 9, 3

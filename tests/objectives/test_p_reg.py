@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.objectives import ENC, PReg, p_reg
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import train
 
 

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from everynode import ENC, Graph, NeighborLoader, Split, Term, UsageError, plugins
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step
-from everynode.settings import TERMS, Batches, Settings, declarations
+from everynode.settings import TERMS, Settings, declarations
 from everynode.training import train
 from everynode.training.distributed import Ranks
 from everynode.training.mini_batch.work import Batched

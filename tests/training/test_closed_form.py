@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.models.closed_form import ClosedFormModel
 from everynode.models.names import MODELS, model_class
 from everynode.objectives.cross_entropy import class_weights
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import load_model, save_model, train
 from everynode.training.closed_form import is_closed_form
 from everynode.training.interrupt import deferred_interrupt

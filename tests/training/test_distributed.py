@@ -24,7 +24,8 @@ ONE_STEP = """
 import json, sys
 import numpy as np, torch
 from everynode.graph import Graph, Split
-from everynode.settings import Batches, Settings
+from everynode.batches import Batches
+from everynode.settings import Settings
 from everynode.training.distributed import process_group
 from everynode.training.mini_batch.work import Batched
 

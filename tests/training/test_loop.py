@@ -15,13 +15,14 @@ import pytest
 import torch
 from torch import nn
 
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import DataError, EverynodeError, UsageError
 from everynode.evaluation.metrics import METRICS
 from everynode.graph import Graph, Split
 from everynode.numerics import subnormals_are_flushed
 from everynode.objectives import cross_entropy
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import TrainingResult, evaluate, train
 from everynode.training.full_batch import build
 from everynode.training.loop import Training

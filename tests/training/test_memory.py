@@ -11,8 +11,9 @@ import sys
 import pytest
 import torch
 
+from everynode.batches import Batches
 from everynode.datasets import load
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import train
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 

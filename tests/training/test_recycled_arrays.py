@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from everynode.batches import Batches
 from everynode.benchmarks.sides import Ours, settings_for
 from everynode.datasets import generate
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import memory
 from everynode.training.loop import train
 from everynode.training.recycled_arrays import Recycling

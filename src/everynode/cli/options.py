@@ -16,10 +16,10 @@ from everynode.settings import TERMS, Settings, declarations
 if TYPE_CHECKING:
     import torch
 
+    from everynode.batches import Batches
     from everynode.experiments.run_spec import Run
     from everynode.graph import Graph
     from everynode.graph.disk_graph import DiskGraph
-    from everynode.settings import Batches
     from everynode.training.process_pool import Engine
 
 #: The headings of --help, in this order.
@@ -214,7 +214,8 @@ class ModelOptions:
         """Refuse the flag of a term or a backbone that is not trained."""
         from everynode.objective_names import parse_objective
 
-        declared, flag = declarations()[name], f"--{name.replace('_', '-')}"
+        declared = declarations()[name]
+        flag = declared.flag(name)
         term = name if declared.term else declared.of_term
         used = self.objective == "auto" or not term or term in parse_objective(self.objective)
         if not used and value != declared.off:
@@ -235,7 +236,7 @@ class ModelOptions:
         for name, declared in declarations().items():
             value = getattr(self.flags, name, None)
             if declared.pairs and value not in (None, (), *BALANCED):
-                flag = declared.flags[0] if declared.flags else f"--{name.replace('_', '-')}"
+                flag = declared.flag(name)
                 parts = (value,) if isinstance(value, str) else value
                 value = dict(pair for part in parts for pair in parse_pairs(part, flag).items())
             if value not in (None, ()):
@@ -308,38 +309,6 @@ class CandidateOptions(ModelOptions):
     def is_portfolio(self) -> bool:
         """Whether neither a model nor an objective or preset is chosen."""
         return (self.backbone, self.objective, self.preset) == ("auto", "auto", "default")
-
-
-@Parameter(name="*", group=GROUPS["Mini-batches"])
-@dataclass(frozen=True)
-class BatchOptions:
-    """Mini-batch training."""
-
-    batch_size: int | None = None
-    "Seed nodes of a step (in each process). Default: the full graph in every step."
-    fan_out: str = "10"
-    "Neighbors sampled in each layer, last layer first: 15,10, one number for all layers, or 'all'."
-    tv_edges: int = 1
-    "Edges of each seed node in total variation."
-    clusters: int | None = None
-    "Take seed nodes from METIS clusters, this many in the graph. Default: at random."
-
-    def batches(self) -> Batches | None:
-        """Return the mini-batches; None for full-batch training."""
-        from everynode.settings import Batches
-
-        if self.batch_size is None:
-            if self != BatchOptions():
-                raise UsageError("--fan-out, --tv-edges and --clusters need --batch-size.")
-            return None
-        words = [word.strip().replace("all", "-1") for word in self.fan_out.split(",")]
-        if not all(word.removeprefix("-").isdecimal() for word in words):
-            raise UsageError(
-                f"--fan-out takes numbers such as 15,10, or 'all'. Got {self.fan_out!r}."
-            )
-        return Batches(
-            self.batch_size, tuple(int(word) for word in words), self.tv_edges, self.clusters
-        )
 
 
 @Parameter(name="*", group=GROUPS["Workers"])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from everynode.cli.batch_options import BatchOptions
 from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
-    BatchOptions,
     DataOptions,
     JsonFlag,
     ModelOptions,

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from everynode.batches import Batches
 from everynode.errors import DataError, UsageError
 from everynode.evaluation.metrics import METRICS, RECORDED
 from everynode.experiments.run_spec import Run, Task
 from everynode.experiments.store import COST, Merged, Store, store_path
 from everynode.experiments.store_file import Row, make_row
 from everynode.objective_names import parse_objective
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 
 #: Columns whose cells stay text, like those below ``versions``.
 TEXT = (

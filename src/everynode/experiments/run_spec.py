@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from everynode import plugins
+from everynode.batches import Batches
 from everynode.datasets.entries import STAND_IN, is_generated
 from everynode.machine import versions
 from everynode.models.names import MODELS
-from everynode.settings import TERMS, Batches, Settings
+from everynode.settings import TERMS, Settings
 
 Task = Literal["train", "time", "describe", "tsne", "tsne-input"]
 #: The tasks that build a model. The others ignore the settings.

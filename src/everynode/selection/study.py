@@ -122,8 +122,8 @@ def flag_words(name: str, value: Any) -> str:
     >>> flag_words("normalize_features", False), flag_words("weights", {"hub": 0.2})
     ('--no-normalize-features', '--term-weight hub=0.2')
     """
-    flags = declarations()[name].flags if name in declarations() else ()
-    flag = flags[0] if flags else f"--{name.replace('_', '-')}"
+    declared = declarations().get(name)
+    flag = declared.flag(name) if declared else f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return flag if value else f"--no-{flag.removeprefix('--')}"
     return f"{flag} {_spelled(value)}"

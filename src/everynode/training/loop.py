@@ -14,13 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from everynode import plugins
+from everynode.batches import Batches
 from everynode.errors import Diverged, UsageError
 from everynode.evaluation.metrics import accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import usable_device
 from everynode.numerics import subnormals_flushed
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.closed_form import Solved, is_closed_form
 from everynode.training.distributed import CPU, Ranks

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from everynode.batches import Batches
 from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.neighbors import Neighbors
@@ -17,7 +18,7 @@ from everynode.models import Network
 from everynode.models.gradient_cosine import SharedHalves
 from everynode.models.names import MODELS, model_class
 from everynode.objectives import ENC, CrossValidatingGradients, consistency
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training.distributed import Ranks
 from everynode.training.mini_batch.inference import infer
 from everynode.training.mini_batch.plan import AtRandom

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCN as PyGGCN
 
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.graph import Graph
@@ -14,7 +15,7 @@ from everynode.models import Model, PyGModel
 from everynode.models.model import input_features
 from everynode.models.names import model_class
 from everynode.models.receptive_field import Batch, Hop
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training.mini_batch.inference import infer
 
 GRAPH = generate(60, 150, 8, 3)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from everynode.errors import UsageError
 from everynode.graph.neighbors import Neighbors
-from everynode.settings import Batches
 from everynode.training.mini_batch.plan import AtRandom, ByCluster, cut
 
 
@@ -94,23 +93,3 @@ def test_what_clusters_need(monkeypatch):
     monkeypatch.delitem(sys.modules, "pymetis", raising=False)
     with pytest.raises(UsageError, match=r"pip install 'everynode\[scale\]'"):
         cut(two_rings(), 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"size": 1}, "'size' of Batches must be >= 2"),
-        ({"size": 8, "fan_out": (0,)}, "numbers >= 1, or -1"),
-        ({"size": 8, "fan_out": ()}, "numbers >= 1, or -1"),
-        ({"size": 8, "tv_edges": 0}, "'tv_edges'"),
-        ({"size": 8, "clusters": 1}, "'clusters'"),
-    ],
-)
-def test_bad_batches_are_refused(options, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        Batches(**options)
-
-
-def test_as_many_fan_outs_as_layers():
-    with pytest.raises(UsageError, match="one number, or one for each of the 3 layers"):
-        Batches(8, (5, 4)).for_layers(3)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from everynode.batches import Batches
 from everynode.errors import UsageError
 from everynode.graph.disk_graph import DiskGraph
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training import load_model, train
 
 QUICK = Settings(hidden_channels=8, epochs=4, patience=4)

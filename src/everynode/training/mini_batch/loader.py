@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
-from everynode.errors import UsageError, require
+from everynode.batches import Batches, check_batch_option
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.training.mini_batch.plan import ORDER, SURROUNDINGS, Plan, Seeds, generator, plan_for
@@ -56,7 +58,7 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
     clusters : int, optional
         Cut the graph into this many METIS clusters, and take whole clusters as seeds.
     tv_edges : int
-        The edges of each seed in total variation (-1: all).
+        The edges of each seed in total variation (-1: all; 0: none, for other objectives).
     fold, seed : int
         The fold, and the seed of all random numbers.
     **options
@@ -80,8 +82,8 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
         num_neighbors: Sequence[int],
         batch_size: int = 1024,
         *,
-        clusters: int | None = None,
-        tv_edges: int = 1,
+        clusters: int | None = Batches.clusters,
+        tv_edges: int = Batches.tv_edges,
         fold: int = 0,
         seed: int = 0,
         **options: Any,
@@ -101,12 +103,12 @@ class NeighborLoader(NodeLoader):  # type: ignore[misc]  # PyG has no types here
                 "NeighborLoader would give every process the same batches: "
                 "use `torchrun -m everynode train --batch-size`."
             )
-        require(batch_size >= 2, "batch_size", "NeighborLoader", ">= 2", batch_size)
-        good, expected = len(num_neighbors) > 0, "a number for each hop"
-        require(good, "num_neighbors", "NeighborLoader", expected, num_neighbors)
-        for number in (*num_neighbors, tv_edges):
-            require(number >= -1, "num_neighbors", "NeighborLoader", "-1 (all) or more", number)
-        require(clusters is None or clusters >= 1, "clusters", "NeighborLoader", ">= 1", clusters)
+        check = partial(check_batch_option, owner="NeighborLoader")
+        check("size", batch_size, parameter="batch_size")
+        check("fan_out", tuple(num_neighbors), parameter="num_neighbors")
+        check("clusters", clusters)
+        if tv_edges != 0:  # an objective without total variation needs no edges
+            check("tv_edges", tv_edges)
         self.graph = graph
         plan = plan_for(
             graph, batch_size, fold=fold, clusters=clusters, with_others=True, seed=seed

@@ -6,13 +6,14 @@ import math
 
 import torch
 
+from everynode.batches import Batches
 from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.models.receptive_field import Batch
 from everynode.objectives import ENC
-from everynode.settings import Batches, Settings
+from everynode.settings import Settings
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import build_network, judge, validation_nodes
 from everynode.training.mini_batch.inference import infer
