@@ -116,3 +116,13 @@ def test_with_a_feature_encoder_no_feature_is_taken_for_the_id(write, heading, f
         graph = en.read("new.csv", "edges.csv", feature_encoder=feature_encoder)
         assert graph.node_ids == (1, 2, 3)
         assert f"{found}: id" in str(graph.summary)
+
+
+def test_a_column_is_left_out_of_all_features():
+    nodes = {"id": [1, 2, 3], "a": [1, 2, 3], "-b": [1, 2, 4], "c": [3, 1, 2]}
+    edges = {"source": [1], "target": [2]}
+    graph = en.read(nodes, edges, features="all,-a")
+    assert graph.feature_encoder.feature_names == ["-b", "c"]
+    assert en.read(nodes, edges, features="-b").feature_encoder.feature_names == ["-b"]
+    with pytest.raises(en.DataError, match="no column 'zip'"):
+        en.read(nodes, edges, features="all,-zip")

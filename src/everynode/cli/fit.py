@@ -75,7 +75,8 @@ def fit(
         `class`.
     features
         The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-        `all` takes every other column; `structure` computes numbers from the edges.
+        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers
+        from the edges.
     split
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.

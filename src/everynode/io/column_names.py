@@ -20,6 +20,8 @@ REQUIRED_ROLES = ("id", "source", "target")
 NONE = "none"
 #: Words for features: all remaining columns, or features computed from the edges.
 ALL, STRUCTURE = "all", "structure"
+#: Before the name of a column in a list of features: leave it out, as in "all,-stage".
+WITHOUT = "-"
 #: Words for the parts of a split, in lower case: 0 train, 1 validation, 2 test.
 SPLIT_WORDS = {
     "train": 0,

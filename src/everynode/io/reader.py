@@ -84,7 +84,7 @@ def read(
         The column of class labels. Default: a column named "label" or "class".
     features : str or sequence of str, default "all"
         The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
-        declares the kind of a column. "structure" adds features computed from the edges, which are
+        declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features computed from the edges, which are
         also the fallback if no column is usable.
     source, target : str, optional
         The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
@@ -224,6 +224,7 @@ def _match(
     check_unique(ids, node_table, roles["id"])
     edge_rows = check_heading(edge_rows, roles, requested, ids)
     ends = find_ends(edge_rows, roles, ids, notes)
+    notes.unmatched_edges = int((ends.positions < 0).any(0).sum())
     if unknown_policy == "add":
         node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
     return node_table, edge_rows, ids, ends
@@ -340,6 +341,9 @@ def _summarize(
         classes=labels.counts(),
         split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
+        leaks=tuple(notes.leaks),
+        edge_rows=tables.edges.num_rows,
+        unmatched_edges=notes.unmatched_edges,
     )
 
 

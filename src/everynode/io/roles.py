@@ -16,6 +16,7 @@ from everynode.io.column_names import (
     REQUIRED_ROLES,
     STRUCTURE,
     USUAL_NAMES,
+    WITHOUT,
 )
 from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.ids import index_in
@@ -147,6 +148,10 @@ def find_features(
             columns |= {name: None for name in nodes.columns if word == ALL and name not in used}
             continue
         name, kind = word, ""
+        if word.startswith(WITHOUT) and word not in nodes.columns:
+            nodes[word.removeprefix(WITHOUT)]  # raises if there is no such column
+            columns.pop(word.removeprefix(WITHOUT), None)
+            continue
         if word not in nodes.columns and ":" in word:
             name, _, kind = word.rpartition(":")
         nodes[name]  # raises if there is no such column
