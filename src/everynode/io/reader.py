@@ -84,8 +84,8 @@ def read(
         The column of class labels. Default: a column named "label" or "class".
     features : str or sequence of str, default "all"
         The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
-        declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features computed from the edges, which are
-        also the fallback if no column is usable.
+        declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features
+        computed from the edges, which are also the fallback if no column is usable.
     source, target : str, optional
         The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
         the first two columns.
