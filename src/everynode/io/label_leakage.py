@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ def warn_of_label_leakage(
         ),
         default=None,
     )
+    kind: Literal["determines", "nearly", "filled"]
     if errors is not None:
         exactly = "determines the label of every labelled node"
         nearly = f"nearly determines the label: it is wrong for {errors} of {len(codes):,} nodes"
