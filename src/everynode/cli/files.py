@@ -29,7 +29,8 @@ class Files:
     edges: Path | None = None
     "The edge table, or an edge list."
     id: str | None = None
-    "The id column of the nodes. Default: a column with a usual name, such as id, else the first."
+    """The id column of the nodes. Default: a column with a usual name, such as id, else the first;
+    if it does not match the edges, the column that does."""
     source: str | None = None
     "The source column of the edges. Default: source, src or from, else the first."
     target: str | None = None

@@ -30,6 +30,7 @@ from everynode.io.edge_table import (
 from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
 from everynode.io.formats import TableFormat
 from everynode.io.graph_files import GraphTables, is_graph, read_graph
+from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
@@ -79,7 +80,8 @@ def read(
     edges : path, data frame or dict, optional
         The edge table or edge list.
     id : str, optional
-        The column of node ids. Default: a column named "id", "node", "name", ..., else the first.
+        The column of node ids. Default: a column named "id", "node", "name", ..., else the first;
+        if it does not match the ends of the edges, the column that does.
     label : str, optional
         The column of class labels. Default: a column named "label" or "class".
     features : str or sequence of str, default "all"
@@ -137,6 +139,8 @@ def read(
             "directions. Keep the direction with directed=True (--directed)."
         )
     roles = find_roles(requested, tables.nodes, tables.edges, encoder)
+    if tables.nodes is not None and id is None and encoder is None:
+        roles = match_id_column(tables.nodes, tables.edges, roles, notes)
     node_table, edge_rows, ids, ends = _match(tables, roles, requested, unknown_policy, notes)
     # For a trained model, a split column found by its name is only a hint.
     lenient = notes if encoder is not None and split is None else None
@@ -220,6 +224,8 @@ def _match(
     if node_table is None:
         ids, ends = node_ids(edge_rows, roles)
         return Table(edge_rows.where, {roles["id"]: ids}), edge_rows, ids, ends
+    if tables.features is None and not tables.splits:
+        node_table = drop_identical_rows(node_table, roles["id"], notes)
     ids = read_ids(node_table, roles["id"])
     check_unique(ids, node_table, roles["id"])
     edge_rows = check_heading(edge_rows, roles, requested, ids)
