@@ -45,6 +45,12 @@ class Files:
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "Another word for a missing value, such as `?`. May be given several times."
 
+    display: Annotated[str | None, Parameter(name="--name")] = None
+    """The column with the name of each node, shown beside its id. Default: a text column called
+    name or title. `none`: off."""
+    keep: str = ""
+    "Columns of --nodes to write beside the predictions, as name,city."
+
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
         """Read the graph; with ``feature_encoder``, encode its features as in training."""
         from everynode.io import read

@@ -206,7 +206,8 @@ def _key(classifier: NodeClassifier, graph: Graph) -> str:
     encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
     names = {classifier.backbone, *classifier.objective.split("+")}
     code = [p.digest for p in plugins.loaded() if names & {*p.models, *p.terms}]
-    content = [__version__, parameters, graph.name, graph.digest, ids, encoder, code]
+    shown = None if graph.summary is None else dict(graph.summary.shown)
+    content = [__version__, parameters, graph.name, graph.digest, ids, encoder, code, shown]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -220,10 +221,11 @@ def _write(
 
     fitted = FitSummary.of(classifier, graph, notes)
     summary = fitted.to_dict()
-    classifier.save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
+    # Everything is computed: the files appear together, and fit.json says that they are whole.
+    classifier.save(folder / "model")
+    fitted.predictions.write_csv(folder / "predictions.csv")
     write_atomically(folder / "report.html", html.encode())
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary

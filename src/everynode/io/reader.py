@@ -18,6 +18,7 @@ from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.column_fitting import fit_column
 from everynode.io.column_names import EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
     EdgeTable,
     Ends,
@@ -67,6 +68,8 @@ def read(
     unknown: Unknown | None = None,
     na: Sequence[str] = (),
     format: TableFormat | None = None,
+    display: str | None = None,
+    keep: str | Sequence[str] = (),
 ) -> Graph:
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
@@ -108,6 +111,11 @@ def read(
         Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
     format : {"text", "parquet", "jsonl"}, optional
         The format of the tables. Default: the format of the file's ending.
+    display : str, optional
+        The column with the name of each node, shown beside its id. Default: a text column named
+        "name" or "title".
+    keep : str or sequence of str
+        More columns to write beside the predictions.
 
     Returns
     -------
@@ -172,7 +180,12 @@ def read(
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
     read_tables = tables._replace(edges=edge_rows)
-    summary = _summarize(graph, encoder, roles, read_tables, labels, notes)
+    shown = shown_columns(node_table, display, keep, roles)
+    summary = dataclasses.replace(
+        _summarize(graph, encoder, roles, read_tables, labels, notes),
+        shown=shown,
+        name_column=has_name(shown, display),
+    )
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
     return dataclasses.replace(graph, feature_encoder=encoder, summary=summary, repairs=repairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
@@ -100,6 +100,10 @@ class GraphSummary:
         The feature columns that tell the label.
     edge_rows, unmatched_edges : int
         The rows of the edge table, and those with an end that is not in the node table.
+    shown : mapping of str to tuple of str
+        The cells of the columns to show beside the ids. They are not part of :meth:`to_dict`.
+    name_column : str
+        The shown column with the name of each node; empty without one.
     """
 
     files: Mapping[str, str]
@@ -116,6 +120,8 @@ class GraphSummary:
     leaks: tuple[Leak, ...] = ()
     edge_rows: int = 0
     unmatched_edges: int = 0
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    name_column: str = ""
 
     @property
     def labelled(self) -> int:
@@ -139,7 +145,9 @@ class GraphSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "labelled": self.labelled, "unlabelled": self.unlabelled}
+        plain = asdict(replace(self, shown={}))
+        del plain["shown"]
+        return {**plain, "labelled": self.labelled, "unlabelled": self.unlabelled}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the summary as pairs of a topic and a text."""

@@ -39,10 +39,22 @@ def alerts(fit: FitSummary) -> Html | None:
     if not fit.alerts:
         return None
     items = [
-        h("li", h("b", alert.text), " ", h("span", alert.advice), class_=alert.severity)
+        h(
+            "li",
+            h("b", alert.text),
+            " ",
+            h("span", _with_flags(alert.advice)),
+            class_=alert.severity,
+        )
         for alert in fit.alerts
     ]
     return h("ul", items, class_="alerts", role="alert", aria_label="Alerts")
+
+
+def _with_flags(text: str) -> Html:
+    """Build text in which flags are code, which no line break divides."""
+    words = (h("code", word) if word.startswith("--") else word for word in text.split(" "))
+    return join([[word, " "] for word in words])
 
 
 def _facts(fit: FitSummary) -> Html:
@@ -58,7 +70,7 @@ def _facts(fit: FitSummary) -> Html:
     }
     if unlabelled:
         numbers[f"at least {number(100 * SURE, 0)}% sure"] = percent(sure / len(unlabelled))
-    if weakest is not None:
+    if weakest is not None and weakest.right < weakest.true:
         share = f"{weakest.name} ({weakest.right} of {weakest.true} found)"
         numbers["weakest class"] = share
     return facts(numbers.items())
