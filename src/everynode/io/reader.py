@@ -17,7 +17,7 @@ from everynode.graph.validation import Split
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.column_fitting import fit_column
-from everynode.io.column_names import EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.column_names import ALL, EDGE_ROLES, NODE_ROLES, NONE
 from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
     EdgeTable,
@@ -41,6 +41,7 @@ from everynode.io.roles import (
     expected_names,
     find_features,
     find_roles,
+    layout_columns,
 )
 from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
 from everynode.io.table_files import open_table
@@ -159,7 +160,7 @@ def read(
     classes = encoder.classes if encoder else None
     labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
     if encoder is None:
-        wanted = find_features(features, node_table, roles)
+        wanted = _without_layout(find_features(features, node_table, roles), features, notes)
         columns, blocks = _fit_transform(wanted.columns, node_table, labels, notes, na)
         encoder = _make_encoder(
             columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown_policy
@@ -247,6 +248,20 @@ def _match(
     if unknown_policy == "add":
         node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
     return node_table, edge_rows, ids, ends
+
+
+def _without_layout(wanted: RequestedFeatures, features: Any, notes: Notes) -> RequestedFeatures:
+    """Leave out the layout and colours of Gephi, unless the features are named."""
+    drawn = layout_columns(list(wanted.columns)) if features == ALL else []
+    if not drawn:
+        return wanted
+    notes.repair(
+        f"Columns {', '.join(drawn)} left out: they look like Gephi's layout and colours. Name the "
+        "features to use them (features='...', or --features).",
+        len(drawn),
+    )
+    columns = {name: kind for name, kind in wanted.columns.items() if name not in drawn}
+    return wanted._replace(columns=columns)
 
 
 def _fit_transform(
