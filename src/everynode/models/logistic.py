@@ -61,6 +61,8 @@ class Logistic(ClosedFormModel):
     num_stages = len(STRENGTHS)
     #: Number of propagations.
     hops = 0
+    #: The operator of a propagation, a property of the graph, and its weights in an export.
+    operator, export_weight = "gcn_operator", "gcn_weight"
     weight: Tensor
     bias: Tensor
 
@@ -126,7 +128,7 @@ class Logistic(ClosedFormModel):
         """Return x W + b, where later blocks of W are propagated."""
         features = input_features(graph, self.normalize_features)
         parts = [features @ block for block in self.weight.split(self.num_features)]
-        logits = _spread(parts, graph.gcn_operator.__matmul__) + self.bias
+        logits = _spread(parts, self._operator(graph).__matmul__) + self.bias
         return logits if nodes is None else logits.index_select(0, nodes)
 
     def check_export(self) -> None:
@@ -139,7 +141,12 @@ class Logistic(ClosedFormModel):
             x = x / torch.where(total > 0, total, 1.0)
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         parts = [x @ block for block in self.weight.split(self.num_features)]
-        return _spread(parts, partial(edges.propagate, edges.gcn_weight())) + self.bias
+        weight: Tensor = getattr(edges, self.export_weight)()
+        return _spread(parts, partial(edges.propagate, weight)) + self.bias
+
+    def _operator(self, graph: Graph) -> SparseMatrix:
+        operator: SparseMatrix = getattr(graph, self.operator)
+        return operator
 
 
 class _Design:
@@ -163,8 +170,8 @@ class _Design:
         c, count = model.num_features, model.hops + 1
         features = input_features(graph, model.normalize_features)
         if isinstance(features, SparseMatrix) and len(nodes) * c * count > MAX_ENTRIES:
-            return cls._sparse(features, graph, nodes, count)
-        blocks = _rows(features, graph, nodes, model.hops)
+            return cls._sparse(features, model._operator(graph), nodes, count)
+        blocks = _rows(features, model._operator(graph), nodes, model.hops)
         scale = torch.cat([_scale((block**2).sum(1)).expand(c) for block in blocks])
         rows = torch.cat(blocks, dim=1) * scale
         if len(nodes) >= rows.shape[1] or len(nodes) > MAX_BASIS:
@@ -173,9 +180,11 @@ class _Design:
         return cls(triangle.T.__matmul__, scale, basis)
 
     @classmethod
-    def _sparse(cls, features: SparseMatrix, graph: Graph, nodes: Tensor, count: int) -> _Design:
+    def _sparse(
+        cls, features: SparseMatrix, operator: SparseMatrix, nodes: Tensor, count: int
+    ) -> _Design:
         """Return the rows as products, since the rows of the later hops would be dense."""
-        x, operator = features.to(torch.float64), graph.gcn_operator.to(torch.float64)
+        x, operator = features.to(torch.float64), operator.to(torch.float64)
         c = features.shape[1]
         squares = x.values.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, x.values**2)
         factor = _scale(squares[nodes])
@@ -197,20 +206,22 @@ class _Design:
         return unscaled * self.scale
 
 
-def _rows(features: SparseMatrix | Tensor, graph: Graph, nodes: Tensor, hops: int) -> list[Tensor]:
+def _rows(
+    features: SparseMatrix | Tensor, operator: SparseMatrix, nodes: Tensor, hops: int
+) -> list[Tensor]:
     """Return the rows of some nodes in x, Px, ..., dense and in float64."""
     if isinstance(features, Tensor):
         blocks = [features.double()]
-        wide = graph.gcn_operator.to(torch.float64)
+        wide = operator.to(torch.float64)
         for _ in range(hops):
             blocks.append(wide @ blocks[-1])
         return [block[nodes] for block in blocks]
-    x, operator = features.to_scipy(), graph.gcn_operator.to_scipy()
+    x, matrix = features.to_scipy(), operator.to_scipy()
     where = nodes.cpu().numpy()
-    rows, reached = [x[where]], operator[where]
+    rows, reached = [x[where]], matrix[where]
     for _ in range(hops):
         rows.append(reached @ x)
-        reached = reached @ operator
+        reached = reached @ matrix
     return [torch.from_numpy(block.toarray()).double().to(nodes.device) for block in rows]
 
 

@@ -26,6 +26,7 @@ MODELS = {
     "label_propagation": "everynode.models.label_propagation:LabelPropagation",
     "logistic": "everynode.models.logistic:Logistic",
     "logistic_hops": "everynode.models.logistic_hops:LogisticHops",
+    "logistic_neighbors": "everynode.models.logistic_neighbors:LogisticNeighbors",
     "boosting": "everynode.models.boosting:Boosting",
     "boosting_hops": "everynode.models.boosting_hops:BoostingHops",
 }

@@ -1,0 +1,23 @@
+"""Logistic regression on the features and the means of the neighbors, without the node itself."""
+
+from __future__ import annotations
+
+from everynode.models.logistic_hops import LogisticHops
+
+
+class LogisticNeighbors(LogisticHops):
+    r"""Logistic regression on :math:`[x, D^{-1} A x, (D^{-1} A)^2 x]`.
+
+    :class:`~everynode.models.logistic_hops.LogisticHops` mixes a node with its neighbors; here the
+    first mean leaves the node out. It suits graphs whose neighbors tend to differ.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> graph, model = generate(20, 40, 8, 3), LogisticNeighbors(8, 3)
+    >>> model.solve(graph, graph.nodes("train"))
+    >>> model(graph).shape
+    torch.Size([20, 3])
+    """
+
+    operator, export_weight = "neighbor_operator", "neighbor_weight"
