@@ -83,6 +83,7 @@ def test_everything_is_in_the_folder(fitted):
         "labelled",
         "label",
         "part",
+        "final",
         "p_blue",
         "p_green",
         "p_red",

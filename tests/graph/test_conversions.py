@@ -6,8 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
+from everynode.errors import UsageError
 from everynode.graph.conversions import networkx_arrays, pyg_arrays, splits_from_masks
 
 
@@ -44,3 +45,11 @@ def test_networkx_edges_go_both_ways_unless_directed():
     assert networkx_arrays(nx.DiGraph(graph), None, None, None)["directed"]
     with pytest.warns(UserWarning, match="No node has the attribute 'y'"):
         networkx_arrays(graph, None, "y", None)
+
+
+def test_a_graph_of_several_types_is_refused_in_a_sentence():
+    data = HeteroData()
+    data["person"].x = torch.eye(3)
+    data["person", "knows", "person"].edge_index = torch.tensor([[0, 1], [1, 2]])
+    with pytest.raises(UsageError, match=r"several types of nodes and edges.*to_homogeneous"):
+        pyg_arrays(data)

@@ -42,6 +42,10 @@ def test_a_copy_of_the_label_is_named_whatever_it_is_written_in(copy):
     (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
     assert "Label leakage: column 'copy' of the table of nodes determines the label" in warning.text
     nodes["label"][30] = 1 - min(nodes["label"][30], 1)  # wrong for one node
+    (warning,) = en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
+    assert "nearly determines the label: it is wrong for 1 of 60 nodes" in warning.text
+    for i in (3, 12, 21, 33, 42):  # wrong for a tenth of the nodes
+        nodes["label"][i] = 1 - min(nodes["label"][i], 1)
     assert not en.read(nodes, {"source": ["n0"], "target": ["n1"]}).summary.warnings
 
 
@@ -65,3 +69,48 @@ def test_one_of_many_columns_may_fit_the_labels_by_chance(notes):
         "label": ["a"] + ["b"] * 49,
     }
     assert "leakage" not in notes(en.read(nodes, {"source": ["n0"], "target": ["n1"]}))
+
+
+def leaks_of(nodes: dict) -> list[tuple[str, str]]:
+    ids = [f"n{i}" for i in range(len(nodes["label"]))]
+    graph = en.read({"id": ids, **nodes}, {"source": ["n0"], "target": ["n1"]})
+    return [tuple(leak) for leak in graph.summary.leaks]
+
+
+def test_a_number_whose_ranges_tell_the_label_leaks():
+    """A balance that is zero after the customer left: many values, one threshold."""
+    rng = np.random.default_rng(0)
+    label = (rng.random(300) < 0.3).astype(int)
+    balance = np.where(label, rng.random(300), 2 + 10 * rng.random(300))
+    good = label + rng.normal(0, 0.6, 300)  # about 80 % right
+    columns = {"balance": balance.tolist(), "good": good.tolist(), "label": label.tolist()}
+    assert leaks_of(columns) == [("balance", "determines")]
+
+
+def test_a_date_that_only_one_class_has_leaks():
+    rng = np.random.default_rng(0)
+    label = (rng.random(200) < 0.2).astype(int)
+    days = [f"2020-{1 + i % 12:02}-{1 + i % 28:02}" if c else None for i, c in enumerate(label)]
+    assert leaks_of({"left on": days, "label": label.tolist()}) == [("left on", "determines")]
+
+
+def test_a_column_that_is_filled_only_beside_a_label_leaks():
+    rng = np.random.default_rng(0)
+    label = [int(rng.integers(2)) if i < 60 else None for i in range(400)]
+    review = [float(rng.normal()) if i < 60 else None for i in range(400)]
+    other = [float(rng.normal()) if rng.random() < 0.5 else None for i in range(400)]
+    columns = {"review": review, "other": other, "label": label}
+    assert leaks_of(columns) == [("review", "filled")]
+
+
+def test_a_few_filled_cells_beside_labels_are_chance():
+    label = [i % 2 for i in range(390)] + [None] * 10
+    note = [float(i % 7) if 3 <= i < 23 else None for i in range(400)]
+    assert leaks_of({"note": note, "label": label}) == []
+
+
+def test_random_columns_hardly_ever_leak():
+    rng = np.random.default_rng(1)
+    label = rng.integers(3, size=40).tolist()
+    columns = {f"x{j}": rng.normal(size=40).tolist() for j in range(200)}
+    assert leaks_of({**columns, "label": label}) == []

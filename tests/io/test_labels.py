@@ -154,3 +154,10 @@ def test_labels_that_look_like_a_measurement_are_asked_about(write, label, class
         )
         == asked
     )
+
+
+def test_whole_numbers_that_pandas_wrote_as_fractions_stay_whole(write):
+    write(nodes_csv="id,label\n1,0.0\n2,1.0\n3,\n4,1.0\n", edges_csv="source,target\n1,2\n3,4\n")
+    graph = en.read("nodes.csv", "edges.csv")
+    assert graph.classes == (0, 1)
+    assert graph.labels.tolist() == [0, 1, -1, 1]

@@ -116,3 +116,39 @@ def test_with_a_feature_encoder_no_feature_is_taken_for_the_id(write, heading, f
         graph = en.read("new.csv", "edges.csv", feature_encoder=feature_encoder)
         assert graph.node_ids == (1, 2, 3)
         assert f"{found}: id" in str(graph.summary)
+
+
+def test_a_column_is_left_out_of_all_features():
+    nodes = {"id": [1, 2, 3], "a": [1, 2, 3], "-b": [1, 2, 4], "c": [3, 1, 2]}
+    edges = {"source": [1], "target": [2]}
+    graph = en.read(nodes, edges, features="all,-a")
+    assert graph.feature_encoder.feature_names == ["-b", "c"]
+    assert en.read(nodes, edges, features="-b").feature_encoder.feature_names == ["-b"]
+    with pytest.raises(en.DataError, match="no column 'zip'"):
+        en.read(nodes, edges, features="all,-zip")
+
+
+def test_the_headings_of_neo4j_are_roles(write):
+    write(
+        nodes_csv="name,personId:ID(Person),age,:LABEL\nAnn,7,30,a\nBob,8,41,b\nCem,9,5,a\n",
+        edges_csv="since,:START_ID(Person),:END_ID(Person),:TYPE\n2020,7,8,KNOWS\n2021,8,9,KNOWS\n",
+    )
+    graph = en.read("nodes.csv", "edges.csv", display="none")
+    roles = graph.feature_encoder.roles
+    assert roles["id"] == "personId:ID(Person)"
+    assert roles["label"] == ":LABEL"
+    assert (roles["source"], roles["target"]) == (":START_ID(Person)", ":END_ID(Person)")
+    assert graph.node_ids == (7, 8, 9)
+    assert graph.num_edges == 2
+
+
+def test_layout_and_colours_of_gephi_are_left_out_and_said(notes):
+    drawing = {name: [1.5, 2.5, 4.0] for name in ("x", "y", "r", "g", "b", "size")}
+    nodes = {"id": [1, 2, 3], "age": [3.0, 1.0, 2.0], **drawing}
+    edges = {"source": [1], "target": [2]}
+    graph = en.read(nodes, edges)
+    assert graph.feature_encoder.feature_names == ["age"]
+    assert "Columns x, y, r, g, b, size left out" in notes(graph)
+    assert en.read(nodes, edges, features="x,age").num_features == 2
+    del nodes["r"]  # coordinates alone may mean something
+    assert en.read(nodes, edges).num_features == 6

@@ -29,7 +29,8 @@ class Files:
     edges: Path | None = None
     "The edge table, or an edge list."
     id: str | None = None
-    "The id column of the nodes. Default: a column with a usual name, such as id, else the first."
+    """The id column of the nodes. Default: a column with a usual name, such as id, else the first;
+    if it does not match the edges, the column that does."""
     source: str | None = None
     "The source column of the edges. Default: source, src or from, else the first."
     target: str | None = None
@@ -43,6 +44,12 @@ class Files:
     the nodes without labels. Default: refuse; for `predict`, as in training."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "Another word for a missing value, such as `?`. May be given several times."
+
+    display: Annotated[str | None, Parameter(name="--name")] = None
+    """The column with the name of each node, shown beside its id. Default: a text column called
+    name or title. `none`: off."""
+    keep: str = ""
+    "Columns of --nodes to write beside the predictions, as name,city."
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
         """Read the graph; with ``feature_encoder``, encode its features as in training."""

@@ -78,7 +78,8 @@ def fit(
         `class`.
     features
         The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-        `all` takes every other column; `structure` computes numbers from the edges.
+        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers
+        from the edges.
     split
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.
@@ -210,7 +211,18 @@ def _key(classifier: NodeClassifier, graph: Graph, calibrate: bool) -> str:
     encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
     names = {classifier.backbone, *classifier.objective.split("+")}
     code = [p.digest for p in plugins.loaded() if names & {*p.models, *p.terms}]
-    content = [__version__, parameters, calibrate, graph.name, graph.digest, ids, encoder, code]
+    shown = None if graph.summary is None else dict(graph.summary.shown)
+    content = [
+        __version__,
+        parameters,
+        calibrate,
+        graph.name,
+        graph.digest,
+        ids,
+        encoder,
+        code,
+        shown,
+    ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -224,10 +236,11 @@ def _write(
 
     fitted = FitSummary.of(classifier, graph, notes)
     summary = fitted.to_dict()
-    classifier.save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
+    # Everything is computed: the files appear together, and fit.json says that they are whole.
+    classifier.save(folder / "model")
+    fitted.predictions.write_csv(folder / "predictions.csv")
     write_atomically(folder / "report.html", html.encode())
     write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
     return summary

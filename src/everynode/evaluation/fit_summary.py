@@ -18,15 +18,20 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from everynode.evaluation.alerts import Alert, find_alerts
+from everynode.evaluation.baselines import Baseline, baselines
 from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.headline import headline
 from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import expected_calibration_error
 from everynode.evaluation.predictions import Predictions, predictions
 from everynode.evaluation.quality import quality
+from everynode.evaluation.without_columns import score_without
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph
+    from everynode.io.summary import Leak
 
 #: Number of bins of the reliability diagram; half of it below ``FEW_NODES`` nodes.
 BINS, FEW_NODES = 10, 200
@@ -178,8 +183,42 @@ class FitSummary:
         return next(iter(self.parts.values()))
 
     @property
+    def judged_accuracy(self) -> Score:
+        """The accuracy on the judged part."""
+        return self.quality[self.judged.name]["accuracy"]
+
+    @property
+    def leaks(self) -> tuple[Leak, ...]:
+        """The feature columns that tell the label."""
+        return () if self.graph.summary is None else self.graph.summary.leaks
+
+    @cached_property
+    def alerts(self) -> tuple[Alert, ...]:
+        """The findings that say how far to trust the fit, the worst first."""
+        return find_alerts(self)
+
+    @cached_property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """The accuracy of the most common class, the columns alone and the links alone."""
+        return baselines(self)
+
+    @cached_property
+    def without_leaks(self) -> Score | None:
+        """The accuracy of a quick fit without the leaking columns; None without a leak."""
+        if not self.leaks:
+            return None
+        return score_without(self, {leak.column for leak in self.leaks})
+
+    @cached_property
+    def headline(self) -> tuple[str, ...]:
+        """How many are right, against the majority, and whether to trust it."""
+        return headline(self)
+
+    @property
     def caution(self) -> str:
         """Say how far to trust the scores, in at most three sentences."""
+        if self.leaks:
+            return "Do not expect this score for new nodes: see the alerts."
         if "test" in self.parts:
             score = self.quality["test"]["accuracy"]
             between = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
@@ -289,6 +328,10 @@ class FitSummary:
         sizes = {part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}
         return {
             "graph": self.graph.name,
+            "headline": list(self.headline),
+            "alerts": [alert.to_dict() for alert in self.alerts],
+            "baselines": [baseline.to_dict() for baseline in self.baselines],
+            "without_leaks": self.without_leaks,
             "backbone": fitted.settings.backbone,
             "objective": model.objective_,
             "effort": model.effort if model.leaderboard_ else None,

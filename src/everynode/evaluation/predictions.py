@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from everynode.graph import UNLABELLED, Graph, Split
+from everynode.io.column_names import CLASH_SUFFIX
 from everynode.storage.atomic import write_atomically
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
 
 #: The columns of predictions.csv, before those of the classes.
-HEADING = ("id", "predicted", "probability", "labelled", "label", "part")
+HEADING = ("id", "predicted", "probability", "labelled", "label", "part", "final")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Predictions:
         The label of each node, None where a node has none. The model may not know their classes.
     part : tuple of str
         ``train``, ``val``, ``test`` or the empty string.
+    shown : mapping of str to sequence of str
+        More columns to write, such as the names of the nodes.
+    name_column : str
+        The shown column with the name of each node; empty without one.
     """
 
     ids: tuple[Hashable, ...]
@@ -46,6 +51,13 @@ class Predictions:
     probabilities: npt.NDArray[np.float64]
     label_names: tuple[Hashable | None, ...]
     part: tuple[str, ...]
+    shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    name_column: str = ""
+
+    def name(self, node: int) -> str:
+        """Return the name of a node with its id, or the id alone."""
+        name = self.shown[self.name_column][node] if self.name_column else ""
+        return f"{name} ({self.ids[node]})" if name else str(self.ids[node])
 
     @cached_property
     def predicted(self) -> npt.NDArray[np.int64]:
@@ -68,16 +80,24 @@ class Predictions:
         return np.flatnonzero((np.asarray(self.part) == part) & (self.labels >= 0))
 
     def to_csv(self) -> str:
-        """Return one row per node: the columns of :data:`HEADING`, then ``p_CLASS`` per class."""
+        """Return one row per node: :data:`HEADING`, the shown columns, ``p_CLASS`` per class.
+
+        ``final`` is the given label, else the prediction.
+        """
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*HEADING, *(f"p_{name}" for name in self.classes)])
+        shown = [name + CLASH_SUFFIX if name in HEADING else name for name in self.shown]
+        writer.writerow([*HEADING, *shown, *(f"p_{name}" for name in self.classes)])
         for i, row in enumerate(self.probabilities.tolist()):
             label = self.label_names[i]
             beside = ("no", "") if label is None else ("yes", label)
             predicted = self.classes[self.predicted[i]], f"{self.probability[i]:.6g}"
             probabilities = (f"{p:.6g}" for p in row)
-            writer.writerow([self.ids[i], *predicted, *beside, self.part[i], *probabilities])
+            final = predicted[0] if label is None else label
+            more = (column[i] for column in self.shown.values())
+            writer.writerow(
+                [self.ids[i], *predicted, *beside, self.part[i], final, *more, *probabilities]
+            )
         return file.getvalue()
 
     def write_csv(self, path: Path) -> None:
@@ -87,7 +107,7 @@ class Predictions:
 
 def is_table(path: Path) -> bool:
     """Whether a file starts like predictions.csv."""
-    start = f"{','.join(HEADING)},".encode()
+    start = f"{','.join(HEADING[:-1])},".encode()  # files of earlier versions have no `final`
     with path.open("rb") as file:
         return file.read(len(start)) == start
 
@@ -101,10 +121,13 @@ def predictions(model: NodeClassifier, graph: Graph) -> Predictions:
     codes = graph.labels.tolist()
     labels = tuple(None if code < 0 else graph.classes[code] for code in codes)
     ids = graph.node_ids if graph.node_ids is not None else tuple(range(graph.num_nodes))
+    summary = graph.summary
     return Predictions(
         ids,
         tuple(model.classes_.tolist()),
         model.predict_proba(graph),
         labels,
         tuple(part.tolist()),
+        {} if summary is None else summary.shown,
+        "" if summary is None else summary.name_column,
     )

@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.errors import DataError
+from everynode.errors import DataError, UsageError
 from everynode.graph.validation import UNLABELLED, Split
 
 if TYPE_CHECKING:  # both are slow to import
@@ -25,6 +25,11 @@ LIKE_LABELS = ("label", "y", "class", "target")
 
 def pyg_arrays(data: Data) -> dict[str, Any]:
     """Return the arguments of ``from_arrays`` for a PyG ``Data``, on the CPU."""
+    if hasattr(data, "edge_types"):
+        raise UsageError(
+            f"A {type(data).__name__} has several types of nodes and edges, and everynode takes "
+            "one of each: call from_pyg(data.to_homogeneous()), or take one type."
+        )
     if data.edge_index is None:
         raise DataError(
             "This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2]))."

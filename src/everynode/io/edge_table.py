@@ -88,6 +88,15 @@ def add_nodes(
         f"({added[0].as_py()!r}){similar}.",
         len(added),
     )
+    joined = np.bincount(ends.positions[ends.positions >= 0], minlength=len(ids)) > 0
+    if 2 * joined.sum() < len(ids):
+        alone = int((~joined).sum())
+        notes.warn(
+            f"{alone:,} of {counted(len(ids), 'node')} in {nodes.where} have no edge, while "
+            f"{counted(len(added), 'node')} were added. If the ids do not match, name the right "
+            "columns (--id, --source, --target).",
+            alone,
+        )
     columns = {
         name: pa.chunked_array([*column.chunks, pa.nulls(len(added), column.type)])
         for name, column in nodes.columns.items()
@@ -161,7 +170,7 @@ def _drop_unknown(
     )
     similar = _similar_id(ends.unknown(), ids)
     first_advice = "Write the ids alike, name" if similar else "Name"
-    advice = f"{first_advice} the right columns, or add these nodes"
+    advice = f"{first_advice} the right columns (--id, --source, --target), or add these nodes"
     if is_prediction and not similar:  # most likely the nodes of the training graph
         advice = "Give the whole graph, with the rows of these nodes, or add them without any"
     if unknown == "refuse":

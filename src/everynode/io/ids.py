@@ -44,7 +44,8 @@ def read_ids(table: Table, name: str) -> pa.ChunkedArray:
     if len(empty):
         raise DataError(
             f"{table.row(empty[0])}, column {name!r} is empty "
-            f"({counted(len(empty), 'such row')}). Fill in an id, or name another id column."
+            f"({counted(len(empty), 'such row')}). Fill in an id, or name another column "
+            "(--id for nodes, --source and --target for edges)."
         )
     return column
 
@@ -89,8 +90,8 @@ def check_unique(ids: pa.ChunkedArray, table: Table, name: str) -> None:
     raise DataError(
         f"{table.row(repeated)}, column {name!r}: id {ids[repeated].as_py()!r} appears twice "
         f"(first in {table.unit} {table.numbers[first]}; "
-        f"{counted(len(ids) - len(encoded.dictionary), 'such row')}). Keep one row per node, or "
-        "name another id column."
+        f"{counted(len(ids) - len(encoded.dictionary), 'such row')}), with other values. Keep one "
+        "row per node, or name another id column (id='...', or --id)."
     )
 
 

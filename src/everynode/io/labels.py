@@ -25,6 +25,8 @@ from everynode.io.tables import Table, where_true, writable_array
 MANY_CLASSES, AMOUNT_SHARE, NAME_SHARE = 20, 0.5, 0.9
 #: More distinct numbers than this, each rarer than this on average, may be a measurement.
 MANY_NUMBERS, RARE = 20, 10
+#: Whole numbers as pandas writes them in a column with missing values.
+FLOAT_INTEGER = r"^(0|-?[1-9]\d*)\.0$"
 #: A message lists at most this many classes.
 LISTED_CLASSES = 10
 
@@ -92,7 +94,11 @@ def _as_text(cells: Cells) -> pa.ChunkedArray:
     if pa.types.is_floating(values.type):
         rule = "A label is a class, not a measurement"
         values = as_integers(values, table, cells.name, rule)
-    return values.cast(pa.string())
+    text = values.cast(pa.string())
+    # pandas writes 1 as 1.0 in a column with missing labels.
+    if pc.all(pc.match_substring_regex(text, FLOAT_INTEGER)).as_py():
+        text = pc.replace_substring_regex(text, r"\.0$", "")
+    return text
 
 
 def _note_spaces(column: pa.ChunkedArray, cells: Cells, notes: Notes) -> None:

@@ -17,7 +17,8 @@ from everynode.graph.validation import Split
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.column_fitting import fit_column
-from everynode.io.column_names import EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.column_names import ALL, EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
     EdgeTable,
     Ends,
@@ -30,6 +31,7 @@ from everynode.io.edge_table import (
 from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
 from everynode.io.formats import TableFormat
 from everynode.io.graph_files import GraphTables, is_graph, read_graph
+from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
@@ -39,6 +41,7 @@ from everynode.io.roles import (
     expected_names,
     find_features,
     find_roles,
+    layout_columns,
 )
 from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
 from everynode.io.table_files import open_table
@@ -66,6 +69,8 @@ def read(
     unknown: Unknown | None = None,
     na: Sequence[str] = (),
     format: TableFormat | None = None,
+    display: str | None = None,
+    keep: str | Sequence[str] = (),
 ) -> Graph:
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
@@ -79,13 +84,14 @@ def read(
     edges : path, data frame or dict, optional
         The edge table or edge list.
     id : str, optional
-        The column of node ids. Default: a column named "id", "node", "name", ..., else the first.
+        The column of node ids. Default: a column named "id", "node", "name", ..., else the first;
+        if it does not match the ends of the edges, the column that does.
     label : str, optional
         The column of class labels. Default: a column named "label" or "class".
     features : str or sequence of str, default "all"
         The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
-        declares the kind of a column. "structure" adds features computed from the edges, which are
-        also the fallback if no column is usable.
+        declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features
+        computed from the edges, which are also the fallback if no column is usable.
     source, target : str, optional
         The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
         the first two columns.
@@ -106,6 +112,11 @@ def read(
         Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
     format : {"text", "parquet", "jsonl"}, optional
         The format of the tables. Default: the format of the file's ending.
+    display : str, optional
+        The column with the name of each node, shown beside its id. Default: a text column named
+        "name" or "title".
+    keep : str or sequence of str
+        More columns to write beside the predictions.
 
     Returns
     -------
@@ -137,6 +148,8 @@ def read(
             "directions. Keep the direction with directed=True (--directed)."
         )
     roles = find_roles(requested, tables.nodes, tables.edges, encoder)
+    if tables.nodes is not None and id is None and encoder is None:
+        roles = match_id_column(tables.nodes, tables.edges, roles, notes)
     node_table, edge_rows, ids, ends = _match(tables, roles, requested, unknown_policy, notes)
     # For a trained model, a split column found by its name is only a hint.
     lenient = notes if encoder is not None and split is None else None
@@ -147,7 +160,7 @@ def read(
     classes = encoder.classes if encoder else None
     labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
     if encoder is None:
-        wanted = find_features(features, node_table, roles)
+        wanted = _without_layout(find_features(features, node_table, roles), features, notes)
         columns, blocks = _fit_transform(wanted.columns, node_table, labels, notes, na)
         encoder = _make_encoder(
             columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown_policy
@@ -168,7 +181,12 @@ def read(
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
     read_tables = tables._replace(edges=edge_rows)
-    summary = _summarize(graph, encoder, roles, read_tables, labels, notes)
+    shown = shown_columns(node_table, display, keep, roles)
+    summary = dataclasses.replace(
+        _summarize(graph, encoder, roles, read_tables, labels, notes),
+        shown=shown,
+        name_column=has_name(shown, display),
+    )
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
     return dataclasses.replace(graph, feature_encoder=encoder, summary=summary, repairs=repairs)
@@ -220,13 +238,30 @@ def _match(
     if node_table is None:
         ids, ends = node_ids(edge_rows, roles)
         return Table(edge_rows.where, {roles["id"]: ids}), edge_rows, ids, ends
+    if tables.features is None and not tables.splits:
+        node_table = drop_identical_rows(node_table, roles["id"], notes)
     ids = read_ids(node_table, roles["id"])
     check_unique(ids, node_table, roles["id"])
     edge_rows = check_heading(edge_rows, roles, requested, ids)
     ends = find_ends(edge_rows, roles, ids, notes)
+    notes.unmatched_edges = int((ends.positions < 0).any(0).sum())
     if unknown_policy == "add":
         node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
     return node_table, edge_rows, ids, ends
+
+
+def _without_layout(wanted: RequestedFeatures, features: Any, notes: Notes) -> RequestedFeatures:
+    """Leave out the layout and colours of Gephi, unless the features are named."""
+    drawn = layout_columns(list(wanted.columns)) if features == ALL else []
+    if not drawn:
+        return wanted
+    notes.repair(
+        f"Columns {', '.join(drawn)} left out: they look like Gephi's layout and colours. Name the "
+        "features to use them (features='...', or --features).",
+        len(drawn),
+    )
+    columns = {name: kind for name, kind in wanted.columns.items() if name not in drawn}
+    return wanted._replace(columns=columns)
 
 
 def _fit_transform(
@@ -340,6 +375,9 @@ def _summarize(
         classes=labels.counts(),
         split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
         notes=tuple(notes.notes),
+        leaks=tuple(notes.leaks),
+        edge_rows=tables.edges.num_rows,
+        unmatched_edges=notes.unmatched_edges,
     )
 
 

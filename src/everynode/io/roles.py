@@ -11,11 +11,15 @@ from everynode.errors import DataError, UsageError
 from everynode.io.column_names import (
     ALL,
     EDGE_ROLES,
+    LAYOUT,
+    LAYOUT_MARKS,
+    NEO4J_ENDS,
     NODE_ROLES,
     NONE,
     REQUIRED_ROLES,
     STRUCTURE,
     USUAL_NAMES,
+    WITHOUT,
 )
 from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.ids import index_in
@@ -88,6 +92,7 @@ def _usual_column(
     free = [name for name in table.columns if name not in used]
     by_lower = {name.lower(): name for name in reversed(free)}
     usual = next((by_lower[name] for name in USUAL_NAMES[role] if name in by_lower), None)
+    usual = usual or _neo4j_column(role, free)
     if usual is not None or role not in REQUIRED_ROLES:
         return usual
     if feature_encoder and role == "id" and len(by_lower) != 1:
@@ -100,6 +105,20 @@ def _usual_column(
     named = [name for name in free if not is_unnamed(name)]
     # The row number that pandas writes may be the id, but not an end of an edge.
     return (named or free)[0] if role in EDGE_ROLES else free[0]
+
+
+def _neo4j_column(role: str, names: Sequence[str]) -> str | None:
+    """Return the column that Neo4j's heading marks with a role, such as ":START_ID(Person)"."""
+    end = NEO4J_ENDS.get(role)
+    plain = {name: name.lower().partition("(")[0] for name in names}
+    return next((name for name in names if end and plain[name].endswith(end)), None)
+
+
+def layout_columns(names: Sequence[str]) -> list[str]:
+    """Return the columns of Gephi's layout and colours; none if the table is not Gephi's."""
+    if not {name.lower() for name in names} >= LAYOUT_MARKS:
+        return []
+    return [name for name in names if name.lower() in LAYOUT]
 
 
 def check_heading(
@@ -147,6 +166,10 @@ def find_features(
             columns |= {name: None for name in nodes.columns if word == ALL and name not in used}
             continue
         name, kind = word, ""
+        if word.startswith(WITHOUT) and word not in nodes.columns:
+            nodes[word.removeprefix(WITHOUT)]  # raises if there is no such column
+            columns.pop(word.removeprefix(WITHOUT), None)
+            continue
         if word not in nodes.columns and ":" in word:
             name, _, kind = word.rpartition(":")
         nodes[name]  # raises if there is no such column

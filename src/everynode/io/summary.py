@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from everynode.console import showable
 
@@ -45,11 +45,23 @@ class Note:
     count: int = 1
 
 
+class Leak(NamedTuple):
+    """A feature column that tells the label."""
+
+    column: str
+    #: The column "determines" the label, "nearly" does, or is "filled" only beside a label.
+    kind: Literal["determines", "nearly", "filled"]
+
+
 @dataclass
 class Notes:
     """Collect the repairs and warnings of the readers."""
 
     notes: list[Note] = field(default_factory=list)
+    #: Columns that tell the label.
+    leaks: list[Leak] = field(default_factory=list)
+    #: The number of edges with an end that is not in the node table.
+    unmatched_edges: int = 0
 
     def repair(self, text: str, count: int = 1) -> None:
         """Record a repair."""
@@ -84,6 +96,14 @@ class GraphSummary:
         The number of labelled nodes per part of the split. Empty without a split.
     notes : tuple of Note
         Repairs and warnings.
+    leaks : tuple of Leak
+        The feature columns that tell the label.
+    edge_rows, unmatched_edges : int
+        The rows of the edge table, and those with an end that is not in the node table.
+    shown : mapping of str to tuple of str
+        The cells of the columns to show beside the ids. They are not part of :meth:`to_dict`.
+    name_column : str
+        The shown column with the name of each node; empty without one.
     """
 
     files: Mapping[str, str]
@@ -97,6 +117,11 @@ class GraphSummary:
     classes: Mapping[str, int]
     split: Mapping[str, int]
     notes: tuple[Note, ...] = ()
+    leaks: tuple[Leak, ...] = ()
+    edge_rows: int = 0
+    unmatched_edges: int = 0
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    name_column: str = ""
 
     @property
     def labelled(self) -> int:
@@ -120,7 +145,9 @@ class GraphSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {**asdict(self), "labelled": self.labelled, "unlabelled": self.unlabelled}
+        plain = asdict(replace(self, shown={}))
+        del plain["shown"]
+        return {**plain, "labelled": self.labelled, "unlabelled": self.unlabelled}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the summary as pairs of a topic and a text."""

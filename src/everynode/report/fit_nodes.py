@@ -30,7 +30,7 @@ def uncertain_nodes(fit: FitSummary) -> Html:
         first, second = predictions.probabilities[i].argsort()[::-1][:2]
         rows.append(
             [
-                h("th", str(predictions.ids[i]), scope="row"),
+                h("th", predictions.name(i), scope="row"),
                 h("td", names[first]),
                 _probability(predictions.probabilities[i][first]),
                 h("td", names[second]),
@@ -57,7 +57,7 @@ def disagreements(fit: FitSummary) -> Html:
     for i in nodes[:DISAGREEMENTS].tolist():
         rows.append(
             [
-                h("th", str(predictions.ids[i]), scope="row"),
+                h("th", predictions.name(i), scope="row"),
                 h("td", str(predictions.label_names[i])),
                 _probability(predictions.probabilities[i][predictions.labels[i]]),
                 h("td", names[predictions.predicted[i]]),

@@ -11,12 +11,13 @@ import torch
 from everynode import __version__
 from everynode.datasets import check
 from everynode.evaluation.fit_summary import FitSummary
+from everynode.report.fit_head import first_screen
 from everynode.report.fit_models import models
 from everynode.report.fit_nodes import disagreements, node_map, uncertain_nodes
-from everynode.report.fit_scores import classes, probabilities, range_text, scores
+from everynode.report.fit_scores import classes, probabilities, scores
 from everynode.report.fit_training import training
-from everynode.report.html import Html, command, document, facts, h, join, layout, small, table
-from everynode.report.text import count, number, percent, setting_lines
+from everynode.report.html import Html, command, document, h, join, layout, small, table
+from everynode.report.text import setting_lines
 
 
 def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: bool = False) -> str:
@@ -50,38 +51,7 @@ def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: boo
         for name, (title, content) in sections.items()
     ]
     titles = {name: title for name, (title, _content) in sections.items()}
-    return document(f"everynode: {fit.graph.name}", layout("fit", titles, _head(fit), body))
-
-
-def _head(fit: FitSummary) -> Html:
-    graph, part = fit.graph, fit.judged
-    labelled = sum(name is not None for name in fit.predictions.label_names)
-    accuracy = fit.quality[part.name]["accuracy"]
-    lead = (
-        f"{percent(accuracy.value)} of {count(len(part.nodes), f'{part.name} node')} are right"
-        f" (95% interval {range_text(accuracy)})."
-    )
-    numbers = {
-        "nodes": f"{graph.num_nodes:,}",
-        "edges": f"{graph.num_edges:,}",
-        "features": f"{graph.num_features:,}",
-        "classes": f"{graph.num_classes}",
-        "labelled": f"{labelled:,}",
-        "predicted, not labelled": f"{graph.num_nodes - labelled:,}",
-        f"right on {part.name}": percent(accuracy.value),
-        "temperature": number(fit.model.temperature_, 2),
-    }
-    stopped = "Training was interrupted. This page shows the best epoch so far."
-    return h(
-        "section",
-        h("h1", graph.name),
-        h("p", lead, class_="lead"),
-        h("p", fit.caution),
-        h("p", gain) if (gain := str(fit.model.graph_gain_ or "")) else None,
-        h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
-        facts(numbers.items()),
-        class_="head",
-    )
+    return document(f"everynode: {fit.graph.name}", layout("fit", titles, first_screen(fit), body))
 
 
 def _data(fit: FitSummary, drawn: bool) -> Html:

@@ -58,13 +58,18 @@ def portfolio_lines(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True) -> Iterator[str]:
-    """Yield the scores, the advice and the files."""
+    """Yield the scores, the alerts, the advice and the files."""
     monitor = summary["monitor"]
+    for baseline in summary.get("baselines", ()):
+        score = _score(baseline["accuracy"], " % right")
+        nodes = count(baseline["nodes"], f"{baseline['part']} node")
+        yield f"  baseline     {baseline['name']}: {score} ({nodes})"
     for part, scores in summary["quality"].items():
         nodes = count(scores["nodes"], "node")
         yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"
         if monitor not in ("accuracy", "loss"):
             yield f"  {'':12} {monitor} {_score(scores[monitor])}"
+    yield from alert_lines(summary)
     yield f"  {summary['caution']}"
     if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
         advice = "" if several else " Leave out --objective to try other candidates."
@@ -81,6 +86,13 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
     yield f"  predictions  {folder / 'predictions.csv'}"
     yield f"  page         {folder / 'report.html'}"
     yield f"  model        {folder / 'model'}"
+
+
+def alert_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield the headline and the alerts, each with the flag that helps."""
+    yield from (f"  {sentence}" for sentence in summary.get("headline", ()))
+    for alert in summary.get("alerts", ()):
+        yield f"  {alert['severity'].upper():7} {alert['text']} {alert['advice']}"
 
 
 def _standings(summary: dict[str, Any]) -> Iterator[str]:

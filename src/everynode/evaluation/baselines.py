@@ -1,0 +1,69 @@
+"""Baselines of a fit: the most common class, the columns alone, and the links alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from everynode.evaluation.intervals import Score, wilson
+
+if TYPE_CHECKING:
+    from everynode.evaluation.fit_summary import FitSummary
+
+#: Classes are uneven if the largest has at least this share of the scored nodes.
+UNEVEN = 0.75
+#: What the candidates of the portfolio learn from, in words.
+KINDS = {"features": "columns only", "graph": "links only", "both": "columns and links"}
+
+
+class Baseline(NamedTuple):
+    """The accuracy of a simple way to predict.
+
+    ``nodes`` of the ``part`` (test or validation) are scored.
+    """
+
+    name: str
+    accuracy: Score
+    nodes: int
+    part: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return self._asdict() | {"accuracy": [None if math.isnan(x) else x for x in self.accuracy]}
+
+
+def majority(fit: FitSummary) -> tuple[int, np.ndarray]:
+    """Return the most common class of the training labels, and which scored nodes have it."""
+    train = fit.predictions.labels[fit.predictions.nodes("train")]
+    labels = train if len(train) else fit.judged.labels
+    most = int(np.bincount(labels, minlength=len(fit.predictions.classes)).argmax())
+    return most, fit.judged.labels == most
+
+
+def baselines(fit: FitSummary) -> tuple[Baseline, ...]:
+    """Return the baselines of a fit, with intervals.
+
+    The most common class is scored on the test nodes, if there are any. The best candidates of the
+    portfolio by columns, links and both are scored out of fold, on the training labels: they were
+    trained for the race and cost nothing here.
+    """
+    most, right = majority(fit)
+    name = f"always {fit.predictions.classes[most]}"
+    found = [Baseline(name, wilson(int(right.sum()), len(right)), len(right), fit.judged.name)]
+    gain = fit.model.graph_gain_
+    if gain is not None and gain.nodes:
+        found += [
+            Baseline(words, wilson(round(gain.accuracy[kind] * gain.nodes), gain.nodes),
+                     gain.nodes, "validation")
+            for kind, words in KINDS.items()
+            if kind in gain.accuracy
+        ]  # fmt: skip
+    return tuple(found)
+
+
+def is_uneven(fit: FitSummary) -> bool:
+    """Whether one class is so common that the accuracy says little."""
+    counts = np.bincount(fit.judged.labels)
+    return bool(counts.max() >= UNEVEN * counts.sum())

@@ -1,0 +1,76 @@
+"""The headline of a fit: how many are right, against the majority, and whether to trust it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everynode.evaluation.baselines import is_uneven
+from everynode.evaluation.intervals import Score
+from everynode.io.summary import counted
+
+if TYPE_CHECKING:
+    from everynode.evaluation.fit_summary import ClassCounts, FitSummary
+
+
+def percent(score: Score) -> str:
+    """Format a score with its interval, in percent.
+
+    >>> percent(Score(0.9, 0.596, 0.982))
+    '90.0 % (95% interval 59.6 to 98.2)'
+    """
+    return (
+        f"{100 * score.value:.1f} % (95% interval {100 * score.low:.1f} to {100 * score.high:.1f})"
+    )
+
+
+def warning(fit: FitSummary) -> str:
+    """Say that a leaking fit is not to be trusted, with the number without the columns."""
+    without = fit.without_leaks
+    if without is None:
+        return ""
+    names = ", ".join(repr(leak.column) for leak in fit.leaks)
+    noun = "column" if len(fit.leaks) == 1 else "columns"
+    return (
+        f"Not to be trusted: label leakage in {names}. Without the {noun}, {percent(without)} are "
+        "right."
+    )
+
+
+def weakest_class(fit: FitSummary) -> ClassCounts | None:
+    """Return the class of which the smallest share is found; the larger one on a tie."""
+    rows = [row for row in fit.class_counts() if row.true]
+    return min(rows, key=lambda row: (row.right / row.true, -row.true), default=None)
+
+
+def rarest_class(fit: FitSummary) -> ClassCounts | None:
+    """Return the class with the fewest scored nodes."""
+    return min((row for row in fit.class_counts() if row.true), key=lambda r: r.true, default=None)
+
+
+def headline(fit: FitSummary) -> tuple[str, ...]:
+    """Return the sentences of the headline.
+
+    A leak comes first. The accuracy stands beside the majority. Where classes are uneven, the
+    balanced accuracy and the recall of the rarest class follow.
+    """
+    part, accuracy = fit.judged, fit.judged_accuracy
+    nodes = counted(len(part.nodes), f"{part.name} node")
+    base = fit.baselines[0]
+    among = "With them" if len(fit.leaks) > 1 else "With it"
+    lead = f"{among}, " if fit.leaks else ""
+    sentences = [warning(fit)] if fit.leaks else []
+    sentences.append(
+        f"{lead}{percent(accuracy)} of {nodes} are right; {base.name} is right for "
+        f"{100 * base.accuracy.value:.1f} %."
+    )
+    rare = rarest_class(fit)
+    if is_uneven(fit) and rare is not None:
+        balanced = percent(fit.quality[part.name]["balanced_accuracy"])
+        text = (
+            f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
+            f"{rare.name} are found, and the balanced accuracy is {balanced}."
+        )
+        if fit.model.fitted_.settings.monitor in ("accuracy", "loss"):
+            text += " If this class matters, try --metric balanced_accuracy."
+        sentences.append(text)
+    return tuple(sentences)

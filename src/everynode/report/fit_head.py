@@ -1,0 +1,108 @@
+"""The first screen of the page of a fit: how many are right, alerts, baselines, weakest class."""
+
+from __future__ import annotations
+
+from everynode.evaluation.fit_summary import FitSummary
+from everynode.evaluation.headline import weakest_class
+from everynode.evaluation.intervals import Score
+from everynode.report.fit_scores import range_text
+from everynode.report.html import Html, facts, h, join, small, table
+from everynode.report.text import count, number, percent
+
+#: Nodes with at least this probability count as sure.
+SURE = 0.9
+
+
+def first_screen(fit: FitSummary) -> Html:
+    """Build the head of the page, for readers who want the answer; details follow below."""
+    first, *more = fit.headline
+    leaks = bool(fit.leaks)
+    gain = str(fit.model.graph_gain_ or "")
+    stopped = "Training was interrupted. This page shows the best epoch so far."
+    return h(
+        "section",
+        h("h1", fit.graph.name),
+        h("p", first, class_="lead distrust" if leaks else "lead"),
+        [h("p", sentence) for sentence in more],
+        h("p", fit.caution),
+        h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
+        alerts(fit),
+        _facts(fit),
+        baseline_table(fit),
+        h("p", gain) if gain else None,
+        class_="head",
+    )
+
+
+def alerts(fit: FitSummary) -> Html | None:
+    """Build the list of alerts, the worst first."""
+    if not fit.alerts:
+        return None
+    items = [
+        h(
+            "li",
+            h("b", alert.text),
+            " ",
+            h("span", _with_flags(alert.advice)),
+            class_=alert.severity,
+        )
+        for alert in fit.alerts
+    ]
+    return h("ul", items, class_="alerts", role="alert", aria_label="Alerts")
+
+
+def _with_flags(text: str) -> Html:
+    """Build text in which flags are code, which no line break divides."""
+    words = (h("code", word) if word.startswith("--") else word for word in text.split(" "))
+    return join([[word, " "] for word in words])
+
+
+def _facts(fit: FitSummary) -> Html:
+    """Build the numbers of the first screen."""
+    found, weakest = fit.predictions, weakest_class(fit)
+    unlabelled = [i for i, name in enumerate(found.label_names) if name is None]
+    sure = int((found.probability[unlabelled] >= SURE).sum())
+    numbers = {
+        "nodes": f"{fit.graph.num_nodes:,}",
+        "edges": f"{fit.graph.num_edges:,}",
+        "labelled": f"{fit.graph.num_nodes - len(unlabelled):,}",
+        "predicted, not labelled": f"{len(unlabelled):,}",
+    }
+    if unlabelled:
+        numbers[f"at least {number(100 * SURE, 0)}% sure"] = percent(sure / len(unlabelled))
+    if weakest is not None and weakest.right < weakest.true:
+        share = f"{weakest.name} ({weakest.right} of {weakest.true} found)"
+        numbers["weakest class"] = share
+    return facts(numbers.items())
+
+
+def baseline_table(fit: FitSummary) -> Html:
+    """Build the table of the baselines, with this model on the same nodes."""
+    rows = []
+    parts = dict.fromkeys(baseline.part for baseline in fit.baselines)
+    for part in parts:
+        rows += [
+            _row(baseline.name, baseline.accuracy, baseline.nodes, part)
+            for baseline in fit.baselines
+            if baseline.part == part
+        ]
+        if part in fit.parts:
+            nodes = len(fit.parts[part].nodes)
+            rows.append(_row("this model", fit.quality[part]["accuracy"], nodes, part))
+    if fit.without_leaks is not None:
+        nodes = len(fit.judged.nodes)
+        name = "without the leaking columns"
+        rows.append(_row(name, fit.without_leaks, nodes, fit.judged.name))
+    heads = ["", "right", "scored on"]
+    note = "Columns and links are scored on labels that each network did not train on."
+    several = len(fit.baselines) > 1
+    return join(table(heads, rows, "Against the baselines"), small(note) if several else None)
+
+
+def _row(name: str, score: Score, nodes: int, part: str) -> list[Html]:
+    between = h("span", range_text(score), class_="between")
+    return [
+        h("th", name, scope="row"),
+        h("td", h("b", percent(score.value)), between),
+        h("td", count(nodes, f"{part} node")),
+    ]

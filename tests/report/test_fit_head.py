@@ -1,0 +1,32 @@
+"""The first screen: the headline, the alerts and the baselines of the fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+
+from everynode.evaluation.headline import weakest_class
+from everynode.evaluation.intervals import Score
+from everynode.io.summary import Leak
+from everynode.report.fit_head import first_screen
+
+
+def test_it_shows_the_headline_the_majority_and_the_weakest_class(fit):
+    text = html.unescape(first_screen(fit))
+    assert all(sentence in text for sentence in fit.headline)
+    assert fit.baselines[0].name in text
+    assert ("weakest class" in text) is (weakest_class(fit).right < weakest_class(fit).true)
+    assert "temperature" not in text
+    assert all(alert.text in text for alert in fit.alerts)
+
+
+def test_a_leak_is_the_lead(fit):
+    summary = dataclasses.replace(fit.graph.summary, leaks=(Leak("stage", "determines"),))
+    leaking = dataclasses.replace(fit, graph=dataclasses.replace(fit.graph, summary=summary))
+    leaking.__dict__["without_leaks"] = Score(0.847, 0.8, 0.9)
+    text = html.unescape(first_screen(leaking))
+    assert "<p class=\"lead distrust\">Not to be trusted: label leakage in 'stage'." in text
+    assert "84.7%" in text
+    assert text.index("Not to be trusted") < text.index("are right; always")
+    assert '<li class="error">' in text
+    assert "<code>--features</code> 'all,-stage'." in text
