@@ -37,6 +37,7 @@ from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
 from everynode.selection.single_fit import fit_candidates
 from everynode.selection.successive_halving import Standing
 from everynode.settings import Settings
+from everynode.training.model_card import refuse_broken_folders
 from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
@@ -380,6 +381,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Portable(self.networks_, self.temperature_).export(Path(file))
 
     @classmethod
+    @refuse_broken_folders
     def load(
         cls, folder: str | Path, *, device: str | torch.device | None = None
     ) -> NodeClassifier:

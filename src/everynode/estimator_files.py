@@ -21,6 +21,7 @@ from everynode.selection.successive_halving import Standing
 from everynode.settings import Settings
 from everynode.training import load_model, save_model
 from everynode.training.checkpoint import model_folder
+from everynode.training.model_card import check_together
 from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def load_classifier(
             model.fitted_, network=model.ensemble_.results[0].network
         )
         model._more = model.ensemble_.results[1:]
+    check_together([model.fitted_, *model._more], folder)
     model.classes_ = in_order(card["classes"])
     model.n_features_in_ = card["num_features"]
     model._fold = card.get("fold_of_graph", card["fold"])

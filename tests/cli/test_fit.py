@@ -375,7 +375,7 @@ def test_somebody_elses_training_folder_is_never_removed(call, own_files, again,
 def test_no_resume_removes_states_and_nothing_else(call, own_files):
     nodes, edges = own_files()
     Path("out/training").mkdir(parents=True)
-    for name in ("ce.safetensors", ".ce.safetensors.part"):
+    for name in ("ce.safetensors", ".ce.safetensors.0123456789abcdef.part"):
         (Path("out/training") / name).write_bytes(b"cut short")
     Path("out/notes.txt").write_text("mine")
     Path("out/run.json").write_text('{"key": "of another run", "command": "everynode fit"}')

@@ -123,6 +123,83 @@ def test_a_file_that_is_directed_and_taken_for_undirected_is_remarked_on(tmp_pat
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
 def test_broken_files(tmp_path, kind):
     path = tmp_path / f"club.{kind}"
-    path.write_text("<graphml><node></graphml>")
+    path.write_text('<graphml><node id="a"></graphml>')
     with pytest.raises(DataError, match=f"club.{kind} is not valid {kind}"):
         en.read(path)
+
+
+#: Nodes a and b (b with a label), and an edge to a node that is not declared.
+GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="node" attr.name="team" attr.type="string"/>
+<graph edgedefault="undirected">
+{nodes}
+{edges}
+</graph></graphml>"""
+GEXF = """<?xml version="1.0" encoding="utf-8"?>
+<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph defaultedgetype="undirected">
+<attributes class="node"><attribute id="0" title="team" type="string"/></attributes>
+<nodes>
+{nodes}
+</nodes><edges>
+{edges}
+</edges></graph></gexf>"""
+
+
+def graph_file(kind: str, nodes: dict | list, edges: list) -> str:
+    """A file with nodes (pairs of an id and a team) and edges (pairs of ids)."""
+    if kind == "json":
+        content = {
+            "nodes": [{"id": name, "team": team} for name, team in nodes],
+            "links": [{"source": a, "target": b} for a, b in edges],
+        }
+        return json.dumps(content)
+    if kind == "graphml":
+        node = '<node id="{}"><data key="d0">{}</data></node>'
+        edge = '<edge source="{}" target="{}"/>'
+    else:
+        node = '<node id="{}"><attvalues><attvalue for="0" value="{}"/></attvalues></node>'
+        edge = '<edge id="{0}{1}" source="{0}" target="{1}"/>'
+    return {"graphml": GRAPHML, "gexf": GEXF}[kind].format(
+        nodes="\n".join(node.format(*pair) for pair in nodes),
+        edges="\n".join(edge.format(*pair) for pair in edges),
+    )
+
+
+NODES = [("a", "red"), ("b", "blue"), ("c", "red")]
+EDGES = [("a", "b"), ("b", "c")]
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
+def test_an_edge_to_an_undeclared_node_is_refused_unless_unknown_says_otherwise(tmp_path, kind):
+    path = tmp_path / f"club.{kind}"
+    path.write_text(graph_file(kind, NODES, [*EDGES, ("c", "ghost")]))
+    with pytest.raises(DataError, match=r"1 edge to nodes that are not .* \(edge 3.*: 'ghost'\)"):
+        en.read(path, label="team")
+    added = en.read(path, label="team", unknown="add")
+    assert added.node_ids == ("a", "b", "c", "ghost")
+    dropped = en.read(path, label="team", unknown="drop")
+    assert dropped.node_ids == ("a", "b", "c")
+    assert dropped.num_edges == 2
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf", "json"])
+def test_a_second_node_with_the_same_id_is_refused(tmp_path, kind):
+    path = tmp_path / f"club.{kind}"
+    path.write_text(graph_file(kind, [*NODES, ("a", "blue")], EDGES))
+    with pytest.raises(DataError, match=r"node 4.*id 'a' appears twice \(first in node 1"):
+        en.read(path, label="team")
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_messages_about_xml_name_the_line(tmp_path, kind):
+    path = tmp_path / f"club.{kind}"
+    text = graph_file(kind, [*NODES, ("a", "blue")], EDGES)
+    path.write_text(text)
+    line = next(
+        i
+        for i, row in enumerate(text.splitlines(), 1)
+        if "a" in row and "blue" in row and 'id="a"' in row
+    )
+    with pytest.raises(DataError, match=rf"node 4 \(line {line}\)"):
+        en.read(path, label="team")

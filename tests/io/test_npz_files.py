@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import numpy as np
@@ -185,3 +186,67 @@ def test_no_pickle_is_opened(tmp_path):
     path.write_bytes((tmp_path / "one.npy").read_bytes())
     with pytest.raises(DataError, match="one array"):
         en.read(path)
+
+
+CHAIN = np.array([[0, 1, 2], [1, 2, 3]])
+SPARSE = {
+    "adj_data": np.ones(2),
+    "adj_indices": np.array([1, 0]),
+    "adj_indptr": np.array([0, 1, 2]),
+    "adj_shape": np.array([2, 2]),
+}
+ODD = {
+    "features without rows": ({"edge_index": CHAIN, "x": np.array(3.0)}, "the features are a single value"),
+    "one label": ({"edge_index": CHAIN, "y": np.array(1)}, "the labels are a single value"),
+    "one edge end": ({"edge_index": np.array(1)}, "Got a single value of int64"),
+    "one weight": ({"edge_index": CHAIN, "edge_weight": np.array(1.0)}, "edge_weight is a single value"),
+    "durations as labels": ({"edge_index": CHAIN, "y": np.array([1, 2, 1, 2], "m8[s]")}, r"the labels are timedelta64\[s\]"),
+    "complex labels": ({"edge_index": CHAIN, "y": np.array([1j, 2, 1, 2])}, "the labels are complex128"),
+    "raw bytes as labels": ({"edge_index": CHAIN, "y": np.zeros(4, "V3")}, r"the labels are \|V3"),
+    "durations as features": ({"edge_index": CHAIN, "x": np.ones((4, 1)).astype("m8[s]")}, "not numbers"),
+    "words in a matrix": ({**SPARSE, "adj_data": np.array(["a", "b"])}, "adj_data is <U1, not numbers"),
+    "durations in a matrix": ({**SPARSE, "adj_data": np.array([1, 2], "m8[s]")}, "adj_data is timedelta64"),
+    "words in a scipy matrix": (
+        {"format": np.array("csr"), "data": np.array(["a"]), "indices": np.array([0]), "indptr": np.array([0, 1]), "shape": np.array([1, 1])},
+        "scipy.sparse.save_npz",
+    ),
+    "a mask of words": ({"edge_index": CHAIN, "y": CHAIN[0][[0, 1, 0, 1]], "train_mask": np.array(list("abcd"))}, "train_mask is <U1"),
+    "an id beyond 2^63": ({"edge_index": np.array([[0, 2**63], [1, 2]], np.uint64)}, "node 9,223,372,036,854,775,808"),
+    "id 10^17": ({"edge_index": np.array([[0, 1], [1, 10**17]])}, "node 100,000,000,000,000,000"),
+    "id 10^8 with two edges": ({"edge_index": np.array([[0, 1], [1, 10**8]])}, "node 100,000,000, with 2 edges"),
+    "a matrix of 10^8 nodes": (
+        {"format": np.array("dia"), "data": np.ones((1, 2)), "offsets": np.array([0]), "shape": np.array([10**8, 10**8])}, "node 99,999,999",
+    ),
+    "10^15 features": (
+        {**SPARSE, "attr_data": np.ones(2), "attr_indices": np.array([0, 1]), "attr_indptr": np.array([0, 1, 2]), "attr_shape": np.array([2, 10**15])},
+        "1,000,000,000,000,000 features",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_arrays_are_refused(tmp_path, case):
+    arrays, message = ODD[case]
+    with pytest.raises(DataError, match=message):
+        en.read(save(tmp_path / "g.npz", **arrays))
+
+
+def test_a_damaged_compressed_member_is_refused(tmp_path):
+    path = tmp_path / "g.npz"
+    np.savez_compressed(path, edge_index=np.tile(CHAIN, 200))
+    content = path.read_bytes()
+    expected, num_refused = en.read(path).digest, 0
+    for place in range(40, len(content) - 120, 3):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x55
+        path.write_bytes(damaged)
+        with contextlib.suppress(DataError):
+            assert en.read(path).digest == expected, "a byte that no reader looks at"
+            continue
+        num_refused += 1
+    assert num_refused > 10
+
+
+def test_sparse_numbering_within_reason_is_read(tmp_path):
+    graph = en.read(save(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 50_000]])))
+    assert graph.num_nodes == 50_001

@@ -97,3 +97,18 @@ def test_json_lines_of_mixed_values(write):
     graph = en.read("nodes.jsonl", "edges.jsonl")
     assert graph.node_ids == ("1", "b", "3", "4")
     assert graph.labels.tolist() == [0, 1, 1, -1]
+
+
+def test_long_whole_numbers_in_lists_and_raw_bytes_as_weights(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    edges = {"source": [0, 1, 2], "target": [1, 2, 3]}
+    for value, kind in ((2**63 + 5, pa.uint64()), (2**53 + 1, pa.int64())):
+        vectors = pa.array([[value, 1], [3, 4], [5, 6], [7, 8]], pa.list_(kind))
+        pq.write_table(pa.table({"id": [0, 1, 2, 3], "v": vectors}), tmp_path / "nodes.parquet")
+        assert en.read(tmp_path / "nodes.parquet", edges).num_features == 2
+    weights = pa.array([b"abcd"] * 3, pa.binary(4))
+    pq.write_table(pa.table({**edges, "weight": weights}), tmp_path / "edges.parquet")
+    with pytest.raises(DataError, match=r"holds fixed_size_binary\[4\]. Weights are numbers"):
+        en.read({"id": [0, 1, 2, 3]}, tmp_path / "edges.parquet")

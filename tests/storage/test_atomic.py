@@ -143,3 +143,43 @@ def test_a_link_stays_a_link_and_a_database_stays(tmp_path):
         write_atomically(tmp_path / "runs.db", b"new")
     with pytest.raises(UsageError, match="is a folder"):
         write_atomically(tmp_path, b"new")
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"precious")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in (".file.part", ".file.lock", ".file.0123456789abcdef.part"):
+        (folder / name).symlink_to(outside)
+    write_atomically(folder / "file", b"new")
+    assert outside.read_bytes() == b"precious"
+    assert (folder / "file").read_bytes() == b"new"
+    assert not (folder / "file").is_symlink()
+
+
+def test_a_planted_link_in_place_of_the_new_file_is_refused(tmp_path, monkeypatch):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"precious")
+    monkeypatch.setattr("secrets.token_hex", lambda *_: "known")
+    (tmp_path / "out").mkdir()
+    # Another name than the remains that are cleared away, planted after the clearing.
+    monkeypatch.setattr("everynode.storage.atomic._clear_remains", lambda path: None)
+    (tmp_path / "out" / ".file.known.part").symlink_to(outside)
+    with pytest.raises(DataError, match="Cannot write"):
+        write_atomically(tmp_path / "out" / "file", b"new")
+    assert outside.read_bytes() == b"precious"
+
+
+def test_permissions_of_a_replaced_file_are_kept(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    write_atomically(path, b"new")
+    assert path.stat().st_mode & 0o777 == 0o640
+    umask = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "fresh", b"new")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o640

@@ -19,6 +19,7 @@ from everynode.graph import Graph, Split
 from everynode.settings import Settings
 from everynode.training import TrainingResult, load_model, save_model, train
 from everynode.training.checkpoint import TrainingState
+from everynode.training.model_card import card_digest
 
 QUICK = Settings(hidden_channels=8, epochs=14, patience=14)
 
@@ -188,9 +189,8 @@ def test_saving_again_replaces_the_model(graph, folder):
 def change_card(**changes):
     def change(folder: Path) -> None:
         card = json.loads((folder / "model.json").read_text())
-        (folder / "model.json").write_text(
-            json.dumps({key: v for key, v in {**card, **changes}.items() if v is not ...})
-        )
+        card = {key: v for key, v in {**card, **changes}.items() if v is not ...}
+        (folder / "model.json").write_text(json.dumps(card | {"digest": card_digest(card)}))
 
     return change
 

@@ -71,6 +71,15 @@ class ColumnEncoder:
     other: bool = False
     missing: bool = False
 
+    def check(self) -> None:
+        """Raise a ValueError if the numbers contradict each other, as in a damaged file."""
+        sizes = {"number": 1, "date": 1, "vector": len(self.center)}
+        size = sizes.get(self.kind, len(self.center))
+        if not len(self.center) == len(self.scale) == size or 0 in self.scale:
+            raise ValueError(f"the scale of column {self.name!r} is damaged")
+        if self.kind == "text" and len(self.words) != len(self.weights):
+            raise ValueError(f"the words of column {self.name!r} are damaged")
+
     @property
     def feature_names(self) -> list[str]:
         """The names of the features."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 #: Usual column names per role, in lower case. The first match is used when no column is named.
 USUAL_NAMES = {
     "id": ("id", "node", "node_id", "nodeid", "name", "index"),
@@ -50,3 +53,15 @@ TRUE_WORDS = ("1", "true", "yes", "t", "y")
 FALSE_WORDS = ("0", "false", "no", "f", "n")
 #: Suffix for a node or edge attribute whose name is already a column.
 CLASH_SUFFIX = " (attribute)"
+
+
+def mark_reserved(attributes: Mapping[Any, Any], reserved: Collection[str]) -> dict[str, Any]:
+    """Return attributes by name, with a suffix where the name is reserved for a column.
+
+    >>> mark_reserved({"id": 1, "age": 2}, ["id"])
+    {'id (attribute)': 1, 'age': 2}
+    """
+    return {
+        f"{name}{CLASH_SUFFIX}" if str(name) in reserved else str(name): value
+        for name, value in attributes.items()
+    }

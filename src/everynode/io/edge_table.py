@@ -208,7 +208,14 @@ def _similar_id(unknown: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
 def _read_weights(edges: Table, name: str, training: str | None) -> tuple[Floats, str]:
     cells = clean(edges[name])
     kind = cells.type
-    if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind):
+    other_types = (
+        pa.types.is_nested,
+        pa.types.is_temporal,
+        pa.types.is_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    )
+    if any(is_type(kind) for is_type in other_types):
         raise DataError(f"{edges.where}, column {name!r} holds {kind}. Weights are numbers.")
     comma = training
     # Thousands in training may have been fractions: a file that shows it is refused below.

@@ -16,7 +16,10 @@ from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.summary import Notes
 from everynode.io.tables import Table
-from everynode.io.type_inference import KINDS
+from everynode.storage.plain_values import from_plain
+
+#: What may be done with edges to unknown nodes.
+UNKNOWN = ("refuse", "drop", "add")
 
 
 @dataclass(frozen=True)
@@ -95,31 +98,17 @@ class FeatureEncoder:
     def from_dict(cls, plain: Mapping[str, Any]) -> FeatureEncoder:
         """Rebuild the encoder from the result of :meth:`to_dict`."""
         try:
-            arguments: list[dict[str, Any]] = [
-                {
-                    key: tuple(value) if isinstance(value, list) else value
-                    for key, value in c.items()
-                }
-                for c in plain["columns"]
-            ]
-            columns = tuple(ColumnEncoder(**column) for column in arguments)
-            if any(column.kind not in KINDS for column in columns):
-                raise TypeError("a column has an unknown kind")
-            return cls(
-                columns,
-                roles=dict(plain["roles"]),
-                classes=tuple(plain["classes"]),
-                structural=bool(plain["structural"]),
-                matrix=int(plain["matrix"]),
-                weight_unit=float(plain["weight_unit"]),
-                weight_comma=str(plain["weight_comma"]),
-                na=tuple(map(str, plain["na"])),
-                unknown=str(plain["unknown"]),
-            )
+            columns = tuple(from_plain(ColumnEncoder, column) for column in plain["columns"])
+            encoder = from_plain(cls, {**plain, "columns": []})
+            for column in columns:
+                column.check()
+            if encoder.matrix < 0 or encoder.weight_unit <= 0 or encoder.unknown not in UNKNOWN:
+                raise ValueError("a value is out of range")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
                 f"This is not a feature encoder written by everynode ({error})."
             ) from None
+        return dataclasses.replace(encoder, columns=columns)
 
     def transform(self, table: Table, notes: Notes, na: Sequence[str] = ()) -> list[Any]:
         """Encode the rows of a table, one block of features per column."""

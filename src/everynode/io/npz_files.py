@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from everynode.errors import DataError
-from everynode.io.summary import Notes
+from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, make_table
 
 #: The names of arrays, the first match is used.
@@ -27,6 +30,15 @@ SCIPY_ARRAYS = (
     *("format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets"),
     "_is_array",
 )
+#: Errors of NumPy and zipfile for a damaged or foreign file.
+DAMAGES = (
+    *(ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, UnicodeError, MemoryError, struct.error),
+    tokenize.TokenError,
+)
+#: Node numbers may reach this, or this many times the number of edges, labels and feature rows.
+SMALL_COUNT = 1_000_000
+SPARSE_FACTOR = 100
 
 
 def read_npz(path: Path, notes: Notes) -> tuple[Table, Table, Any, list[list[Any]]]:
@@ -44,6 +56,7 @@ def read_npz(path: Path, notes: Notes) -> tuple[Table, Table, Any, list[list[Any
         if adjacency.shape[0] != adjacency.shape[1]:
             raise DataError(f"{path}: an adjacency matrix must be square. Got {_shape(adjacency)}.")
         n, source, target = adjacency.shape[0], adjacency.row, adjacency.col
+        _check_count(n, f"{path}: the matrix has", "node", n - 1, adjacency.nnz)
         weight = None if (adjacency.data == 1).all() else adjacency.data
     else:
         source, target = _read_edges(arrays, path)
@@ -51,10 +64,13 @@ def read_npz(path: Path, notes: Notes) -> tuple[Table, Table, Any, list[list[Any
     features = _read_csr(arrays, "attr", path) if "attr_data" in arrays else _pop(arrays, FEATURES)
     labels = _pop(arrays, LABELS)
     if n is None:
-        sizes = [len(array) for array in (features, labels) if array is not None]
-        n = max([int(source.max()) + 1, int(target.max()) + 1, *sizes])
+        sizes = [_num_rows(array) for array in (features, labels) if array is not None]
+        last = max(int(source.max()), int(target.max()))
+        _check_count(last, f"{path}: the edges name", "node", last, len(source), *sizes)
+        n = max([last + 1, *sizes])
+        source, target = source.astype(np.int64), target.astype(np.int64)
     for name, array in (("features", features), ("labels", labels)):
-        if array is not None and (array.ndim > 2 or array.shape[0] != n):
+        if array is not None and (array.ndim > 2 or _num_rows(array) != n):
             raise DataError(f"{path}: there are {n:,} nodes but the {name} are {_shape(array)}.")
     node_columns: list[tuple[str, Any]] = [("id", np.arange(n))]
     if labels is not None:
@@ -82,7 +98,7 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
                         f"The array {key!r} of {path} holds Python objects and was skipped: "
                         "pickles are never opened."
                     )
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
+    except DAMAGES as error:
         raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
     except (TypeError, AttributeError):  # NumPy opened it, but as a single array
         raise DataError(
@@ -98,7 +114,26 @@ def _pop(arrays: dict[str, Any], names: Sequence[str]) -> Any:
 
 
 def _shape(array: Any) -> str:
-    return " x ".join(map(str, array.shape))
+    return " x ".join(map(str, array.shape)) or "a single value"
+
+
+def _num_rows(array: Any) -> int:
+    return int(array.shape[0]) if array.ndim else 0
+
+
+def _check_count(
+    number: int, claim: str, unit: str, name: int, num_edges: int, *sizes: int
+) -> None:
+    """Refuse a node number far beyond what the arrays suggest: memory grows with it."""
+    if number > max(SMALL_COUNT, SPARSE_FACTOR * max(num_edges, *sizes, 0)):
+        raise DataError(
+            f"{claim} {unit} {name:,}, with {counted(num_edges, 'edge')} in the file. Number the "
+            "nodes from 0 without large gaps, or give an edge table, where ids may be any number."
+        )
+
+
+def _is_numeric(array: Any) -> bool:
+    return array.dtype.kind in "biuf"
 
 
 def _read_csr(arrays: dict[str, Any], prefix: str, path: Path) -> Any:
@@ -109,12 +144,22 @@ def _read_csr(arrays: dict[str, Any], prefix: str, path: Path) -> Any:
             f"{path} has no array {absent[0]!r}. A sparse matrix needs {', '.join(keys)}."
         )
     data, indices, indptr, shape = (arrays.pop(key) for key in keys)
+    if not _is_numeric(data):
+        raise DataError(f"{path}: {keys[0]} is {data.dtype}, not numbers.")
     try:
         size = tuple(int(length) for length in shape)
+        if size[1] > max(SMALL_COUNT, SPARSE_FACTOR * data.size):
+            unit = "nodes" if prefix == "adj" else "features"
+            raise DataError(
+                f"{path}: {keys[3]} declares {size[1]:,} {unit}, with "
+                f"{counted(data.size, 'value')} in the matrix. Correct {keys[3]}."
+            )
         matrix = scipy.sparse.csr_array((data, indices, indptr), shape=size)
         matrix.check_format(full_check=True)
         return matrix
-    except (ValueError, TypeError, OverflowError) as error:
+    except DataError:
+        raise
+    except (ValueError, TypeError, OverflowError, IndexError) as error:
         raise DataError(
             f"{path}: the arrays {', '.join(keys)} are not a sparse matrix ({error})."
         ) from None
@@ -124,9 +169,17 @@ def _read_scipy(arrays: dict[str, Any], path: Path) -> Any:
     for name in SCIPY_ARRAYS:
         arrays.pop(name, None)
     try:
-        matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+        loaded = scipy.sparse.load_npz(path)
+        _check_count(
+            max(loaded.shape), f"{path}: the matrix has", "node", max(loaded.shape) - 1, loaded.nnz
+        )
+        matrix = scipy.sparse.csr_array(loaded)
         matrix.check_format(full_check=True)
+        if not _is_numeric(matrix):
+            raise ValueError(f"its values are {matrix.dtype}, not numbers")
         return matrix
+    except DataError:
+        raise
     except Exception as error:  # inconsistent arrays, in any of SciPy's formats
         raise DataError(
             f"{path} is not a sparse matrix written by scipy.sparse.save_npz ({str(error)[:80]})."
@@ -150,7 +203,7 @@ def _read_edges(arrays: dict[str, Any], path: Path) -> tuple[Any, Any]:
     source, target = edges if edges.shape[0] == 2 else edges.T
     if min(source.min(), target.min()) < 0:
         raise DataError(f"{path}: the edges hold negative numbers. Nodes count from 0.")
-    return source.astype(np.int64), target.astype(np.int64)
+    return source, target
 
 
 def _read_weights(arrays: dict[str, Any], num_edges: int, path: Path) -> Any:
@@ -169,7 +222,11 @@ def _label_column(labels: Any, path: Path) -> Any:
         raise DataError(
             f"{path}: {labels.shape[1]} labels per node. Exactly one label per node is supported."
         )
-    if np.issubdtype(labels.dtype, np.signedinteger):
+    if labels.dtype.kind not in "biufUSM":
+        raise DataError(
+            f"{path}: the labels are {labels.dtype}. Labels are words or whole numbers."
+        )
+    if labels.dtype.kind == "i":
         return [None if value < 0 else value for value in labels.tolist()]
     return labels.tolist()
 
@@ -178,8 +235,7 @@ def _check_features(features: Any, path: Path) -> Any:
     if features is None:
         return None
     values = features.data if scipy.sparse.issparse(features) else features
-    is_numeric = np.issubdtype(values.dtype, np.number) or values.dtype == bool
-    if not is_numeric or np.iscomplexobj(values):
+    if not _is_numeric(values):
         raise DataError(f"{path}: the features are {values.dtype}, not numbers.")
     features = features.astype(np.float32)
     return features if features.ndim == 2 else features[:, None]
@@ -190,6 +246,9 @@ def _read_masks(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
     names = next((names for names in MASKS if names[0] in arrays), None)
     if names is None:
         return []
+    for name in names:
+        if name in arrays and not _is_numeric(arrays[name]):
+            raise DataError(f"{path}: {name} is {arrays[name].dtype}. Masks are true or false.")
     first = np.atleast_2d(arrays[names[0]]).astype(bool)
     masks = [
         np.atleast_2d(arrays.pop(name)).astype(bool) if name in arrays else np.zeros_like(first)

@@ -207,7 +207,7 @@ def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:
         )
     present = np.asarray(cells.is_valid())
     values = np.full((len(cells), width), np.nan)
-    numbers = _floats(pc.list_flatten(cells).cast(pa.float64()))
+    numbers = _floats(pc.list_flatten(cells).cast(pa.float64(), safe=False))
     values[present] = numbers.reshape(present.sum(), width)
     return values
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import zlib
 from collections.abc import Collection, Mapping
@@ -16,6 +15,8 @@ from everynode.errors import DataError, unknown
 from everynode.io.delimited import read_delimited
 from everynode.io.delimited_layout import binary_format
 from everynode.io.formats import TABLE_FORMATS, check_path, ending, open_binary
+from everynode.io.json_text import parse_json
+from everynode.io.records import Records
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import COUNTED, Table, decode, make_table
 
@@ -115,24 +116,24 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_json_lines(path: Path) -> Table:
     """Read one JSON object per line, skipping blank lines."""
-    rows, numbers = [], []
+    records, numbers = Records(), []
     try:
         with io.TextIOWrapper(open_binary(path), encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    rows.append(_json_object(line, f"{path}, line {number}"))
+                    records.add(_json_object(line, f"{path}, line {number}"))
                     numbers.append(number)
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 ({error.reason}). Save it as UTF-8.") from None
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = [(name, [row.get(name) for row in rows]) for name in names]
-    return make_table(str(path), columns, f"{counted(len(names), 'column')}, JSON", "line", numbers)
+    columns = records.columns(str(path))
+    how = f"{counted(len(columns), 'column')}, JSON"
+    return make_table(str(path), columns, how, "line", numbers)
 
 
 def _json_object(line: str, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(line)
+    except ValueError as error:
         raise DataError(f"{where} is not JSON ({error}). Each line must be one object.") from None
     if not isinstance(row, dict):
         raise DataError(

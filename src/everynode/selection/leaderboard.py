@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from everynode.evaluation.intervals import Score
+from everynode.storage.plain_values import from_plain
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -55,9 +56,10 @@ class LeaderboardRow:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> LeaderboardRow:
         """Build a row from JSON."""
-        score = Score(*(math.nan if x is None else x for x in values["accuracy"]))
-        loss = math.nan if values["log_loss"] is None else values["log_loss"]
-        return cls(**values | {"accuracy": score, "log_loss": loss})
+        score = Score(*(math.nan if x is None else float(x) for x in values["accuracy"]))
+        loss = math.nan if values["log_loss"] is None else float(values["log_loss"])
+        row = from_plain(cls, values | {"accuracy": score, "log_loss": 0.0})
+        return replace(row, log_loss=loss)
 
 
 def _plain(value: float) -> float | None:

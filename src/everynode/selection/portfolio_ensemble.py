@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import warnings
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from everynode.errors import DataError
@@ -29,6 +31,7 @@ from everynode.selection.portfolio import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
 from everynode.training import load_model, save_model
+from everynode.training.model_card import card_digest, check_finite, check_member
 from everynode.training.result import TrainingResult
 
 
@@ -79,9 +82,12 @@ class Member:
             "preparation": self.preparation.to_dict(), "for_new_nodes": candidate.for_new_nodes,
         }  # fmt: skip
         tensors = {k: v.contiguous() for k, v in self.preparation.tensors.items()}
-        write_atomically(folder / "preparation.safetensors", save(tensors))
+        learned = save(tensors)
+        write_atomically(folder / "preparation.safetensors", learned)
         for number, result in enumerate(self.results, start=1):
             save_model(folder / str(number), result)
+        card["weights_sha256"] = hashlib.sha256(learned).hexdigest()
+        card["digest"] = card_digest(card)
         write_atomically(folder / "member.json", json.dumps(card, indent=1).encode())
 
     @classmethod
@@ -89,8 +95,11 @@ class Member:
         """Read a member that :meth:`save` wrote."""
         try:
             card = json.loads((folder / "member.json").read_text(encoding="utf-8"))
-            tensors = load_file(folder / "preparation.safetensors")
-        except (OSError, ValueError) as error:
+            learned = (folder / "preparation.safetensors").read_bytes()
+            tensors = load(learned)
+            check_member(card, learned, folder / "member.json")
+            check_finite(tensors, folder / "preparation.safetensors")
+        except (OSError, ValueError, SafetensorError) as error:
             raise DataError(
                 f"{folder} is not a member of an ensemble ({error}): restore the folder."
             ) from error

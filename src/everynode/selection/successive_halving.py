@@ -17,6 +17,7 @@ from typing import Any
 from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
+from everynode.storage.plain_values import from_plain
 from everynode.training.full_batch import history_name
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
@@ -61,8 +62,9 @@ class Standing:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Standing:
         """Build a standing from JSON."""
-        plain: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
-        return cls(**plain)
+        absent: dict[str, Any] = {name: math.nan for name, x in values.items() if x is None}
+        standing = from_plain(cls, {**values, **dict.fromkeys(absent, 0)})
+        return dataclasses.replace(standing, **absent)
 
 
 def successive_halving(

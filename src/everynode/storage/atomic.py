@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,19 +32,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             return
         _refuse_database(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Always the same name: the next write replaces the remains of a killed one.
-        temporary = path.with_name(f".{path.name}.part")
         with _only_writer(path):
-            try:
-                with temporary.open("wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise
+            _replace(path, content)
     # Python before 3.13 raises RuntimeError for symbolic links in a circle.
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -49,6 +41,38 @@ def write_atomically(path: Path, content: bytes) -> None:
             f"Cannot write {path}: {reason}. "
             "The old content is untouched; free some space or write elsewhere."
         ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a new file beside the old one and rename it.
+
+    The name is random and the file must not exist yet: a link that somebody planted is never
+    followed. The new file has the permissions of the old one.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if path.exists():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _clear_remains(path: Path) -> None:
+    """Remove what killed writers of the same file left behind. The caller holds the lock."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{16}}\.)?part")
+    with contextlib.suppress(OSError):
+        for remains in path.parent.iterdir():
+            if pattern.fullmatch(remains.name):
+                remains.unlink()
 
 
 def _refuse_database(path: Path) -> None:
@@ -67,4 +91,5 @@ def _only_writer(path: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             stack.enter_context(temporary_lock(path.with_name(f".{path.name}.lock")))
+            _clear_remains(path)
         yield

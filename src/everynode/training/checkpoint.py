@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from everynode.models.build import build_model
 from everynode.models.names import model_names
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
+from everynode.training.model_card import card_digest, check_card, check_weights
 from everynode.training.random_state import random_state, set_random_state
 
 if TYPE_CHECKING:
@@ -157,7 +159,8 @@ def is_state(path: Path, *, damaged: bool) -> bool:
     """
     if path.name.startswith(".") and path.name.endswith(".safetensors.lock"):
         return True
-    if not path.is_file() or not path.name.removesuffix(".part").endswith(".safetensors"):
+    is_named_so = re.search(r"\.safetensors((\.[0-9a-f]{16})?\.part)?$", path.name)
+    if not path.is_file() or not is_named_so:
         return False
     try:
         with safe_open(path, framework="pt") as file:
@@ -213,7 +216,8 @@ def save_model(
         "history": fitted.history,
     }
     # Encode the card before writing anything: a class name may be refused.
-    content = json.dumps(card, indent=1, default=_to_python).encode()
+    card = json.loads(json.dumps(card, default=_to_python))
+    content = json.dumps({**card, "digest": card_digest(card)}, indent=1).encode()
     # The card comes last and names the digest of the weights, so half a model is recognised.
     write_atomically(folder / "model.safetensors", weights)
     write_atomically(folder / "model.json", content)
@@ -274,6 +278,7 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
             f"{weights_path} does not belong to {card_path.name} (digests differ): "
             "train again, or restore the folder."
         )
+    check_card(card, card_path)
     try:
         settings = Settings.from_dict(card["settings"], str(card_path))
         if settings.backbone not in model_names():
@@ -281,7 +286,11 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
                 f"{card_path} needs the model {settings.backbone!r}, which is not installed. "
                 "Load its plugin first (--plugin my_file.py)."
             )
+        tensors = load_tensors(weights)
+        check_weights(tensors, card, settings, weights_path)
         model = build_model(card["num_features"], len(card["classes"]), settings)
+    except SafetensorError as error:
+        raise DataError(f"{weights_path} holds no weights ({error}).") from error
     except DataError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -290,7 +299,6 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
             "train again, or restore the folder."
         ) from error
     try:
-        tensors = load_tensors(weights)
         dtypes = [value.dtype for value in tensors.values() if value.is_floating_point()]
         model.to(dtypes[0] if dtypes else torch.float32).load_state_dict(tensors)
     except (RuntimeError, KeyError, SafetensorError) as error:
