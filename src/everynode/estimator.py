@@ -27,12 +27,21 @@ from everynode.estimator_settings import (
     shares_patience,
     uses_portfolio,
 )
-from everynode.evaluation.calibration import temperature
+from everynode.evaluation.calibration import (
+    LEAST_TO_COMPARE,
+    nodes_without,
+    temperature,
+    temperature_of_average,
+)
 from everynode.graph import Graph, Split
 from everynode.graph.label_encoding import as_row, encode, in_order, unlabelled
 from everynode.models.export import Portable
 from everynode.models.model import node_indices
-from everynode.selection.ensemble import held_out, mean_log_probabilities
+from everynode.selection.ensemble import (
+    held_out,
+    log_probabilities_by_fold,
+    mean_log_probabilities,
+)
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.leaderboard import Leaderboard
 from everynode.selection.portfolio_ensemble import PortfolioEnsemble
@@ -145,8 +154,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The out-of-fold predictions of the validation nodes.
     num_labels_ : int
         The number of labels that the networks learned from.
+    held_out_temperature_ : float
+        The temperature of the out-of-fold predictions.
     temperature_ : float
-        The temperature, chosen on the validation nodes. It changes no predicted class.
+        The temperature of the predictions. It changes no predicted class. Where several folds are
+        averaged, it keeps the mean confidence of a fold.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
 
@@ -242,11 +254,23 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _finish(self, graph: Graph) -> None:
-        """Count the labels, and choose the temperature on the out-of-fold predictions."""
-        folds = {one.fold for one in (self.fitted_, *self._more)}
-        self.num_labels_ = len(torch.cat([graph.nodes("train", fold) for fold in folds]).unique())
-        labels = graph.labels[self.held_out_.nodes]
-        self.temperature_ = temperature(self.held_out_.log_probabilities, labels)
+        """Count the labels, and choose the temperature: out of fold, then for the average."""
+        trained = [self.fitted_, *self._more]
+        folds = {one.fold for one in trained}
+        taught = torch.cat([graph.nodes("train", fold) for fold in folds]).unique()
+        self.num_labels_ = len(taught)
+        nodes, log_probabilities = self.held_out_
+        self.held_out_temperature_ = temperature(log_probabilities, graph.labels[nodes])
+        self.temperature_ = self.held_out_temperature_
+        others = nodes_without(taught, graph.num_nodes)
+        if len(folds) > 1 and len(others) >= LEAST_TO_COMPARE:
+            source = self.ensemble_
+            each = (
+                log_probabilities_by_fold(trained, graph, others)
+                if source is None
+                else source.by_fold(graph, others)
+            )
+            self.temperature_ = temperature_of_average(each, self.temperature_)
         for network in self.networks_:
             network.clear_cache()  # it refers to the graph, which may be large
 

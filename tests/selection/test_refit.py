@@ -8,7 +8,7 @@ import torch
 
 from everynode import NodeClassifier
 from everynode.datasets import generate
-from everynode.errors import EverynodeError, UsageError
+from everynode.errors import EverynodeError
 from everynode.graph import Split
 from everynode.selection import refit as refit_module
 from everynode.selection.refit import PREFIX, labels_to_teach
@@ -149,10 +149,3 @@ def test_which_labels_teach():
     assert labels_to_teach(named, drawn).tolist() == nodes[:40].tolist()
     # Folds of all labels: nothing is left to learn from.
     assert labels_to_teach(bare, given.with_splits([Split(nodes, nodes[:0], nodes[:0])])) is None
-
-
-def test_another_graph_is_refused(measured, graph):
-    with pytest.raises(UsageError, match="other classes"):
-        measured.refit(generate(60, 120, 8, 2))
-    with pytest.raises(UsageError, match="Got a list"):
-        measured.refit([1, 2])

@@ -183,7 +183,7 @@ def fit(
             delivered = _refit(classifier, graph, nodes, folder / STATES, engine)
         for one in (classifier, delivered):
             if one is not None and not calibrate:
-                one.temperature_ = 1.0
+                one.temperature_ = one.held_out_temperature_ = 1.0
         fitted = FitSummary.of(classifier, graph, notes, delivered)
         result = _write(folder, fitted, drawn=not given.splits)
         _report_losses(result, ensemble)

@@ -163,8 +163,8 @@ class FitSummary:
         """
         test, held_out = graph.nodes("test"), model.held_out_
         outputs = {
-            "test": (test, model.log_probabilities(graph, test)),
-            "validation": (held_out.nodes, held_out.log_probabilities),
+            "test": (test, model.log_probabilities(graph, test), model.temperature_),
+            "validation": (*held_out, model.held_out_temperature_),
         }
         parts = {
             name: ScoredPart(
@@ -172,9 +172,9 @@ class FitSummary:
                 nodes.cpu().numpy(),
                 graph.labels[nodes].cpu().numpy(),
                 log_probabilities,
-                model.temperature_,
+                divisor,
             )
-            for name, (nodes, log_probabilities) in outputs.items()
+            for name, (nodes, log_probabilities, divisor) in outputs.items()
             if len(nodes)
         }
         scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
@@ -378,7 +378,7 @@ class FitSummary:
             "delivered": self.delivery.to_dict(),
             "learned": self.learned,
             "caution": self.caution,
-            "temperature": model.temperature_,
+            "temperature": self.judged.temperature,
             "disagreements": len(self.disagreements()),
         }
 

@@ -75,6 +75,16 @@ def held_out(trained: Sequence[TrainingResult], graph: Graph) -> HeldOut:
     return HeldOut(torch.cat(nodes), torch.cat(predicted))
 
 
+def log_probabilities_by_fold(
+    trained: Sequence[TrainingResult], graph: Graph, nodes: Tensor | None
+) -> list[Tensor]:
+    """Return the log-probabilities of the networks of each fold."""
+    return [
+        mean_log_probabilities([one.network for one in trained if one.fold == fold], graph, nodes)
+        for fold in sorted({one.fold for one in trained})
+    ]
+
+
 @torch.no_grad()
 def mean_log_probabilities(
     networks: Sequence[nn.Module], graph: Graph, nodes: Tensor | None

@@ -23,7 +23,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
-from everynode.selection.ensemble import mean_log_probabilities
+from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
@@ -65,13 +65,15 @@ class Member:
 
         The temperature was chosen for the mean of the networks of a fold, so it divides that.
         """
-        folds = sorted({result.fold for result in self.results})
-        each = []
-        for fold in folds:
-            networks = [result.network for result in self.results if result.fold == fold]
-            together = mean_log_probabilities(networks, graph, nodes)
-            each.append(torch.log_softmax(together / self.temperature, dim=1))
+        each = self.by_fold(graph, nodes)
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+
+    def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
+        """Return the calibrated log-probabilities of each fold; ``graph`` is a prepared one."""
+        return [
+            torch.log_softmax(together / self.temperature, dim=1)
+            for together in log_probabilities_by_fold(self.results, graph, nodes)
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the networks, the preparation and the description of the member."""
@@ -172,6 +174,12 @@ class PortfolioEnsemble:
                 result.network.clear_cache()
         weights = np.array([member.weight for member in members])
         return combine(torch.stack(each), weights / weights.sum())
+
+    def by_fold(self, graph: Graph, nodes: Tensor) -> list[Tensor]:
+        """Return the log-probabilities of each fold, on the folds that all members have."""
+        members = [m.by_fold(m.preparation.apply(graph), nodes) for m in self.members]
+        weights = np.array([member.weight for member in self.members])
+        return [combine(torch.stack(each), weights) for each in zip(*members, strict=False)]
 
     def embed(self, graph: Graph) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
