@@ -212,7 +212,8 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         parts = (torch.from_numpy(part) for part in (task.train, task.val, task.train[:0]))
         graph = graph.with_splits([Split(*parts)])
     options = PortfolioOptions(workers=1, time_limit=1e9)
-    fitted = fit_portfolio(graph, options, seed=cell.split, verbose=False)
+    jobs = store / "jobs" / cell.name  # a change of the portfolio trains its new candidates only
+    fitted = fit_portfolio(graph, options, seed=cell.split, checkpoint=jobs, verbose=False)
     nodes = torch.from_numpy(test)
     log_p = fitted.selection.ensemble.log_probabilities(graph, nodes).numpy()
     seconds = time.process_time() - start
