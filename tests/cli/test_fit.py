@@ -926,7 +926,7 @@ def ctrl_c_after(number: int, monkeypatch: pytest.MonkeyPatch) -> list[dict[str,
             signal.raise_signal(signal.SIGINT)
         return ""
 
-    monkeypatch.setattr("everynode.estimator.describe", press)
+    monkeypatch.setattr("everynode.selection.single_fit.describe", press)
     return epochs
 
 

@@ -23,7 +23,7 @@ def saved(tmp_path_factory):
     labels = np.arange(30) % 3
     features = (random.normal(size=(30, 4)) + labels[:, None]).astype(np.float32)
     edges = np.stack([np.arange(30), (np.arange(30) + 3) % 30])
-    model = en.NodeClassifier("gcn", objective="ce", epochs=2)
+    model = en.NodeClassifier("gcn", objective="ce", settings={"epochs": 2})
     model.fit(features, np.array(["a", "b", "c"])[labels], edge_index=edges)
     folder = tmp_path_factory.mktemp("model")
     model.save(folder)

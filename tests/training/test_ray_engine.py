@@ -184,7 +184,7 @@ def test_nothing_to_do_is_no_reason_to_connect():
 
 def test_without_ray_the_way_out_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"--engine ray needs Ray: pip install 'everynode\[ray\]'"):
+    with pytest.raises(UsageError, match=r"--engine ray needs ray: pip install 'everynode\[ray\]'"):
         list(run_on_ray(fail, [0], None))
 
 
