@@ -28,6 +28,7 @@ from everynode.training import ray_engine
 from everynode.training.ray_engine import run_on_ray
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'everynode[ray]'"),
     pytest.mark.skipif(sys.platform != "linux", reason="a Ray cluster on one machine, and signals"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
