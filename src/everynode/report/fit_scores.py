@@ -99,7 +99,7 @@ def _share(part: int, whole: int) -> Html:
 
 def probabilities(fit: FitSummary) -> Html:
     """Build the reliability diagram, and the effect of the temperature."""
-    part, temperature = fit.judged.name, number(fit.model.temperature_, 2)
+    part, temperature = fit.judged.name, number(fit.judged.temperature, 2)
     names = {"before": "as trained", "after": f"with temperature {temperature}", "": "as trained"}
     series = {}
     for name, bins in fit.reliability().items():
