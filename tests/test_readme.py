@@ -33,9 +33,10 @@ def test_the_changelog_has_at_most_100_lines_before_this_version() -> None:
     assert len(changelog.split("## 0.19.0")[1].splitlines()) <= 100
 
 
-def test_tables_come_from_results() -> None:
+@pytest.mark.parametrize("tool", ["readme.py", "results_index.py"])
+def test_tables_and_indexes_come_from_results(tool: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/readme.py"), "--check"],
+        [sys.executable, str(ROOT / "tools" / tool), "--check"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -102,10 +103,12 @@ def test_the_version_is_that_of_the_citation() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_every_benchmark_is_listed() -> None:
-    listed = (ROOT / "benchmarks/README.md").read_text()
-    assert [
-        script.name
-        for script in (ROOT / "benchmarks").glob("*.py")
-        if script.name != "common.py" and f"`{script.name}`" not in listed
-    ] == []
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_benchmark_and_result_that_a_page_names_exists(page: Path) -> None:
+    names = re.findall(
+        r"(?<![/\w])(?:benchmarks|results)/[\w-]+\.\w+", page.read_text(encoding="utf-8")
+    )
+    assert [name for name in names if not (ROOT / name).exists()] == []
