@@ -19,6 +19,7 @@ def command_pages() -> dict[str, str]:
     for section in sections:
         name = section.split("\n", 1)[0].removeprefix("everynode ").strip()
         text = re.sub(r"^### ", "## ", f"# {section}", flags=re.MULTILINE)
+        text = re.sub(r"^(everynode .*?) -m [\w.]+", r"\1", text, flags=re.MULTILINE)  # how it runs
         text = re.sub(r"\n {4,}(?=\S)", " ", text)  # a wrapped help text is one line
         text = re.sub(r"\*\*Commands\*\*:\n(\n?\*.*)+", "", text)  # they follow on the page
         pages[name] = re.sub(r"(?<![`\w-])(--[a-z][\w-]*)(?!`)", r"`\1`", text)
