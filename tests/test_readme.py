@@ -28,6 +28,10 @@ def test_it_has_at_most_900_words() -> None:
     assert len(README.split()) <= 900
 
 
+def test_what_we_found_has_at_most_1500_words_with_its_tables() -> None:
+    assert len((ROOT / "docs/found.md").read_text(encoding="utf-8").split()) <= 1500
+
+
 def test_the_changelog_has_at_most_100_lines_before_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert len(changelog.split("## 0.19.0")[1].splitlines()) <= 100
