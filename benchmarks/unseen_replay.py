@@ -24,6 +24,7 @@ from everynode.selection import greedy_ensemble
 from everynode.selection.fold_result import LOGITS, FoldResult
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.portfolio import Race
+from everynode.settings import Settings
 from unseen import DESIGN_HALF, best_outsider
 
 #: What the halves choose from.
@@ -38,6 +39,7 @@ class Replay(NamedTuple):
     labels: torch.Tensor
     test: torch.Tensor
     test_labels: np.ndarray
+    handicap: np.ndarray
     best_outsider: float
 
     @classmethod
@@ -58,12 +60,19 @@ class Replay(NamedTuple):
         half = int(row["cell"]["graph"] not in DESIGN_HALF)
         outsider = best_outsider(row["systems"])
         return cls(
-            half, torch.stack(log_p), labels, torch.stack(on_test), arrays["test_labels"], outsider
+            half,
+            torch.stack(log_p),
+            labels,
+            torch.stack(on_test),
+            arrays["test_labels"],
+            race.handicap(names, folds),
+            outsider,
         )
 
     def scores(self) -> tuple[float, float]:
         """Return test log-loss and regret under the current constants."""
-        log_p = combine(self.test, ensemble_weights(self.log_p, self.labels)).numpy()
+        weights = ensemble_weights(self.log_p, self.labels, handicap=self.handicap)
+        log_p = combine(self.test, weights).numpy()
         loss = -log_p[np.arange(len(log_p)), self.test_labels].mean()
         return loss, 100 * ((log_p.argmax(1) == self.test_labels).mean() - self.best_outsider)
 
@@ -79,7 +88,11 @@ def race_of(
     graph: Any = SimpleNamespace(
         labels=labels, nodes=lambda _part, fold: torch.from_numpy(nodes[fold])
     )
-    candidates: Any = {k: None for k, row in systems.items() if row["kind"] == "candidate"}
+    candidates: Any = {
+        name: SimpleNamespace(settings=Settings(backbone=name.split("-")[0]))
+        for name, row in systems.items()
+        if row["kind"] == "candidate"
+    }
     outcomes = {k: systems[k]["outcome"] for k in candidates}
     dropped = {k: outcome for k, outcome in outcomes.items() if outcome != "finalist"}
     race = Race(graph, candidates, {}, outcomes=dropped)
