@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow.parquet as pq
-
 from tools.torture.inputs import Case
 
 

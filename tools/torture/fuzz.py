@@ -93,5 +93,3 @@ def _compare(case: Any, graph: Any) -> tuple[str, str]:
     if actual != tuple(expected):
         return "lost", f"{actual} nodes and edges, an independent reader has {tuple(expected)}"
     return "compared", ""
-
-

@@ -220,7 +220,9 @@ def _parquet(table: Records) -> bytes:
     try:
         pq.write_table(pa.table(arrays), out)
     except pa.ArrowException:  # an empty struct, for example
-        pq.write_table(pa.table({k: v.cast(pa.string()) for k, v in arrays.items() if k == "id"}), out)
+        pq.write_table(
+            pa.table({k: v.cast(pa.string()) for k, v in arrays.items() if k == "id"}), out
+        )
     return out.getvalue()
 
 
@@ -273,9 +275,7 @@ def _gexf(nodes: Records, edges: Records, chance: random.Random) -> bytes:
             f'<attvalue for="{i}" value={quoteattr(_clean(record[n]))}/>'
             for i, n in enumerate(names) if n in record
         )  # fmt: skip
-        lines.append(
-            f"<node{_attributes(record, ('id',))}><attvalues>{values}</attvalues></node>"
-        )
+        lines.append(f"<node{_attributes(record, ('id',))}><attvalues>{values}</attvalues></node>")
     lines.append("</nodes><edges>")
     own = ("source", "target", "weight")
     lines += [f'<edge id="{i}"{_attributes(edge, own)}/>' for i, edge in enumerate(edges)]
