@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -163,6 +164,7 @@ def fit(
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
+        _show_memory(classifier, graph, show)
         if any((folder / STATES).glob("*")):
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
@@ -184,6 +186,22 @@ def _portfolio_folds(graph: Graph, effort: str, train: torch.Tensor) -> int:
     from everynode.selection.portfolio_fit import fold_count
 
     return fold_count(graph.with_splits([Split(train, train[:0], train[:0])]), 0, effort)
+
+
+def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
+    """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.machine import cores
+    from everynode.settings import Settings
+    from everynode.training.memory_estimate import memory_estimate
+
+    named = {} if classifier.settings is None else dict(classifier.settings)
+    changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
+    workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
+    estimate = memory_estimate(graph, Settings(**changes), workers=workers)
+    if estimate.fits:
+        show(f"{estimate}.")
+    else:
+        say(f"{estimate}: it may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:
