@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,7 @@ def fit(
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
+        _show_memory(classifier, graph, show)
         if any((folder / STATES).glob("*")):
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
@@ -221,6 +223,22 @@ def _refit(
     except EverynodeError as error:  # out of time, or diverged
         say(f"The delivered model is the measured one: {error}")
     return None
+
+
+def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
+    """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.machine import cores
+    from everynode.settings import Settings
+    from everynode.training.memory_estimate import memory_estimate
+
+    named = {} if classifier.settings is None else dict(classifier.settings)
+    changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
+    workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
+    estimate = memory_estimate(graph, Settings(**changes), workers=workers)
+    if estimate.fits:
+        show(f"{estimate}.")
+    else:
+        say(f"{estimate}: it may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:

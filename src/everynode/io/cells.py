@@ -18,11 +18,14 @@ from everynode.io.parsing import (
     as_numbers,
     as_vectors,
     is_text,
+    matches,
     possible_commas,
 )
 from everynode.io.tables import Table
 from everynode.io.units import infer_unit, strip_unit
 
+#: Numbers without unit, for a quick decision about wide tables.
+PLAIN_NUMBER = r"^-?\d+(\.\d+)?$"
 #: The Arrow type of cleaned cells, in broad terms.
 CellType = Literal["text", "number", "boolean", "date", "vector", "other"]
 
@@ -98,7 +101,9 @@ class Cells:
     @cached_property
     def unit(self) -> str:
         """The unit of more than half of the values, or an empty string."""
-        return infer_unit(self.sample) if is_text(self.values) else ""
+        if not is_text(self.values) or pc.all(matches(self.sample, PLAIN_NUMBER)).as_py():
+            return ""
+        return infer_unit(self.sample)
 
     def without_unit(self, unit: str) -> pa.ChunkedArray:
         """Return the cells without a unit."""
