@@ -20,7 +20,7 @@ ROOMS = (
     "errors", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
     "datasets", "io", "evaluation", "plugins", "declaration", "batches", "settings", "objective_names",
     "models", "presets", "objectives", "training", "selection",
-    "estimator_settings", "estimator_inputs", "estimator_files", "estimator",
+    "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator",
     "experiments", "report", "benchmarks", "cli",
 )  # fmt: skip
 #: Lines that two places of the source may share at most.

@@ -105,11 +105,18 @@ class Bar:
     ) -> None:
         self.progress.stop()
 
-    def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
+    def advance(
+        self, note: str = "", *, to: int | None = None, seconds: float = 0.0,
+        total: int | None = None,
+    ) -> None:  # fmt: skip
         """Advance by one step, or to step ``to``.
 
-        ``seconds`` is the expected time of the step; 0 if it had been done before.
+        ``seconds`` is the expected time of the step; 0 if it had been done before. ``total`` is
+        the new number of steps, if it has changed.
         """
+        if total is not None and total != self.total:
+            self.total = total
+            self.progress.update(self.task, total=self.expected or total)
         restarted = to is not None and to < self.done  # another training has its own pace
         self.done = self.done + 1 if to is None else to
         self.spent += seconds / self.at_once

@@ -44,6 +44,7 @@ SETTINGS = (
     "0",
     "--cv",
     "1",
+    "--no-refit",
 )
 QUICK = (*SETTINGS, "--quiet")
 
@@ -99,6 +100,52 @@ def test_everything_is_in_the_folder(fitted):
         assert row["label"] == given["team"]
         assert row["labelled"] == ("yes" if given["team"] else "no")
         assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
+
+
+REFIT = (*(flag for flag in QUICK if flag != "--no-refit"),)
+
+
+def test_the_delivered_model_learned_from_all_labels(call, own_files, fitted):
+    nodes, edges = own_files()
+    files = ("--nodes", nodes, "--edges", edges, "--label", "team")
+    done = call("fit", *files, "--out", "all", *REFIT)
+    assert done.returncode == 0, done.stderr
+    plain, taught = (json.loads(Path(name, "fit.json").read_text()) for name in ("out", "all"))
+    labels = sum(bool(row["team"]) for row in fitted[1])
+    assert plain["delivered"] | {"seconds": 0} != taught["delivered"] | {"seconds": 0}
+    assert (taught["delivered"]["labels"], taught["delivered"]["refitted"]) == (labels, True)
+    assert f"The delivered model then learned from all {labels} labels." in done.stdout
+    assert taught["learned"] in Path("all/report.html").read_text()
+    assert taught["quality"] == plain["quality"]
+    before, after = (rows(Path(name) / "predictions.csv") for name in ("out", "all"))
+    for one, other in zip(before, after, strict=True):
+        measured = one["part"] in ("val", "test")
+        assert (float(one["probability"]) == float(other["probability"])) == measured, one["id"]
+    # The saved model is the delivered one.
+    call("predict", "all", *files[:4], "--out", "again.csv", "--quiet")
+    for one, other in zip(after, rows(Path("again.csv")), strict=True):
+        if one["part"] not in ("val", "test"):
+            assert one["p_red"] == other["p_red"]
+
+
+def test_a_refit_that_is_killed_continues(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    command = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *REFIT)
+    real = NodeClassifier.refit
+
+    def interrupted(self, *args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NodeClassifier, "refit", interrupted)
+    assert call(*command).returncode == 130
+    assert json.loads(Path("out/fit.json").read_text())["delivered"]["refitted"] is False
+    assert list(Path("out/training").glob("*.safetensors"))
+    monkeypatch.setattr(NodeClassifier, "refit", real)
+    done = call(*command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(Path("out/fit.json").read_text())["delivered"]["refitted"] is True
+    assert not Path("out/training").exists()
+    assert "already has this result" in call(*command[:-1]).stderr  # without --quiet
 
 
 def test_report_of_a_fit_says_where_its_page_is(call, fitted):
@@ -928,7 +975,7 @@ def ctrl_c_after(number: int, monkeypatch: pytest.MonkeyPatch) -> list[dict[str,
             signal.raise_signal(signal.SIGINT)
         return ""
 
-    monkeypatch.setattr("everynode.estimator.describe", press)
+    monkeypatch.setattr("everynode.selection.single_fit.describe", press)
     return epochs
 
 

@@ -12,6 +12,7 @@ import pytest
 import everynode as en
 from everynode.errors import DataError
 from everynode.io.excel_files import read_excel
+from everynode.io.formats import size_limit
 from everynode.io.summary import Notes
 
 NODES = [
@@ -101,4 +102,13 @@ def test_damaged_workbooks_and_a_missing_package(monkeypatch):
         en.read("book.xlsx", "book.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(DataError, match=r"pip install 'everynode\[excel\]', or save the sheet"):
+        en.read("book.xlsx", "book.xlsx")
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused():
+    book(nodes=NODES, edges=EDGES)
+    with (
+        size_limit(100),
+        pytest.raises(DataError, match=r"book.xlsx unpacks to more than .*--max-size"),
+    ):
         en.read("book.xlsx", "book.xlsx")

@@ -55,13 +55,20 @@ class Files:
     """Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
     dates of the column show it."""
 
+    max_size: str | None = None
+    """Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the file,
+    whichever is larger (npz and Parquet: 1 GB)."""
+
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
         """Read the graph; with ``feature_encoder``, encode its features as in training."""
         from everynode.io import read
+        from everynode.io.formats import size_limit
 
         if self.nodes is None and self.edges is None:
             raise UsageError("No graph is given. Give --nodes and --edges, or one of them.")
-        return read(**asdict(self), feature_encoder=feature_encoder, **options)
+        columns = asdict(self)
+        with size_limit(columns.pop("max_size")):
+            return read(**columns, feature_encoder=feature_encoder, **options)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace the input files, under any name."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from everynode.errors import DataError
 from everynode.io.delimited_layout import is_number
+from everynode.io.formats import check_unpacked, unpacked_limit
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, make_table
 
@@ -33,6 +34,9 @@ def read_excel(path: Path, sheet: str, notes: Notes, *, edges: bool = False) -> 
             "or save the sheet as CSV."
         ) from None
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        check_unpacked(path, size, unpacked_limit(path))
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheets = {page.title: page for page in book.worksheets}
         if sheet and sheet not in sheets:

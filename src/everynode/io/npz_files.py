@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from everynode.errors import DataError
+from everynode.io.formats import ARRAY_BYTES, check_unpacked, unpacked_limit
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, make_table
 
@@ -90,6 +91,8 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     try:
         with np.load(path, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            check_unpacked(path, size, unpacked_limit(path, ARRAY_BYTES))
             for key in archive.files:
                 try:
                     arrays[key] = archive[key]
@@ -98,6 +101,8 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
                         f"The array {key!r} of {path} holds Python objects and was skipped: "
                         "pickles are never opened."
                     )
+    except DataError:
+        raise
     except DAMAGES as error:
         raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
     except (TypeError, AttributeError):  # NumPy opened it, but as a single array

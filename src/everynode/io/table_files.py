@@ -16,12 +16,15 @@ from everynode.io.delimited import read_delimited
 from everynode.io.delimited_layout import binary_format
 from everynode.io.excel_files import read_excel
 from everynode.io.formats import (
+    ARRAY_BYTES,
     TABLE_FORMATS,
     check_path,
+    check_unpacked,
     ending,
     is_database,
     open_binary,
     split_sheet,
+    unpacked_limit,
 )
 from everynode.io.json_text import parse_json
 from everynode.io.records import Records
@@ -119,7 +122,13 @@ def _read_parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
     try:
+        described = pq.ParquetFile(path).metadata
+        # Repeated values take no room in the file, but eight bytes each in memory.
+        size = 8 * described.num_rows * described.num_columns
+        check_unpacked(path, size, unpacked_limit(path, ARRAY_BYTES))
         table = pq.read_table(path)
+    except DataError:
+        raise
     except (pa.ArrowException, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{path} is not a Parquet file: {reason}.") from error

@@ -25,6 +25,7 @@ def first_screen(fit: FitSummary) -> Html:
         h("p", first, class_="lead distrust" if leaks else "lead"),
         [h("p", sentence) for sentence in more],
         h("p", fit.caution),
+        h("p", fit.learned),
         h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         alerts(fit),
         _facts(fit),

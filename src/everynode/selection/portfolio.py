@@ -44,17 +44,22 @@ LARGE = 50_000
 
 
 class Job(NamedTuple):
-    """A candidate on a fold with a seed; ``seconds``: the time left for it."""
+    """A candidate on a fold with a seed.
+
+    ``seconds``: the time left for it. ``prefix``: the start of the names of its files.
+    """
 
     candidate: str
     fold: int
     seed: int
     seconds: float | None = None
+    prefix: str = ""
 
     @property
     def file_name(self) -> str:
         """The name of the result file."""
-        return f"{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}.safetensors"
+        job = f"{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}"
+        return f"{self.prefix}{job}.safetensors"
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,11 @@ class Race:
     def folds(self, name: str) -> set[int]:
         """Return the folds that a candidate has finished."""
         return {result.card["fold"] for result in self.results.get(name, ())}
+
+    def needs(self, name: str, unit: tuple[int, int], units: Sequence[tuple[int, int]]) -> bool:
+        """Whether a candidate trains on a fold with a seed: without seeds, once per fold."""
+        first = next(seed for fold, seed in units if fold == unit[0])
+        return self.candidates[name].seeded or unit[1] == first
 
     def alive(self) -> list[str]:
         """Return the candidates with a result that were not dropped."""
@@ -313,27 +323,12 @@ def run_portfolio(
     report : callable, optional
         Called after every job with the finished jobs, the number of jobs, and a note.
     """
-    start, deadline = time.monotonic(), Deadline(time_limit)
-    names = sorted({candidate.preparation for candidate in candidates})
-    fitted = {name: fit_preparation(name, graph.features) for name in names}
-    workload = Workload(
-        {name: preparation.apply(graph) for name, preparation in fitted.items()},
-        {candidate.name: candidate for candidate in candidates},
-        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
-    )
-    race = Race(graph, dict(workload.candidates), fitted)
-    race.class_weight = _class_weight(graph, candidates, folds[0])
-    tiny = graph.num_nodes + graph.num_edges < SMALL
-    on_device = graph.labels.device.type != "cpu"
-    runner = _Runner(
-        race, workload, deadline, engine or run_many,
-        1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
+    start = time.monotonic()
+    runner = start_race(
+        graph, candidates, folds=folds, time_limit=time_limit, engine=engine, workers=workers,
+        checkpoint=checkpoint, report=report,
     )  # fmt: skip
-    units = [
-        (fold, seed + number * len(folds) + place)
-        for number in range(seeds)
-        for place, fold in enumerate(folds)
-    ]
+    race, units = runner.race, fold_seeds(folds, seeds, seed)
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
     order = [candidate.name for candidate in candidates]
     for number, part in enumerate(rounds):
@@ -345,17 +340,55 @@ def run_portfolio(
             order = race.drop(keep[-1] if last else keep[min(number, len(keep)) - 1])
         later = sum(map(len, rounds[number + 1 :]))
         runner.total = runner.started + len(order) * len(part) + min(left, len(order)) * later
-        first = seed + len(folds) - 1  # later seeds repeat what has no seed
-        runner.run(
-            [
-                Job(name, *unit)
-                for unit in part
-                for name in order
-                if unit[1] <= first or race.candidates[name].seeded
-            ]
-        )
+        runner.run([Job(name, *u) for u in part for name in order if race.needs(name, u, units)])
     race.seconds = time.monotonic() - start
     return race
+
+
+def start_race(
+    graph: Graph,
+    candidates: Sequence[Candidate],
+    *,
+    folds: Sequence[int],
+    time_limit: float | None = None,
+    engine: Engine | None = None,
+    workers: int | None = None,
+    checkpoint: Path | None = None,
+    report: Callable[[int, int, str], None] | None = None,
+) -> JobRunner:
+    """Prepare the features, and return the runner of jobs with an empty race.
+
+    Parameters are those of :func:`run_portfolio`.
+    """
+    deadline = Deadline(time_limit)
+    names = sorted({candidate.preparation for candidate in candidates})
+    fitted = {name: fit_preparation(name, graph.features) for name in names}
+    workload = Workload(
+        {name: preparation.apply(graph) for name, preparation in fitted.items()},
+        {candidate.name: candidate for candidate in candidates},
+        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
+    )
+    race = Race(graph, dict(workload.candidates), fitted)
+    race.class_weight = _class_weight(graph, candidates, folds[0])
+    tiny = graph.num_nodes + graph.num_edges < SMALL
+    on_device = graph.labels.device.type != "cpu"
+    return JobRunner(
+        race, workload, deadline, engine or run_many,
+        1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
+    )  # fmt: skip
+
+
+def fold_seeds(folds: Sequence[int], seeds: int, seed: int) -> list[tuple[int, int]]:
+    """Return the fold and the seed of each training: all folds once, then again.
+
+    >>> fold_seeds([0, 1], 2, 5)
+    [(0, 5), (1, 6), (0, 7), (1, 8)]
+    """
+    return [
+        (fold, seed + number * len(folds) + place)
+        for number in range(seeds)
+        for place, fold in enumerate(folds)
+    ]
 
 
 def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> Tensor | None:
@@ -366,8 +399,16 @@ def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> T
     return class_weights(graph, fold, weight)
 
 
-class _Runner:
-    """Runs jobs, keeps their results, and stops at the deadline."""
+class JobRunner:
+    """Runs jobs, keeps their results in a race, and stops at the deadline.
+
+    Attributes
+    ----------
+    race : Race
+        The results.
+    total, started, done : int
+        The number of jobs in all (for progress), of those handed over, and of finished ones.
+    """
 
     def __init__(
         self,

@@ -108,22 +108,22 @@ def fit_portfolio(
     )  # fmt: skip
     candidates = portfolio(effort, folded, changes=changes, for_new_nodes=options.for_new_nodes)
     check_monitor(folded, folds, candidates[0].settings.monitor)
-    seeds = max(options.networks, math.ceil(effort.networks / len(folds)))
+    seeds = seeds_per_fold(options, len(folds))
     title = f"{effort.name} portfolio, {len(candidates)} candidates"
     with Bar(title, len(candidates), unit="trainings", show=verbose) as bar:
-
-        def report(done: int, total: int, note: str) -> None:
-            bar.total = total
-            bar.progress.update(bar.task, total=total)
-            bar.advance(note, to=done)
-
         race = run_portfolio(
             folded, candidates, folds=folds, seeds=seeds, seed=seed, keep=effort.keep,
             time_limit=limit or effort.time_limit, engine=options.engine, workers=options.workers,
-            checkpoint=checkpoint, report=report,
+            checkpoint=checkpoint,
+            report=lambda done, total, note: bar.advance(note, to=done, total=total),
         )  # fmt: skip
     require_results(race)
     return Fitted(folded, race, select(race, seed=seed))
+
+
+def seeds_per_fold(options: PortfolioOptions, folds: int) -> int:
+    """Return the number of networks of a finalist on each fold."""
+    return max(options.networks, math.ceil(Effort.named(options.effort).networks / folds))
 
 
 def fold_count(graph: Graph, fold: int, effort_name: str) -> int:

@@ -47,6 +47,8 @@ def fit_candidates(
     seed: int = 0,
     checkpoint: Path | None = None,
     verbose: bool | None = None,
+    title: str = "",
+    prefix: str = "",
 ) -> SingleFit:
     """Select the best of some settings on the validation nodes, and train its networks.
 
@@ -71,6 +73,10 @@ def fit_candidates(
         A folder for the state of the training.
     verbose : bool, optional
         Whether to show progress; None: only in a terminal.
+    title : str
+        The title of the progress bar; empty: the backbone.
+    prefix : str
+        The start of the names of the files in ``checkpoint``.
     """
     graph, folds = with_validation(given, fold=fold, cv=cv, seed=seed)
     first = next(iter(candidates.values()))
@@ -78,7 +84,7 @@ def fit_candidates(
     epochs = max(settings.epochs for settings in candidates.values())
     total = networks * len(folds)
     few = sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
-    with Bar(first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
+    with Bar(title or first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
         trained, standings = successive_halving(
             graph,
             candidates,
@@ -87,6 +93,7 @@ def fit_candidates(
             seed=seed,
             report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
             checkpoint=checkpoint,
+            prefix=prefix,
         )
         results = train_more(
             trained,
@@ -94,6 +101,7 @@ def fit_candidates(
             folds,
             total,
             checkpoint=checkpoint,
+            prefix=prefix,
             report=lambda number, epoch, row: bar.advance(
                 f"network {number} of {total} {describe(row)}", to=epoch + 1
             ),

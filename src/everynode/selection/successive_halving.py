@@ -76,6 +76,7 @@ def successive_halving(
     seed: int = 0,
     report: CandidateReport | None = None,
     checkpoint: Path | None = None,
+    prefix: str = "",
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -105,6 +106,8 @@ def successive_halving(
     checkpoint : Path, optional
         A folder for the state of every candidate. The same call continues from there. Ctrl-C ends
         training after the current epoch with the best result so far.
+    prefix : str
+        The start of the names of the files in ``checkpoint``.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -119,7 +122,8 @@ def successive_halving(
         field.trainings[name] = []
         for number, fold in enumerate(folds):
             suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
-            state = checkpoint / f"{name}{suffix}.safetensors" if checkpoint else None
+            file = f"{prefix}{name}{suffix}.safetensors"
+            state = checkpoint / file if checkpoint else None
             training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
             field.trainings[name].append(training)
 
