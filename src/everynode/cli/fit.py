@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.cli.files import Files
-from everynode.cli.folder import command, prepare, read_result, remove_states
+from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
@@ -292,11 +292,11 @@ def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
     summary = fitted.to_dict()
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
-    # Everything is computed: the files appear together, and fit.json says that they are whole.
-    (fitted.delivered or fitted.model).save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
-    write_atomically(folder / "report.html", html.encode())
-    write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
+    with publish(folder, "fit.json") as new:
+        (fitted.delivered or fitted.model).save(new / "model")
+        fitted.predictions.write_csv(new / "predictions.csv")
+        write_atomically(new / "report.html", html.encode())
+        write_atomically(new / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 
 
