@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 #: From the bottom to the top: a room imports from rooms below it, and from itself.
 ROOMS = (
-    "errors", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
+    "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
     "datasets", "io", "evaluation", "plugins", "declaration", "batches", "settings", "objective_names",
     "models", "presets", "objectives", "training", "selection",
     "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator",

@@ -74,9 +74,10 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
-)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if not target.startswith("https://"):
@@ -86,9 +87,10 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(there), target
 
 
-def test_tables_come_from_results() -> None:
+@pytest.mark.parametrize("tool", ["readme.py", "results_index.py"])
+def test_tables_and_indexes_come_from_results(tool: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/readme.py"), "--check"],
+        [sys.executable, str(ROOT / "tools" / tool), "--check"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -155,10 +157,9 @@ def test_the_version_is_that_of_the_citation() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_every_benchmark_is_listed() -> None:
-    listed = (ROOT / "benchmarks/README.md").read_text()
-    assert [
-        script.name
-        for script in (ROOT / "benchmarks").glob("*.py")
-        if script.name != "common.py" and f"`{script.name}`" not in listed
-    ] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_benchmark_and_result_that_a_page_names_exists(page: Path) -> None:
+    names = re.findall(
+        r"(?<![/\w])(?:benchmarks|results)/[\w-]+\.\w+", page.read_text(encoding="utf-8")
+    )
+    assert [name for name in names if not (ROOT / name).exists()] == []

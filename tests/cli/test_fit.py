@@ -1038,6 +1038,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sys.platform == "win32",
     reason="sends SIGINT and SIGKILL to a process, which Windows does not have",

@@ -1,6 +1,6 @@
 """Does a temperature from few validation nodes make probabilities better?
 
-    python benchmarks/calibration.py
+    python benchmarks/temperature_from_few_nodes.py
 
 Calibration error on test nodes: as trained, with Platt's targets (the method of everynode 0.7.0), and with the method of today. The
 bundled examples that have enough labels for a test part, four splits and trainings each. Writes results/calibration.json.

@@ -1,6 +1,6 @@
 """Does this machine get the results of the committed runs of the paper's tables?
 
-    EVERYNODE_DATA=... python benchmarks/redo.py
+    EVERYNODE_DATA=... python benchmarks/same_cells.py
 
 Another CPU rounds differently. After a few hundred epochs this can change the best epoch and a few test nodes. The cells of the tables
 should stay the same: so every run of a few whole cells is repeated, and their means are compared, paired.

@@ -1,6 +1,6 @@
 """What gives the last point: a warm-up of MI and CVG, an ensemble of seeds, or Correct-and-Smooth?
 
-    python benchmarks/last_point.py
+    python benchmarks/ensembles_and_smoothing.py
 
 Default settings, GCN, public splits of Cora and Citeseer, 20 seeds. An ensemble averages the probabilities of five seeds. Correct-and-
 Smooth (Huang et al. 2021) chooses its parameters on the validation nodes. Writes results/last-point.json.

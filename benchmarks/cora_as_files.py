@@ -1,6 +1,6 @@
 """Does `everynode fit` on Cora as two CSV files reach the accuracy of `everynode train cora`?
 
-    python benchmarks/own_cora.py [SEEDS]
+    python benchmarks/cora_as_files.py [SEEDS]
 
 Same split, objective and seeds. One of Cora's 1,433 words occurs in no paper. ``fit`` drops such a column, so the network has one row of
 weights less and the same seed draws other weights: the two differ as two seeds do. On the named graph without that word, the same seed

@@ -1,6 +1,6 @@
 """What does each term and option need in order to help?
 
-    python benchmarks/recipe.py STORE [GRAPHS [BACKBONES [COUNT [TERM]]]]
+    python benchmarks/term_needs.py STORE [GRAPHS [BACKBONES [COUNT [TERM]]]]
 
 The default settings with one change at a time, over several graphs. Computes the runs that the store lacks, and writes
 results/recipe.json: the validation and test accuracy of each seed (public split) or fold, selected on validation, by graph, backbone and

@@ -1,6 +1,6 @@
 """What do the README's weights do on graphs with a few dense features and few labels?
 
-    python benchmarks/three_lines.py
+    python benchmarks/readme_weights.py
 
 The README's three lines with their weights, with a stronger TV, and the choice of `NodeClassifier()`. 300 nodes in three communities, 16
 features that say much or little about the class; a PyG network, 200 epochs of Adam, five draws and seeds each; accuracy on the unlabelled

@@ -1,11 +1,11 @@
 """What are held-out labels worth when there are few?
 
-    python benchmarks/held_out.py
+    python benchmarks/few_labels_held_out.py
 
 Without validation nodes, some labels are held out to select settings and epoch. ``cv=0.2`` (below: "cv=1") holds out a fifth once; the model never trains on
 it. ``then all labels`` trains the winner again on all labels, for 1.25 times its best epoch (at least 100), and takes the last weights.
 ``cv=3``, the default below 100 labels, holds out every label in one of three folds and averages the three networks. Graphs of
-three_lines.py, and Citeseer and Cora with few labels per class; six draws each: test accuracy, calibration error after the temperature,
+readme_weights.py, and Citeseer and Cora with few labels per class; six draws each: test accuracy, calibration error after the temperature,
 and seconds. Writes results/held-out.json.
 """
 
@@ -27,7 +27,7 @@ from everynode.evaluation.metrics import expected_calibration_error
 from everynode.experiments.statistics import compare_paired
 from everynode.graph import Split
 from everynode.training.loop import Training
-from three_lines import draw
+from readme_weights import draw
 
 DRAWS = 6
 

@@ -1,6 +1,6 @@
 """Does a class prior inside MI help, instead of equal classes?
 
-    python benchmarks/prior.py
+    python benchmarks/prior_inside_mi.py
 
 GCN, default settings, public splits of Cora and Citeseer, 10 seeds. (The term ``prior`` is different: it came later, with an estimate
 that follows the training.)

@@ -1,6 +1,6 @@
 """Which rounds should successive halving have?
 
-    python benchmarks/race_designs.py [BEDS]
+    python benchmarks/halving_rounds.py [BEDS]
 
 Trains every candidate of the default to its end on each test bed, with the validation metrics and the CPU time of every epoch. From these
 it replays what each design would have chosen, and its cost. Test nodes are not used. Generated graphs and seeds differ from those of

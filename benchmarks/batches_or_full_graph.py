@@ -3,7 +3,7 @@
 ENC on a generated graph of ogbn-arxiv's size. Each side runs in its own process, so that peak memory is its own. Both have the same
 settings, with CVG at every fourth step. The full graph is validated after every step, mini-batches after every ``EVERY``; validation is
 not in the seconds. Seconds are CPU time, so that a busy machine changes them little.
-``python benchmarks/minibatch.py [whole|batches]``: both sides, or one; the other keeps its result.
+``python benchmarks/batches_or_full_graph.py [whole|batches]``: both sides, or one; the other keeps its result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What does ENC gain in a user's own loop, with a plain PyG network?
 
-    python benchmarks/stock_loop.py
+    python benchmarks/gain_in_a_pyg_loop.py
 
 Two of PyG's GCNConv behind a linear layer, and Adam with PyG's usual settings. Writes results/stock-loop.json: on the public splits of
 Cora and Citeseer, with raw and with row-normalised features, for the README's three lines and for consistency, the validation and test

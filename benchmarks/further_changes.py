@@ -1,6 +1,6 @@
 """Do further changes to the recipe help: cheaper CVG, averaged weights, one or four passes, GCNII's depth?
 
-    python benchmarks/candidates.py [GRAPHS [WORD]]
+    python benchmarks/further_changes.py [GRAPHS [WORD]]
 
 Default settings, GCN (or GCNII), ten seeds (public splits) or ten folds, each variant against the same objective without the change.
 With averaged weights, validation selects the epoch of the averaged network. WORD restricts the variants to names that begin with it.

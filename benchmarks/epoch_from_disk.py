@@ -1,6 +1,6 @@
 """How long does an epoch take on 10 M nodes and 50 M edges with features on disk?
 
-``python benchmarks/disk.py FOLDER``: seconds and resident memory of ENC-GCN (2 x 64). The graph is generated into the folder first (about
+``python benchmarks/epoch_from_disk.py FOLDER``: seconds and resident memory of ENC-GCN (2 x 64). The graph is generated into the folder first (about
 6 GB, and as much again on the way) unless it exists. One node in a hundred is a training node, one in 500 a validation node. An epoch
 covers the training nodes once, with as many other nodes, drawn anew in each epoch. Training and generating run in separate processes.
 """
