@@ -78,10 +78,9 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 def read_by(page: str) -> frozenset[str]:
     """The files that the tables of a page are made from, and those that it names."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    tables = readme.TABLES.get(page, readme.TABLES)
     _opened.clear()
     for mark in re.findall(r"<!-- ([\w-]+):begin -->", text):
-        tables[mark]()
+        readme.TABLES[mark]()
     return frozenset(_opened) | named(text)
 
 
