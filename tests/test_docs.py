@@ -184,7 +184,7 @@ def test_every_flag_of_own_graphs_exists():
         "wisconsin",
     ],
 )
-def test_with_row_normalised_features_the_gate_is_as_open_as_paper_md_says(name, data_root):
+def test_with_row_normalized_features_the_gate_is_as_open_as_paper_md_says(name, data_root):
     said = re.search(
         r"the gate is above ([\d.]+) for half of all edges on every graph",
         (ROOT / "docs/paper.md").read_text(),

@@ -44,7 +44,7 @@ class WholeGraph:
         val = validation_nodes(graph, fold, settings.monitor)
         self.monitor, self.labels = settings.monitor, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
-        self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.network, self.objective, self.optimizer = build(graph, settings, fold=fold, seed=seed)
         self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
         self.layer_bytes = layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
@@ -52,7 +52,7 @@ class WholeGraph:
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
         self.objective.epoch = epoch
-        self.sums = step(self.network, self.objective, self.optimiser, self.graph)
+        self.sums = step(self.network, self.objective, self.optimizer, self.graph)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
@@ -77,9 +77,9 @@ def build(
 
     All start from one seed, but each draws from its own random generator.
     """
-    network, optimiser = build_network(graph, settings, seed=seed)
+    network, optimizer = build_network(graph, settings, seed=seed)
     objective = ENC.from_settings(graph, settings, fold=fold, seed=seed)
-    return network, objective.to(graph.labels.device), optimiser
+    return network, objective.to(graph.labels.device), optimizer
 
 
 def build_network(
@@ -124,14 +124,14 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
 
 
 def step(
-    network: Model, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
+    network: Model, objective: ENC, optimizer: torch.optim.Optimizer, graph: Graph
 ) -> dict[str, float]:
     """Take one training step; return each term before weighting, and ``total``."""
     network.train()
     terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     terms["total"].backward()
-    optimiser.step()
+    optimizer.step()
     return {name: value.item() for name, value in terms.items()}
 
 

@@ -56,7 +56,7 @@ class Batched:
         ranks: Ranks,
     ):
         self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
-        self.network, self.optimiser = build_network(graph, settings, seed=seed, device=self.device)
+        self.network, self.optimizer = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
         if self.network.num_hops is None:
             raise UsageError(
@@ -95,7 +95,7 @@ class Batched:
         on_device = batch.to(self.device)
         passes = [self.network(on_device) for _ in range(self.objective.passes)]
         terms = self.objective.breakdown(passes, self.network, sample)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         terms.pop("total").backward()
         # Every process has the whole value of a term that is not additive.
         values = {
@@ -103,7 +103,7 @@ class Batched:
             for name, value in terms.items()
         }
         sums = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
-        self.optimiser.step()
+        self.optimizer.step()
         values = dict(zip(values, sums, strict=True))
         weights = self.objective.current_weights()
         values["total"] = sum(weights[name] * value for name, value in values.items())
