@@ -14,7 +14,7 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.models.build import build_model
 from everynode.models.model import Model
-from everynode.objectives import ENC
+from everynode.objectives import ENC, Term
 from everynode.objectives.cross_entropy import class_weights
 from everynode.settings import Settings
 
@@ -79,7 +79,20 @@ def build(
     """
     network, optimizer = build_network(graph, settings, seed=seed)
     objective = ENC.from_settings(graph, settings, fold=fold, seed=seed)
+    require_dropout(objective, settings)
     return network, objective.to(graph.labels.device), optimizer
+
+
+def require_dropout(objective: ENC, settings: Settings) -> None:
+    """Refuse a term that compares passes if nothing makes the passes differ."""
+    if settings.dropout or settings.layer_dropout:
+        return
+    for name, term in objective.terms.items():
+        if isinstance(term, Term) and "passes" in term.needs:
+            raise UsageError(
+                f"The term {name!r} compares passes with different dropout, but dropout and "
+                f"layer_dropout are 0. Set one of them, or set {name} to 0."
+            )
 
 
 def build_network(
@@ -90,11 +103,6 @@ def build_network(
         raise DataError(
             f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: "
             "label nodes of at least two classes."
-        )
-    if settings.consistency and not (settings.dropout or settings.layer_dropout):
-        raise UsageError(
-            "Consistency compares passes with different dropout, but dropout and layer_dropout "
-            "are 0. Set one of them, or set consistency to 0."
         )
     model = build_model(graph.num_features, graph.num_classes, settings, seed=seed)
     model.to(device=device or graph.labels.device, dtype=graph.dtype)

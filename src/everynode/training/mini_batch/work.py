@@ -15,7 +15,12 @@ from everynode.models.receptive_field import Batch
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.distributed import Ranks
-from everynode.training.full_batch import build_network, judge, validation_nodes
+from everynode.training.full_batch import (
+    build_network,
+    judge,
+    require_dropout,
+    validation_nodes,
+)
 from everynode.training.mini_batch.inference import infer
 from everynode.training.mini_batch.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.mini_batch.sampler import Sampler, draw_sample
@@ -66,6 +71,7 @@ class Batched:
         self.fan_out = batches.for_layers(self.network.num_hops)
         objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
         objective.check_mini_batches()
+        require_dropout(objective, settings)
         self.objective = objective.to(self.device)
         self.tv_edges = batches.tv_edges if "edges" in objective.needs else 0
         self.sampler = Sampler(graph)
