@@ -221,9 +221,9 @@ def test_copies_do_not_carry_the_graph() -> None:
     graph = make(dense=False, weighted=False)
     network = network_for(graph)
     Halves(graph).short(network(graph), network).backward()
-    assert network._views
+    assert network._fields
     for twin in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
-        assert not twin._views
+        assert not twin._fields
         assert twin._last is None
         torch.testing.assert_close(twin.eval()(graph), network.eval()(graph))
         network.train()
