@@ -296,9 +296,8 @@ def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
     fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
-    return dataclasses.replace(
-        result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)}
-    )
+    positions = _map_of(probabilities.double().cpu().numpy(), graph, run.seed)
+    return dataclasses.replace(result, record={**result.record, **positions})
 
 
 def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
@@ -306,7 +305,7 @@ def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
     return Result(
         {
             **run.describe(),
-            **_map_of(graph.dense_features.numpy(), graph, run.seed),
+            **_map_of(graph.dense_features.cpu().numpy(), graph, run.seed),
             **_provenance(run),
         },
         {},
