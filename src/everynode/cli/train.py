@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from everynode.cli.batch_options import BatchOptions
+from everynode.cli.files import OwnGraph
 from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
@@ -35,9 +36,10 @@ STATE = "training.safetensors"
 
 
 def train(
-    name: str,
+    name: str | None = None,
     /,
     *,
+    own: OwnGraph = OwnGraph(),  # noqa: B008 - frozen
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     batch: BatchOptions = BatchOptions(),  # noqa: B008 - frozen
@@ -57,7 +59,8 @@ def train(
     Parameters
     ----------
     name
-        A graph of `everynode data list`, or the folder of a graph on disk.
+        A graph of `everynode data list`, or the folder of a graph on disk. Or give your own:
+        --nodes and --edges.
     fold
         The fold, if the split has several.
     seed
@@ -81,7 +84,13 @@ def train(
         raise UsageError("Several processes train in mini-batches: give --batch-size.")
     with process_group(data.usable_device()) as ranks:
         # With mini-batches the graph stays on the CPU, and only batches go to the device.
-        graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
+        place = dataclasses.replace(data, device="cpu") if batches else data
+        graph: Graph | DiskGraph
+        if own.given(name):
+            name, graph, split, _digest = own.open(place, quiet or json_output)
+        else:
+            assert name is not None
+            graph, split = place.open(name)
         if batches is None and isinstance(graph, DiskGraph):
             raise UsageError(f"{name} is on disk, which needs mini-batches: give --batch-size.")
         run = model.run(
