@@ -121,7 +121,7 @@ def _train(
 ) -> dict[str, Any]:
     """Train with a progress bar, or read the record of a finished training."""
     from everynode.experiments.tasks import train_to_folder
-    from everynode.progress import Bar, describe
+    from everynode.progress import Bar, StopEstimate, describe
 
     finished: dict[str, Any] | None = {}
     try:
@@ -135,13 +135,17 @@ def _train(
     if state.exists():
         say(f"Continuing from {state}.", quiet)
     title = f"{run.dataset} {run.settings.backbone} {run.objective}"
-    with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
+    chosen = run.settings
+    estimate = StopEstimate(chosen.epochs, chosen.patience, chosen.monitor)
+    with Bar(title, chosen.epochs, unit="epochs", show=not quiet, early=True) as bar:
         record = train_to_folder(
             run,
             graph,
             folder,
             state,
-            report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
+            report=lambda epoch, row: bar.advance(
+                describe(row), to=epoch + 1, last=estimate(title, epoch, row)
+            ),
             ranks=ranks,
         )
     if record["interrupted"]:
