@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from everynode.cli.options import FILES
-from everynode.console import showable
+from everynode.cli.options import FILES, DataOptions
+from everynode.console import say, showable
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class Files:
+class Tables:
     """The files of a graph, and the roles of their columns."""
 
     nodes: str | None = None
@@ -38,8 +38,6 @@ class Files:
     "The target column of the edges. Default: target, dst or to, else the second."
     weight: str | None = None
     "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
-    directed: Annotated[bool, Parameter(negative="")] = False
-    "Keep the direction of the edges: messages travel from source to target only."
     unknown: Literal["refuse", "drop", "add"] | None = None
     """What to do with edges to nodes that are not in the node table: refuse them, drop them, or add
     the nodes without labels. Default: refuse; for `predict`, as in training."""
@@ -68,7 +66,7 @@ class Files:
             raise UsageError("No graph is given. Give --nodes and --edges, or one of them.")
         columns = asdict(self)
         with size_limit(columns.pop("max_size")):
-            return read(**columns, feature_encoder=feature_encoder, **options)
+            return read(**columns | options, feature_encoder=feature_encoder)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace the input files, under any name."""
@@ -91,3 +89,84 @@ class Files:
         source = self.nodes or self.edges
         name = source_file(source).name if source else ""
         return showable(name).partition(".")[0] or "graph"
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class Files(Tables):
+    """The same, with the direction of the edges."""
+
+    directed: Annotated[bool, Parameter(negative="")] = False
+    "Keep the direction of the edges: messages travel from source to target only."
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class Columns:
+    """The columns to learn from."""
+
+    label: str | None = None
+    """The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
+    `class`."""
+    features: str = "all"
+    """The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
+    `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers from the
+    edges."""
+
+
+class OpenGraph(NamedTuple):
+    """A graph to train on: its name, its content, the name of its split, and a digest."""
+
+    name: str
+    graph: Graph
+    split: str
+    digest: str
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class OwnGraph(Tables, Columns):
+    """A graph in the user's files, in place of the name of a public graph."""
+
+    def given(self, name: str | None) -> bool:
+        """Whether there are files; refuse files beside a name, and neither of them."""
+        files = self.nodes is not None or self.edges is not None
+        if files == (name is not None):
+            found = "both" if files else "neither"
+            raise UsageError(
+                "Give a graph of `everynode data list`, or --nodes and --edges of your own. Got "
+                f"{found}."
+            )
+        if not files and self != OwnGraph():
+            raise UsageError("Flags for columns and edges need --nodes or --edges.")
+        return files
+
+    def open(self, data: DataOptions, quiet: bool = False) -> OpenGraph:
+        """Read the graph. Labels are held out for validation and test where it has no split."""
+        from everynode.datasets.entries import CATALOGUE
+        from everynode.io.assign_splits import assign_splits
+
+        graph = self.read(split=data.split, name=self.name, directed=data.directed)
+        for line in () if graph.summary is None else graph.summary.lines(warnings_only=quiet):
+            say(line)
+        split = "own"
+        if not graph.splits or not len(graph.nodes("val")):
+            split = "own" if graph.splits else "drawn"
+            graph, notes = assign_splits(graph, cv=1, seed=data.split_seed)
+            for note in notes:
+                say(note, quiet)
+        name = f"own-{self.name}" if self.name in CATALOGUE else self.name
+        device = data.usable_device()
+        graph = graph if device.type == "cpu" else graph.to(device)
+        return OpenGraph(name, graph, split, graph.digest)
+
+
+def open_graph(
+    name: str | None, own: OwnGraph, data: DataOptions, quiet: bool = False
+) -> OpenGraph:
+    """Return the user's graph, or the public graph of a name."""
+    if own.given(name):
+        return own.open(data, quiet)
+    assert name is not None
+    graph, split = data.load(name)
+    return OpenGraph(name, graph, split, data.digest(name, split))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from everynode.cli.files import Files
+from everynode.cli.files import Columns, Files
 from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
@@ -47,8 +47,7 @@ STATES = "training"
 def fit(
     *,
     files: Files = Files(),  # noqa: B008 - frozen
-    label: str | None = None,
-    features: str = "all",
+    columns: Columns = Columns(),  # noqa: B008 - frozen
     split: str | None = None,
     fold: int | None = None,
     effort: Annotated[Literal["quick", "standard", "best"], Parameter(group=TRAINING)] = "standard",
@@ -78,13 +77,6 @@ def fit(
 
     Parameters
     ----------
-    label
-        The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
-        `class`.
-    features
-        The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers
-        from the edges.
     split
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.
@@ -142,7 +134,7 @@ def fit(
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     model.load_plugins()
     torch.set_num_threads(threads)
-    graph = files.read(label=label, features=features, split=split, name=files.name)
+    graph = files.read(label=columns.label, features=columns.features, split=split, name=files.name)
     given, summary = graph, graph.summary
     show = say if quiet or json_output else print
     for line in () if summary is None else summary.lines(warnings_only=quiet):
@@ -227,11 +219,12 @@ def _refit(
 
 def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
     """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.estimator_settings import settings_changes
     from everynode.machine import cores
     from everynode.settings import Settings
     from everynode.training.memory_estimate import memory_estimate
 
-    named = {} if classifier.settings is None else dict(classifier.settings)
+    named = settings_changes(classifier)
     changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
     workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
     estimate = memory_estimate(graph, Settings(**changes), workers=workers)

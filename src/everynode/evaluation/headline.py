@@ -61,8 +61,8 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
     lead = f"{among}, " if fit.leaks else ""
     sentences = [warning(fit)] if fit.leaks else []
     sentences.append(
-        f"{lead}{percent(accuracy)} of {nodes} are right; {base.name} is right for "
-        f"{100 * base.accuracy.value:.1f} %."
+        f"{lead}{percent(accuracy)} of {nodes} are right. The baseline, {base.name}, is right "
+        f"for {100 * base.accuracy.value:.1f} %."
     )
     rare = rarest_class(fit)
     if is_uneven(fit) and rare is not None:
