@@ -43,6 +43,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 
 reproduce: $(READY)
 	$(BIN)/everynode results merge results/runs-paper.csv results/tsne-paper.json

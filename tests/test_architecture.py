@@ -102,9 +102,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         ("everynode.cli.compare", "everynode.cli.data", "everynode.cli.train"), "test_cli.py"
     ),
-    **dict.fromkeys(
-        ("everynode.cli.files", "everynode.cli.folder", "everynode.cli.predict"), "cli/test_fit.py"
-    ),
+    "everynode.cli.predict": "cli/test_fit.py",
     "everynode.cli.report": "cli/test_reproduce.py",
     "everynode.cli.running": "cli/test_reproduce.py",
     # Declarations of tables without code of their own; every one is planned and checked there.

@@ -55,6 +55,7 @@ from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from everynode.objectives.term import Term
+    from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
 
 
@@ -218,6 +219,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fold: int = 0,
         checkpoint: Path | str | None = None,
         engine: Engine | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Train on a graph, or on features, labels and edges.
 
@@ -238,6 +240,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         engine : Engine, optional
             The engine that runs the trainings of the portfolio, such as
             :func:`everynode.training.ray_engine.run_on_ray`. None: processes on this machine.
+        callbacks : sequence of Callback
+            Functions of the training, the epoch and its values, called after every epoch; see
+            :class:`everynode.training.callbacks.Callback`.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
         encoded = encode(y) if arrays else None  # here, so that its warnings name the caller
@@ -247,7 +252,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         states = None if checkpoint is None else Path(checkpoint)
         train_on = self._fit_portfolio if uses_portfolio(self) else self._fit_one
-        graph = train_on(given, draw_seed(self.random_state), states, engine)
+        graph = train_on(given, draw_seed(self.random_state), states, engine, callbacks)
         self.classes_ = in_order(graph.classes)
         self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
         self._finish(graph)
@@ -281,6 +286,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         checkpoint: Path | str | None = None,
         engine: Engine | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Return a classifier that learned from all labels, with the models that were chosen.
 
@@ -300,6 +306,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             continues from there.
         engine : Engine, optional
             The engine of the trainings; see :meth:`fit`.
+        callbacks : sequence of Callback
+            Functions that follow the trainings; see :meth:`fit`.
 
         Examples
         --------
@@ -311,7 +319,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (500, 3327)
         """
         check_is_fitted(self, "fitted_")
-        trained = refit_classifier(self, graph, nodes, checkpoint, engine)
+        trained = refit_classifier(self, graph, nodes, checkpoint, engine, callbacks)
         model = copy(self)
         model._fold = 0
         model.ensemble_, model.held_out_ = trained.ensemble, trained.held_out
@@ -321,11 +329,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _fit_portfolio(
-        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+        self,
+        given: Graph,
+        seed: int,
+        states: Path | None,
+        engine: Engine | None,
+        callbacks: Sequence[Callback],
     ) -> Graph:
         """Race the portfolio, keep its ensemble, and return the graph with its folds."""
         fitted = fit_portfolio(
-            given, portfolio_options(self, engine), fold=self._fold,
+            given, portfolio_options(self, engine, callbacks), fold=self._fold,
             changes=settings_changes(self), seed=seed, checkpoint=states, verbose=self.verbose,
         )  # fmt: skip
         chosen = fitted.selection
@@ -343,7 +356,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted.graph
 
     def _fit_one(
-        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+        self,
+        given: Graph,
+        seed: int,
+        states: Path | None,
+        engine: Engine | None,
+        callbacks: Sequence[Callback],
     ) -> Graph:
         """Train the named model or objective, and return the graph with its folds."""
         self.ensemble_ = self.leaderboard_ = self.graph_gain_ = None
@@ -351,7 +369,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             given, candidate_settings(self, given), fold=self._fold,
             cv=None if self.cv == "auto" else self.cv, networks=self.n_estimators,
             shares_patience=shares_patience(self), seed=seed, checkpoint=states,
-            verbose=self.verbose,
+            verbose=self.verbose, callbacks=callbacks,
         )  # fmt: skip
         graph, self.standings_ = fitted.graph, fitted.standings
         self.fitted_, *self._more = fitted.results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from everynode.selection.refit import Refit, refit_portfolio, refit_single
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
+    from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
 
 
@@ -26,6 +28,7 @@ def refit_classifier(
     nodes: Tensor | None,
     checkpoint: Path | str | None,
     engine: Engine | None,
+    callbacks: Sequence[Callback] = (),
 ) -> Refit:
     """Train the chosen models of a fitted classifier on all labels of a graph."""
     if not isinstance(graph, Graph):
@@ -35,7 +38,7 @@ def refit_classifier(
     if model.device is not None:
         graph = moved(graph, usable_device(model.device))
     states = None if checkpoint is None else Path(checkpoint)
-    options, first = portfolio_options(model, engine), model.fitted_
+    options, first = portfolio_options(model, engine, callbacks), model.fitted_
     if model.ensemble_ is not None:
         return refit_portfolio(
             graph, nodes, model.ensemble_, options, seed=first.seed, checkpoint=states,
@@ -43,5 +46,5 @@ def refit_classifier(
         )  # fmt: skip
     return refit_single(
         graph, nodes, first, model.objective_, networks=len(model.networks_), cv=options.cv,
-        checkpoint=states, verbose=model.verbose,
+        checkpoint=states, verbose=model.verbose, callbacks=callbacks,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from everynode.settings import Settings, declarations
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
+    from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
 
 
@@ -103,11 +104,14 @@ def shares_patience(model: NodeClassifier) -> bool:
     return default and "patience" not in settings_changes(model)
 
 
-def portfolio_options(model: NodeClassifier, engine: Engine | None) -> PortfolioOptions:
+def portfolio_options(
+    model: NodeClassifier, engine: Engine | None, callbacks: Sequence[Callback]
+) -> PortfolioOptions:
     """Return the options of the portfolio."""
     return PortfolioOptions(
         model.effort, model.time_limit, model.for_new_nodes,
         None if model.cv == "auto" else model.cv, model.n_estimators, model.n_jobs, engine,
+        callbacks,
     )  # fmt: skip
 
 

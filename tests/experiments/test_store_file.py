@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,28 +18,7 @@ import pytest
 from everynode.errors import DataError
 from everynode.experiments.store import Store, records_at
 from everynode.experiments.store_file import APPLICATION_ID, SCHEMA
-
-RECORD = {
-    "test_accuracy": 0.7000000000000001,
-    "settings": {"tv": 5.0},
-    "name": "Größe",
-    "none": None,
-}
-COST = {"seconds": 1.5}
-CURVE = {"ce": [1.0, 0.1], "val_accuracy": [0.25, 1e-300]}
-
-
-def key_of(specification: str) -> str:
-    return hashlib.sha256(specification.encode()).hexdigest()
-
-
-def rows_of(path: Path) -> list[tuple]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT * FROM runs ORDER BY key").fetchall()
-
-
-def lock_files(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob("*.lock")]
+from helpers.stores import COST, CURVE, RECORD, key_of
 
 
 def test_the_file_carries_our_mark(tmp_path):
@@ -352,6 +332,31 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     folder.mkdir(mode=0o500)
     with pytest.raises(DataError, match="cannot serve as a store of runs"):
         Store(folder / "runs.db")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(errno.EACCES, "Permission denied"),
+        OSError(errno.EROFS, "Read-only file system"),
+    ],
+)
+def test_nobody_is_told_to_move_a_file_that_cannot_be_written(tmp_path, monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr("everynode.experiments.store_file.sqlite3.connect", refuse)
+    with pytest.raises(DataError, match="make the file and its folder writable") as caught:
+        Store(tmp_path / "runs.db")
+    assert "move it away" not in str(caught.value)
+
+
+def test_an_old_sqlite_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 1))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.31.1")
+    with pytest.raises(DataError, match=r"needs SQLite 3\.37 or newer\. This Python has 3\.31\.1"):
+        Store(tmp_path / "runs.db")
+    assert not (tmp_path / "runs.db").exists()
 
 
 FILL = """

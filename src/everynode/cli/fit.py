@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from everynode.cli.files import Files
-from everynode.cli.folder import command, prepare, read_result, remove_states
+from everynode.cli.files import Columns, Files
+from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
@@ -46,8 +47,7 @@ STATES = "training"
 def fit(
     *,
     files: Files = Files(),  # noqa: B008 - frozen
-    label: str | None = None,
-    features: str = "all",
+    columns: Columns = Columns(),  # noqa: B008 - frozen
     split: str | None = None,
     fold: int | None = None,
     effort: Annotated[Literal["quick", "standard", "best"], Parameter(group=TRAINING)] = "standard",
@@ -77,13 +77,6 @@ def fit(
 
     Parameters
     ----------
-    label
-        The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
-        `class`.
-    features
-        The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers
-        from the edges.
     split
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.
@@ -141,7 +134,7 @@ def fit(
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     model.load_plugins()
     torch.set_num_threads(threads)
-    graph = files.read(label=label, features=features, split=split, name=files.name)
+    graph = files.read(label=columns.label, features=columns.features, split=split, name=files.name)
     given, summary = graph, graph.summary
     show = say if quiet or json_output else print
     for line in () if summary is None else summary.lines(warnings_only=quiet):
@@ -175,6 +168,7 @@ def fit(
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
+        _show_memory(classifier, graph, show)
         if any((folder / STATES).glob("*")):
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
@@ -221,6 +215,23 @@ def _refit(
     except EverynodeError as error:  # out of time, or diverged
         say(f"The delivered model is the measured one: {error}")
     return None
+
+
+def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
+    """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.estimator_settings import settings_changes
+    from everynode.machine import cores
+    from everynode.settings import Settings
+    from everynode.training.memory_estimate import memory_estimate
+
+    named = settings_changes(classifier)
+    changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
+    workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
+    estimate = memory_estimate(graph, Settings(**changes), workers=workers)
+    if estimate.fits:
+        show(f"{estimate}.")
+    else:
+        say(f"{estimate}: it may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:
@@ -274,11 +285,11 @@ def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
     summary = fitted.to_dict()
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
-    # Everything is computed: the files appear together, and fit.json says that they are whole.
-    (fitted.delivered or fitted.model).save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
-    write_atomically(folder / "report.html", html.encode())
-    write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
+    with publish(folder, "fit.json") as new:
+        (fitted.delivered or fitted.model).save(new / "model")
+        fitted.predictions.write_csv(new / "predictions.csv")
+        write_atomically(new / "report.html", html.encode())
+        write_atomically(new / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 
 

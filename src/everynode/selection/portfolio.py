@@ -7,6 +7,7 @@ candidates are compared by their out-of-fold log-loss, node by node.
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import threading
 import time
@@ -27,10 +28,16 @@ from everynode.selection.candidate import Candidate
 from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.selection.time_limit import Deadline
+from everynode.training.callbacks import Callback, replay
+from everynode.training.closed_form import is_closed_form
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.process_pool import Engine, run_many
 
+LOG = logging.getLogger(__name__)
+#: Nats that a network is handicapped by for each fold. The nodes that judge it also chose its
+#: epoch, which flatters it by about one nat: as a fitted parameter does in Akaike's criterion.
+EPOCH_NATS = 1.0
 #: A candidate is dropped if its loss exceeds the best one by more than this many standard errors.
 MARGIN = 2.0
 #: At least this many candidates stay.
@@ -58,8 +65,12 @@ class Job(NamedTuple):
     @property
     def file_name(self) -> str:
         """The name of the result file."""
-        job = f"{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}"
-        return f"{self.prefix}{job}.safetensors"
+        return f"{self.title}.safetensors"
+
+    @property
+    def title(self) -> str:
+        """The name of the training."""
+        return f"{self.prefix}{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -220,6 +231,12 @@ class Race:
         """Return candidates x nodes: the calibrated out-of-fold log-loss of each node."""
         return np.stack([self._losses(name, tuple(folds)) for name in names])
 
+    def handicap(self, names: Sequence[str], folds: Sequence[int]) -> np.ndarray:
+        """Return what the choice of the epoch is worth, in nats per node, for each candidate."""
+        each = EPOCH_NATS * len(folds) / max(len(self.labels(folds)), 1)
+        solved = [is_closed_form(self.candidates[name].settings) for name in names]
+        return np.where(solved, 0.0, each)
+
     def _losses(self, name: str, folds: tuple[int, ...]) -> np.ndarray:
         key = name, folds, len(self.results[name])
         if key not in self._cache:
@@ -254,7 +271,7 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return []
-        losses = self.losses(names, folds)
+        losses = self.losses(names, folds) + self.handicap(names, folds)[:, None]
         order = [int(i) for i in np.argsort(losses.mean(1), kind="stable")]
         best_of_kind = {self.candidates[names[i]].uses: i for i in reversed(order)}.values()
         stay = []
@@ -276,7 +293,8 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return ""
-        i = int(self.losses(names, folds).mean(1).argmin())
+        judged = self.losses(names, folds).mean(1) + self.handicap(names, folds)
+        i = int(judged.argmin())
         right = (self.logits(names[i], folds).argmax(1) == self.labels(folds)).double().mean()
         return f"best so far {names[i]} {100 * float(right):.1f} %"
 
@@ -294,6 +312,7 @@ def run_portfolio(
     workers: int | None = None,
     checkpoint: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Race:
     """Train the candidates fold by fold, and return their results.
 
@@ -322,11 +341,13 @@ def run_portfolio(
         A folder for finished jobs. The same call continues with the missing ones.
     report : callable, optional
         Called after every job with the finished jobs, the number of jobs, and a note.
+    callbacks : sequence of Callback
+        Called for every epoch when a job has ended.
     """
     start = time.monotonic()
     runner = start_race(
         graph, candidates, folds=folds, time_limit=time_limit, engine=engine, workers=workers,
-        checkpoint=checkpoint, report=report,
+        checkpoint=checkpoint, report=report, callbacks=callbacks,
     )  # fmt: skip
     race, units = runner.race, fold_seeds(folds, seeds, seed)
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
@@ -355,6 +376,7 @@ def start_race(
     workers: int | None = None,
     checkpoint: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> JobRunner:
     """Prepare the features, and return the runner of jobs with an empty race.
 
@@ -374,7 +396,7 @@ def start_race(
     on_device = graph.labels.device.type != "cpu"
     return JobRunner(
         race, workload, deadline, engine or run_many,
-        1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
+        1 if engine is None and (tiny or on_device) else workers, checkpoint, report, callbacks,
     )  # fmt: skip
 
 
@@ -419,9 +441,11 @@ class JobRunner:
         workers: int | None,
         folder: Path | None,
         report: Callable[[int, int, str], None] | None,
+        callbacks: Sequence[Callback] = (),
     ):
         self.race, self.workload, self.deadline, self.engine = race, workload, deadline, engine
         self.workers, self.folder, self.report = workers, folder, report
+        self.callbacks = callbacks
         self.total = self.started = self.done = 0
 
     def run(self, jobs: Sequence[Job]) -> None:
@@ -471,6 +495,7 @@ class JobRunner:
 
     def _finish(self, job: Job, content: bytes | str) -> None:
         if isinstance(content, str):
+            LOG.info("%s: %s", job.title, content)
             if content == "interrupted":
                 self.race.interrupted = True
             elif content == "out of time":
@@ -487,6 +512,7 @@ class JobRunner:
     def _keep(self, job: Job, result: FoldResult) -> None:
         self.race.results.setdefault(job.candidate, []).append(result)
         self.done += 1
+        replay(self.callbacks, job.title, result.card["history"])
         if self.report is not None:
             self.report(self.done, max(self.total, self.done), self.race.best())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from everynode.selection.portfolio_ensemble import PortfolioEnsemble, assemble
 from everynode.selection.portfolio_fit import PortfolioOptions, fold_count, seeds_per_fold
 from everynode.selection.single_fit import fit_candidates
 from everynode.selection.time_limit import parse_time
+from everynode.training.callbacks import Callback
 from everynode.training.result import TrainingResult
 
 #: The start of the names of checkpoint files, which lie beside those of the first fit.
@@ -109,6 +111,7 @@ def refit_single(
     cv: float | None = None,
     checkpoint: Path | None = None,
     verbose: bool | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Refit:
     """Train the chosen settings on folds of the labels.
 
@@ -130,12 +133,15 @@ def refit_single(
         The folder of the training states.
     verbose : bool, optional
         Whether to show progress.
+    callbacks : sequence of Callback
+        Called after every epoch.
     """
     folds = cv or FOLDS
     fitted = fit_candidates(
         graph_to_teach(graph, nodes), {objective: first.settings}, cv=folds,
         networks=math.ceil(networks / max(folds, 1)), seed=first.seed, checkpoint=checkpoint,
-        verbose=verbose, title=f"{first.settings.backbone}, {TITLE}", prefix=PREFIX,
+        verbose=verbose, callbacks=callbacks, title=f"{first.settings.backbone}, {TITLE}",
+        prefix=PREFIX,
     )  # fmt: skip
     if fitted.interruption:
         raise KeyboardInterrupt
@@ -185,7 +191,7 @@ def refit_portfolio(
     with Bar(TITLE, 1, unit="trainings", show=verbose) as bar:
         runner = start_race(
             folded, candidates, folds=folds, time_limit=limit, engine=options.engine,
-            workers=options.workers, checkpoint=checkpoint,
+            workers=options.workers, checkpoint=checkpoint, callbacks=options.callbacks,
             report=lambda done, total, _note: bar.advance(to=done, total=total),
         )  # fmt: skip
         _train(runner, units)
