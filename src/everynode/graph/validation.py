@@ -256,3 +256,21 @@ def check_split(split: Split, n: int, fold: int) -> None:
                     "make the masks disjoint."
                 )
         owner[part] = index
+
+
+def check_node_labels(labels: Tensor, num_classes: int, n: int) -> None:
+    """Refuse wrong labels, or another number of them than of nodes."""
+    check_labels(labels, num_classes)
+    if len(labels) != n:
+        raise DataError(
+            f"{n} nodes have features but {len(labels)} have labels: "
+            "give one label (or -1) per node."
+        )
+
+
+def checked_splits(splits: Sequence[Sequence[Any]], n: int) -> tuple[Split, ...]:
+    """Return folds of a graph with n nodes, each converted and checked."""
+    tidy = tuple(tidy_split(split, n) for split in splits)
+    for fold, split in enumerate(tidy):
+        check_split(split, n, fold)
+    return tidy
