@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import gzip
+import os
+import sys
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from everynode.errors import DataError
-from everynode.io.formats import GRAPH_FORMATS, TABLE_FORMATS, check_path, open_binary
+import everynode as en
+from everynode.errors import DataError, UsageError
+from everynode.io.formats import (
+    GRAPH_FORMATS,
+    TABLE_FORMATS,
+    check_path,
+    open_binary,
+    parse_size,
+    size_limit,
+)
 
 
 def test_no_ending_names_two_formats():
     assert not set(TABLE_FORMATS) & set(GRAPH_FORMATS)
-    assert set(TABLE_FORMATS.values()) == {"text", "parquet", "jsonl"}
+    assert set(TABLE_FORMATS.values()) == {"text", "parquet", "jsonl", "excel"}
 
 
 def test_a_compressed_file_is_known_by_its_content(tmp_path):
@@ -28,3 +41,57 @@ def test_folders_and_missing_files(tmp_path):
         check_path(tmp_path)
     with pytest.raises(DataError, match=r"There is no file .*nothing.csv"):
         check_path(tmp_path / "nothing.csv")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match="is a pipe or a device"):
+        en.read(edges=tmp_path / "pipe.csv")
+
+
+BOMBS = {
+    "g.json": b'{"nodes": [' + b"{}," * 45_000_000 + b"{}]}",
+    "g.graphml": b"<graphml>" + b" " * 130_000_000 + b"</graphml>",
+    "e.csv": b"a,b\n" + b"1,2\n" * 33_000_000,
+    "e.jsonl": b'{"a": 1, "b": 2}\n' * 8_000_000,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_unpacks_to_much_is_refused(tmp_path, name):
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(BOMBS[name], 1))
+    with pytest.raises(DataError, match=r"unpacks to more than 100 MB.* raise .*--max-size"):
+        en.read(path) if name.startswith("g") else en.read(edges=path)
+
+
+def test_the_limit_can_be_raised_and_lowered(tmp_path):
+    path = tmp_path / "e.csv.gz"
+    path.write_bytes(gzip.compress(b"source,target\n" + b"1,2\n2,3\n" * 1000))
+    with size_limit("1k"), pytest.raises(DataError, match=r"unpacks to more than 0\.001 MB"):
+        en.read(edges=path)
+    with size_limit("9 kB"):
+        assert en.read(edges=path).num_nodes == 3
+
+
+def test_arrays_and_parquet_count_too(tmp_path):
+    np.savez_compressed(tmp_path / "g.npz", edge_index=np.zeros((2, 200_000), np.int64))
+    column = pa.array(np.zeros(200_000, np.int64))
+    pq.write_table(pa.table({"source": column, "target": column}), tmp_path / "e.parquet")
+    with size_limit("1M"):
+        for options in ({"nodes": tmp_path / "g.npz"}, {"edges": tmp_path / "e.parquet"}):
+            with pytest.raises(DataError, match="unpacks to more than 1 MB"):
+                en.read(**options)
+
+
+def test_sizes_are_numbers_with_units():
+    assert [parse_size(text) for text in ("500", "1.5M", "2 GB", 7)] == [
+        500,
+        1_500_000,
+        2 * 10**9,
+        7,
+    ]
+    for wrong in ("0", "-1", "many", "2X", ""):
+        with pytest.raises(UsageError, match="number such as 500M"):
+            parse_size(wrong)

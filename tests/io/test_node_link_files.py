@@ -18,7 +18,7 @@ def save(folder, content):
 
 def with_ids(*ids):
     return {
-        "nodes": [{"id": value, "team": "ab"[i % 2]} for i, value in enumerate(ids)],
+        "nodes": [{"id": value, "team": "abb"[i]} for i, value in enumerate(ids)],
         "links": [{"source": ids[0], "target": ids[-1]}],
     }
 

@@ -23,7 +23,7 @@ def saved(tmp_path_factory):
     labels = np.arange(30) % 3
     features = (random.normal(size=(30, 4)) + labels[:, None]).astype(np.float32)
     edges = np.stack([np.arange(30), (np.arange(30) + 3) % 30])
-    model = en.NodeClassifier("gcn", objective="ce", epochs=2)
+    model = en.NodeClassifier("gcn", objective="ce", settings={"epochs": 2})
     model.fit(features, np.array(["a", "b", "c"])[labels], edge_index=edges)
     folder = tmp_path_factory.mktemp("model")
     model.save(folder)
@@ -121,6 +121,18 @@ def test_reordered_classes_show_in_the_digest(changed):
         en.NodeClassifier.load(changed(put("classes", value=["b", "a", "c"]), honest=False))
 
 
+@pytest.mark.parametrize("name", ["digest", "weights_sha256"])
+def test_a_card_without_its_digests_is_refused(changed, name):
+    folder = changed()
+    card = json.loads((folder / "model.json").read_bytes())
+    del card[name]
+    if name != "digest":
+        card["digest"] = card_digest(card)
+    (folder / "model.json").write_text(json.dumps(card))
+    with pytest.raises(DataError, match="digests differ"):
+        en.NodeClassifier.load(folder)
+
+
 def test_weights_that_are_not_finite_are_refused(changed):
     tensors = load_file(changed() / "model.safetensors")
     name = next(name for name, value in tensors.items() if value.is_floating_point())
@@ -144,26 +156,31 @@ MEMBER = {
 }  # fmt: skip
 
 
+def signed(card, preparation=b""):
+    card = card | {"weights_sha256": hashlib.sha256(preparation).hexdigest()}
+    return card | {"digest": card_digest(card)}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("weight", float("nan")), ("weight", -1), ("temperature", 0), ("networks", 10**9),
+        ("weight", float("nan")), ("weight", 10**400), ("weight", -1), ("temperature", 0), ("networks", 10**9),
         ("networks", "1"), ("preparation", []), ("candidate", 3), ("for_new_nodes", "yes"),
     ],
 )  # fmt: skip
 def test_a_hostile_member_is_refused(name, value, tmp_path):
-    check_member(MEMBER, b"", tmp_path / "member.json")
+    check_member(signed(MEMBER), b"", tmp_path / "member.json")
     with pytest.raises(DataError, match=name):
-        check_member(MEMBER | {name: value}, b"", tmp_path / "member.json")
+        check_member(signed(MEMBER | {name: value}), b"", tmp_path / "member.json")
 
 
 def test_a_changed_member_is_refused(tmp_path):
-    card = MEMBER | {"digest": card_digest(MEMBER)}
+    card = signed(MEMBER)
     check_member(card, b"", tmp_path / "member.json")
     with pytest.raises(DataError, match="changed after it was written"):
         check_member(card | {"weight": 0.5}, b"", tmp_path / "member.json")
     with pytest.raises(DataError, match="does not belong"):
-        check_member(MEMBER | {"weights_sha256": "0"}, b"", tmp_path / "member.json")
+        check_member(signed(MEMBER), b"changed", tmp_path / "member.json")
 
 
 def test_a_card_that_is_no_object_is_refused(tmp_path):

@@ -22,7 +22,19 @@ UNLABELLED = -1
 
 
 class Split(NamedTuple):
-    """Train, validation and test nodes: disjoint sets of sorted node indices."""
+    """Train, validation and test nodes: disjoint sets of sorted node indices.
+
+    Attributes
+    ----------
+    train, val, test : Tensor
+        The node indices of each part, in ascending order.
+
+    Examples
+    --------
+    >>> split = tidy_split([[2, 0], [False, True, False], []], 3)
+    >>> split.train.tolist(), split.val.tolist(), split.test.tolist()
+    ([0, 2], [1], [])
+    """
 
     train: Tensor
     val: Tensor

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from everynode.errors import DataError
+from everynode.io.formats import ARRAY_BYTES, check_unpacked, unpacked_limit
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, make_table
 
@@ -90,6 +91,8 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     try:
         with np.load(path, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            check_unpacked(path, size, unpacked_limit(path, ARRAY_BYTES))
             for key in archive.files:
                 try:
                     arrays[key] = archive[key]
@@ -98,6 +101,8 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
                         f"The array {key!r} of {path} holds Python objects and was skipped: "
                         "pickles are never opened."
                     )
+    except DataError:
+        raise
     except DAMAGES as error:
         raise DataError(f"{path} is not a NumPy archive ({str(error)[:80]}).") from error
     except (TypeError, AttributeError):  # NumPy opened it, but as a single array
@@ -195,7 +200,7 @@ def _read_edges(arrays: dict[str, Any], path: Path) -> tuple[Any, Any]:
             f"{' or '.join(EDGES)}. It has: {', '.join(sorted(arrays)) or 'nothing'}."
         )
     is_pair_list = edges.ndim == 2 and 2 in edges.shape and edges.size
-    if not is_pair_list or not np.issubdtype(edges.dtype, np.integer):
+    if not is_pair_list or edges.dtype.kind not in "iu":
         raise DataError(
             f"{path}: the edges must be whole numbers, 2 x m or m x 2. Got {_shape(edges)} of "
             f"{edges.dtype}."
@@ -271,7 +276,7 @@ def _read_indices(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]
     for names in INDICES:
         indices, mask = _pop(arrays, names), np.zeros(n, dtype=bool)
         if indices is not None:
-            is_whole = np.issubdtype(indices.dtype, np.integer) or not indices.size
+            is_whole = indices.dtype.kind in "iu" or not indices.size
             in_range = not indices.size or 0 <= indices.min() <= indices.max() < n
             if indices.ndim != 1 or not is_whole or not in_range:
                 raise DataError(

@@ -36,7 +36,7 @@ class Logistic(ClosedFormModel):
               \min_{W, b}\; C \sum_{i \in V_l} \mathrm{CE}(z_i, y_i) + \tfrac 1 2 \lVert W \rVert^2
 
     Equal to scikit-learn's ``LogisticRegression`` after one step: the features are divided by the
-    root mean square of the lengths of the training rows, so that :math:`C` means the same whatever
+    root mean square of the lengths of the training rows, so that :math:`C` does not depend on
     their scale. Validation chooses :math:`C`.
 
     Parameters
@@ -63,6 +63,8 @@ class Logistic(ClosedFormModel):
     hops = 0
     #: The operator of a propagation, a property of the graph, and its weights in an export.
     operator, export_weight = "gcn_operator", "gcn_weight"
+    #: Whether every block of columns gets its own scale; otherwise all have that of the features.
+    scale_blocks = True
     weight: Tensor
     bias: Tensor
 
@@ -164,7 +166,8 @@ class _Design:
         if isinstance(features, SparseMatrix) and len(nodes) * c * count > MAX_ENTRIES:
             return cls._sparse(features, model._operator(graph), nodes, count)
         blocks = _rows(features, model._operator(graph), nodes, model.hops)
-        scale = torch.cat([_scale((block**2).sum(1)).expand(c) for block in blocks])
+        scaled = blocks if model.scale_blocks else blocks[:1] * len(blocks)
+        scale = torch.cat([_scale((block**2).sum(1)).expand(c) for block in scaled])
         rows = torch.cat(blocks, dim=1) * scale
         if len(nodes) >= rows.shape[1] or len(nodes) > MAX_BASIS:
             return cls(rows.__matmul__, scale)

@@ -23,7 +23,8 @@ from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.result import TrainingResult
 
-#: The epochs of each round and the candidates left after it (docs/accuracy.md, "Safe by default").
+#: The epochs of each round and the candidates left after it (docs/archive/accuracy.md, "Safe by
+#: default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
 #: Where folds share the epochs, there is one round. Its epochs, and the least epochs and patience
 #: of a fold.
@@ -76,6 +77,7 @@ def successive_halving(
     seed: int = 0,
     report: CandidateReport | None = None,
     checkpoint: Path | None = None,
+    prefix: str = "",
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -85,7 +87,7 @@ def successive_halving(
     diverges is out, and the next one takes its place.
 
     The default candidates take about twice as long as one training of cross-entropy
-    (docs/accuracy.md, "Safe by default" and "Few labels").
+    (docs/archive/accuracy.md, "Safe by default" and "Few labels").
 
     Parameters
     ----------
@@ -105,6 +107,8 @@ def successive_halving(
     checkpoint : Path, optional
         A folder for the state of every candidate. The same call continues from there. Ctrl-C ends
         training after the current epoch with the best result so far.
+    prefix : str
+        The start of the names of the files in ``checkpoint``.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -116,7 +120,8 @@ def successive_halving(
     for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         patient = dataclasses.replace(settings, patience=patience)
-        field.add(name, graph, patient, folds=folds, seed=seed, checkpoint=checkpoint)
+        states = checkpoint / f"{prefix}{name}" if checkpoint else None
+        field.add(name, graph, patient, folds=folds, seed=seed, states=states)
 
     # `order`: the best first. The first `places` of them train in the next round.
     order, places = list(candidates), len(candidates)
@@ -155,13 +160,13 @@ class _Field:
 
     def add(
         self, name: str, graph: Graph, settings: Settings, *, folds: Sequence[int], seed: int,
-        checkpoint: Path | None,
+        states: Path | None,
     ) -> None:  # fmt: skip
         """Add a candidate: a training on each fold, with consecutive seeds."""
         self.trainings[name] = []
         for number, fold in enumerate(folds):
             suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
-            state = checkpoint / f"{name}{suffix}.safetensors" if checkpoint else None
+            state = states and states.with_name(f"{states.name}{suffix}.safetensors")
             training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
             self.trainings[name].append(training)
 

@@ -21,6 +21,8 @@ from everynode.training.result import TrainingResult
 REMEDY = "train again, or restore the folder"
 #: The largest number of layers, steps, networks or members in a card.
 MOST_PARTS = 10_000
+#: Larger whole numbers do not fit into a float.
+LARGEST = 2**1000
 Schema = dict[str, tuple[Callable[[Any], bool], str]]
 Load = TypeVar("Load", bound=Callable[..., Any])
 
@@ -30,6 +32,8 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return False
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -127,10 +131,10 @@ def check_card(card: Mapping[str, Any], path: Path) -> None:
                 f"{path}: {name!r} must be a whole number up to {MOST_PARTS:,}. "
                 f"Got {json.dumps(value)[:60]}: {REMEDY}."
             )
+    _check_digest(card, path)
     recipe = card.get("feature_encoder", {}).get("classes")
     if recipe and list(map(str, recipe)) != list(map(str, card["classes"])):
         raise DataError(f"{path}: the classes differ from those of the feature encoder: {REMEDY}.")
-    _check_digest(card, path)
 
 
 def check_member(card: Any, preparation: bytes, path: Path) -> None:
@@ -139,7 +143,7 @@ def check_member(card: Any, preparation: bytes, path: Path) -> None:
         raise DataError(f"{path} is not the card of a member: {REMEDY}.")
     _check_entries(card, OF_MEMBER, {}, path)
     digest = hashlib.sha256(preparation).hexdigest()
-    if card.get("weights_sha256", digest) != digest:
+    if card.get("weights_sha256") != digest:
         raise DataError(f"preparation.safetensors does not belong to {path}: {REMEDY}.")
     _check_digest(card, path)
 
@@ -157,8 +161,7 @@ def _check_entries(card: Mapping[str, Any], required: Schema, optional: Schema, 
 
 
 def _check_digest(card: Mapping[str, Any], path: Path) -> None:
-    # Versions before 0.19 wrote no digest of the card.
-    if "digest" in card and card["digest"] != card_digest(card):
+    if card.get("digest") != card_digest(card):
         raise DataError(f"{path} was changed after it was written (digests differ): {REMEDY}.")
 
 

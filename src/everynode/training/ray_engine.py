@@ -17,6 +17,7 @@ import torch
 
 from everynode import __version__, plugins
 from everynode.errors import EverynodeError, UsageError
+from everynode.extras import need_extra
 from everynode.training.process_pool import Job, Result
 
 #: A job that is lost this often with its worker has failed.
@@ -61,7 +62,7 @@ def run_on_ray(
     try:
         # Ray must not retry by itself: lost jobs are counted here.
         task = ray.remote(num_cpus=1, max_retries=0, runtime_env=_environment())(_call)
-        # Inside a list Ray passes the reference on; by itself, a copy of the object for every job.
+        # In a list Ray passes the reference; a bare reference would be copied for every job.
         box = [ray.put(shared)]
 
         def submit(job: Job, losses: int) -> None:
@@ -126,13 +127,9 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     """Return Ray, connected, and whether this call opened the connection."""
     if address is not None:
         _reach(address)
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            "--engine ray needs Ray: pip install 'everynode[ray]', "
-            "here and on the machines of the cluster."
-        ) from error
+    ray: Any = need_extra(
+        "ray", "--engine ray", otherwise=", here and on the machines of the cluster"
+    )
     if ray.is_initialized():
         return ray, False
     try:
