@@ -6,13 +6,14 @@ READY := $(VENV)/ready
 # Many small runs want one thread each: two on two busy cores spin while they wait.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test lint bench reproduce torture clean
 
 help:
 	@echo "make demo    ENC against cross-entropy on the bundled graph, a saved model and a page (minutes)"
 	@echo "make test    the tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   side by side with stock PyG"
+	@echo "make torture   fuzzed files, hostile models, kills, full disks, shared stores (hours; continues where it stopped)"
 	@echo "make clean   remove the virtual environment and caches"
 	@echo "make reproduce   the paper's tables and figures (about three days on two cores, because the runs in results/ are taken over first; REPRODUCE='--max-run-minutes 2' for the short runs only)"
 
@@ -46,6 +47,10 @@ reproduce: $(READY)
 
 bench: $(READY)
 	$(BIN)/everynode bench $(BENCH)
+
+torture: $(READY)
+	$(BIN)/python -m tools.torture $(TORTURE)
+	$(BIN)/python -m tools.torture.page
 
 # Not runs/, which may hold days of work.
 clean:

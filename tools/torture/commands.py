@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare, two workers": (
         "compare", "citeseer", "--seeds", "2", *SMALL, "--workers", "2", "--out", "out",
     ),
-    "tune": ("tune", "citeseer", "--trials", "3", "--runs", "1", *SMALL, "--out", "out"),
+    "tune": ("tune", "citeseer", "--trials", "3", "--seeds", "1", *SMALL, "--out", "out"),
     "predict": ("predict", "model", *FILES[:4], "--out", "out/predictions.csv"),
     "results export": ("results", "export", "out/runs.csv", "--store", "runs.db"),
 }  # fmt: skip
