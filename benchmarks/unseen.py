@@ -50,8 +50,8 @@ DESIGN_HALF = (
 )
 TEN_FOLDS = ("texas", "cornell", "wisconsin", "actor")
 REGIMES = ("5", "20", "48%")
-#: Test nodes whose probabilities are kept for replays of the ensemble.
-KEPT = 4000
+#: The most test nodes of a cell, drawn at random. All systems are scored on the same ones.
+MOST_TEST = 5000
 COLUMNS = ("graph", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds")  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def draw(cell: Cell, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
         val.append(nodes[first:second])
     train, val = (np.sort(np.concatenate(part)) for part in (train, val))
     test = np.setdiff1d(np.flatnonzero(labels >= 0), np.concatenate([train, val]))
-    return train, val, test
+    return train, val, np.sort(random.permutation(test)[:MOST_TEST])
 
 
 def cells(graphs: list[str], regimes: list[str], splits: int) -> Iterator[Cell]:
@@ -151,12 +151,9 @@ def run(cell: Cell, arrays: Arrays, store: Path) -> dict[str, Any]:
     """Run every system on a cell; return the rows of the systems."""
     torch.set_num_threads(1)
     train, val, test = draw(cell, arrays.labels)
+    systems = run_outsiders(cell, Task(*arrays, train, val), test, store)
     val = val if cell.validation else val[:0]
-    task = Task(arrays.features, arrays.edges, arrays.labels, train, val)
-    kept = store / f"{cell.name}.outsiders"  # they do not depend on everynode: run them once
-    systems = json.loads(kept.read_text()) if kept.exists() else run_outsiders(cell, task, test)
-    kept.write_text(json.dumps(systems))
-    systems |= run_default(cell, task, test, store)
+    systems |= run_default(cell, Task(*arrays, train, val), test, store)
     return {
         "cell": cell._asdict(),
         "train": len(train),
@@ -166,15 +163,39 @@ def run(cell: Cell, arrays: Arrays, store: Path) -> dict[str, Any]:
     }
 
 
-def run_outsiders(cell: Cell, task: Task, test: np.ndarray) -> dict[str, dict[str, Any]]:
-    """Train the outsiders, and return their rows."""
-    rows: dict[str, dict[str, Any]] = {}
-    for name, outsider in (OUTSIDERS | (MLP_OUTSIDER if cell.regime == "folds" else {})).items():
+def run_outsiders(
+    cell: Cell, task: Task, test: np.ndarray, store: Path
+) -> dict[str, dict[str, Any]]:
+    """Train the outsiders, and return their rows.
+
+    One training serves the cell with a validation set and the one without. It does not depend on
+    everynode, so it is kept in a file for the next version.
+    """
+    path = store / f"{cell.name.removesuffix('-noval').removesuffix('-val')}.outsiders"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    outsiders = OUTSIDERS | (MLP_OUTSIDER if cell.regime == "folds" else {})
+    for name in outsiders.keys() - kept.keys():
         start = time.process_time()
-        right = (outsider(task, seed=cell.split) == task.labels)[test]
+        predicted = outsiders[name](task, seed=cell.split)
         seconds = time.process_time() - start
-        rows[name] = {"kind": "outsider", "accuracy": float(right.mean()), "seconds": seconds}
-    return rows
+        right = [float((classes == task.labels)[test].mean()) for classes in predicted]
+        kept[name] = {"accuracy": right, "seconds": seconds}
+        write(path, kept)
+    return {
+        name: {
+            "kind": "outsider",
+            "accuracy": kept[name]["accuracy"][0 if cell.validation else 1],
+            "seconds": kept[name]["seconds"],
+        }
+        for name in outsiders
+    }
+
+
+def write(path: Path, content: Any) -> None:
+    """Write JSON, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(content))
+    part.rename(path)
 
 
 def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[str, dict[str, Any]]:
@@ -191,7 +212,8 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         parts = (torch.from_numpy(part) for part in (task.train, task.val, task.train[:0]))
         graph = graph.with_splits([Split(*parts)])
     options = PortfolioOptions(workers=1, time_limit=1e9)
-    fitted = fit_portfolio(graph, options, seed=cell.split, verbose=False)
+    jobs = store / "jobs" / cell.name  # a change of the portfolio trains its new candidates only
+    fitted = fit_portfolio(graph, options, seed=cell.split, checkpoint=jobs, verbose=False)
     nodes = torch.from_numpy(test)
     log_p = fitted.selection.ensemble.log_probabilities(graph, nodes).numpy()
     seconds = time.process_time() - start
@@ -201,14 +223,11 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         "log_loss": float(-log_p[np.arange(len(test)), labels].mean()),
         "weights": {row.candidate: row.weight for row in fitted.selection.leaderboard if row.weight},
     }}  # fmt: skip
-    kept = np.sort(np.random.default_rng(0).permutation(len(test))[:KEPT])
-    arrays = {"test": test[kept], "test_labels": labels[kept]}
     race = fitted.race
-    arrays["fold_of"] = np.concatenate(
-        [np.full(len(race.graph.nodes("val", f)), f) for f in race_folds(race)]
-    )
-    arrays["oof_nodes"] = race.nodes(race_folds(race)).numpy()
-    arrays["oof_labels"] = race.labels(race_folds(race)).numpy()
+    arrays = {"test_labels": labels}
+    for fold in race_folds(race):
+        arrays[f"nodes|{fold}"] = race.nodes([fold]).numpy()
+        arrays[f"labels|{fold}"] = race.labels([fold]).numpy()
     prepared = {
         name: fitted_one.apply(race.graph) for name, fitted_one in race.preparations.items()
     }
@@ -225,14 +244,14 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
             each.append(logits)
             place = f"{name}|{result.card['fold']}|{result.card['seed']}"
             arrays[f"oof|{place}"] = result.logits.numpy().astype(np.float32)
-            arrays[f"test|{place}"] = logits[kept].numpy().astype(np.float16)
+            arrays[f"test|{place}"] = logits.numpy().astype(np.float16)
         mean = torch.logsumexp(torch.stack(each), 0)
         folds = sorted(race.folds(name))
         rows[name] = {
             "kind": "candidate", "accuracy": float((mean.argmax(1).numpy() == labels).mean()),
             "seconds": sum(result.seconds for result in results), "networks": len(results),
             "validation_loss": float(race.losses([name], folds).mean()),
-            "outcome": race.outcomes.get(name, "finalist"),
+            "uses": candidate.uses, "outcome": race.outcomes.get(name, "finalist"),
         }  # fmt: skip
     np.savez_compressed(store / f"{cell.name}.npz", **arrays)
     return rows
@@ -260,9 +279,7 @@ def run_all(arguments: argparse.Namespace) -> None:
                 start = time.monotonic()
                 row = run(cell, last[1], store)
                 row["wall"] = time.monotonic() - start
-                part = path.with_suffix(".part")
-                part.write_text(json.dumps(row))
-                part.rename(path)
+                write(path, row)
         except Timeout:
             continue  # another process has it
         systems = row["systems"]
@@ -275,6 +292,11 @@ def run_all(arguments: argparse.Namespace) -> None:
             f"  {best} {100 * systems[best]['accuracy']:.1f}  {row['wall']:.0f} s",
             flush=True,
         )
+
+
+def best_outsider(systems: dict[str, dict[str, Any]]) -> float:
+    """Return the accuracy of the best outsider of a cell, which is known only afterwards."""
+    return max(row["accuracy"] for row in systems.values() if row["kind"] == "outsider")
 
 
 def write_all(arguments: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -16,24 +17,36 @@ from torch import Tensor, nn
 from everynode.errors import DataError, UsageError
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import prediction_graph, training_graph
+from everynode.estimator_refit import refit_classifier
 from everynode.estimator_settings import (
     candidate_settings,
     check_parameters,
     draw_seed,
+    portfolio_options,
     settings_changes,
     shares_patience,
     uses_portfolio,
 )
-from everynode.evaluation.calibration import temperature
+from everynode.evaluation.calibration import (
+    LEAST_TO_COMPARE,
+    nodes_without,
+    temperature,
+    temperature_of_average,
+)
 from everynode.graph import Graph, Split
 from everynode.graph.label_encoding import as_row, encode, in_order, unlabelled
 from everynode.models.export import Portable
-from everynode.selection.ensemble import held_out, mean_log_probabilities
+from everynode.models.model import node_indices
+from everynode.selection.ensemble import (
+    held_out,
+    log_probabilities_by_fold,
+    mean_log_probabilities,
+)
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.leaderboard import Leaderboard
 from everynode.selection.portfolio_ensemble import PortfolioEnsemble
 from everynode.selection.portfolio_export import PortableEnsemble
-from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
+from everynode.selection.portfolio_fit import fit_portfolio
 from everynode.selection.single_fit import fit_candidates
 from everynode.selection.successive_halving import Standing
 from everynode.settings import Settings
@@ -42,6 +55,7 @@ from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from everynode.objectives.term import Term
+    from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
 
 
@@ -99,11 +113,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How labels are held out if the graph has no validation nodes, stratified by class. An int
         is the number of folds: each label is held out once, and the networks of the folds are
         averaged. A float between 0 and 1 holds out that share of the labels once. ``auto``: 3
-        folds with fewer than 100 labels, where a single draw is unreliable (docs/accuracy.md), else
+        folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_estimators : int, default=1
         The number of networks per fold, with consecutive seeds; their probabilities are averaged.
-        Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/accuracy.md).
+        Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/found.md).
     for_new_nodes : bool, default=False
         Leave out models of the portfolio that cannot predict nodes outside the training graph.
     n_jobs : int, optional
@@ -139,8 +153,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The selected epoch of the first network and of all, and the number of epochs.
     held_out_ : HeldOut
         The out-of-fold predictions of the validation nodes.
+    num_labels_ : int
+        The number of labels that the networks learned from.
+    held_out_temperature_ : float
+        The temperature of the out-of-fold predictions.
     temperature_ : float
-        The temperature, chosen on the validation nodes. It changes no predicted class.
+        The temperature of the predictions. It changes no predicted class. Where several folds are
+        averaged, it keeps the mean confidence of a fold.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
 
@@ -200,6 +219,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fold: int = 0,
         checkpoint: Path | str | None = None,
         engine: Engine | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Train on a graph, or on features, labels and edges.
 
@@ -220,6 +240,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         engine : Engine, optional
             The engine that runs the trainings of the portfolio, such as
             :func:`everynode.training.ray_engine.run_on_ray`. None: processes on this machine.
+        callbacks : sequence of Callback
+            Functions of the training, the epoch and its values, called after every epoch; see
+            :class:`everynode.training.callbacks.Callback`.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
         encoded = encode(y) if arrays else None  # here, so that its warnings name the caller
@@ -229,26 +252,94 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         states = None if checkpoint is None else Path(checkpoint)
         train_on = self._fit_portfolio if uses_portfolio(self) else self._fit_one
-        graph = train_on(given, draw_seed(self.random_state), states, engine)
+        graph = train_on(given, draw_seed(self.random_state), states, engine, callbacks)
         self.classes_ = in_order(graph.classes)
         self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
-        labels = graph.labels[self.held_out_.nodes]
-        self.temperature_ = temperature(self.held_out_.log_probabilities, labels)
-        for network in self.networks_:
-            network.clear_cache()  # it refers to the graph, which may be large
+        self._finish(graph)
         return self
 
+    def _finish(self, graph: Graph) -> None:
+        """Count the labels, and choose the temperature: out of fold, then for the average."""
+        trained = [self.fitted_, *self._more]
+        folds = {one.fold for one in trained}
+        taught = torch.cat([graph.nodes("train", fold) for fold in folds]).unique()
+        self.num_labels_ = len(taught)
+        nodes, log_probabilities = self.held_out_
+        self.held_out_temperature_ = temperature(log_probabilities, graph.labels[nodes])
+        self.temperature_ = self.held_out_temperature_
+        others = nodes_without(taught, graph.num_nodes)
+        if len(folds) > 1 and len(others) >= LEAST_TO_COMPARE:
+            source = self.ensemble_
+            each = (
+                log_probabilities_by_fold(trained, graph, others)
+                if source is None
+                else source.by_fold(graph, others)
+            )
+            self.temperature_ = temperature_of_average(each, self.temperature_)
+        for network in self.networks_:
+            network.clear_cache()  # it refers to the graph, which may be large
+
+    def refit(
+        self,
+        graph: Graph,
+        nodes: Tensor | None = None,
+        *,
+        checkpoint: Path | str | None = None,
+        engine: Engine | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Return a classifier that learned from all labels, with the models that were chosen.
+
+        This classifier stays as it is, so its score on test nodes stays out of sample. The refit
+        keeps the settings, the members of the ensemble and their weights. Cross-validation over
+        the labels selects the epochs and calibrates: ``held_out_`` of the result has the
+        out-of-fold predictions of all labels.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph of the fit. Its splits do not count.
+        nodes : Tensor, optional
+            The labelled nodes to learn from. None: all.
+        checkpoint : path, optional
+            A folder for the state of the training, which may be that of the fit. The same call
+            continues from there.
+        engine : Engine, optional
+            The engine of the trainings; see :meth:`fit`.
+        callbacks : sequence of Callback
+            Functions that follow the trainings; see :meth:`fit`.
+
+        Examples
+        --------
+        >>> import everynode as en
+        >>> graph = en.load("citeseer")
+        >>> model = NodeClassifier("gcn", "ce", settings={"epochs": 3}, verbose=False).fit(graph)
+        >>> measured, delivered = model.score(graph), model.refit(graph)
+        >>> len(model.held_out_.nodes), len(delivered.held_out_.nodes)
+        (500, 3327)
+        """
+        check_is_fitted(self, "fitted_")
+        trained = refit_classifier(self, graph, nodes, checkpoint, engine, callbacks)
+        model = copy(self)
+        model._fold = 0
+        model.ensemble_, model.held_out_ = trained.ensemble, trained.held_out
+        model.fitted_, *model._more = trained.results
+        model._set_attributes()
+        model._finish(trained.graph)
+        return model
+
     def _fit_portfolio(
-        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+        self,
+        given: Graph,
+        seed: int,
+        states: Path | None,
+        engine: Engine | None,
+        callbacks: Sequence[Callback],
     ) -> Graph:
         """Race the portfolio, keep its ensemble, and return the graph with its folds."""
-        options = PortfolioOptions(
-            self.effort, self.time_limit, self.for_new_nodes,
-            None if self.cv == "auto" else self.cv, self.n_estimators, self.n_jobs, engine,
-        )  # fmt: skip
         fitted = fit_portfolio(
-            given, options, fold=self._fold, changes=settings_changes(self), seed=seed,
-            checkpoint=states, verbose=self.verbose,
+            given, portfolio_options(self, engine, callbacks), fold=self._fold,
+            changes=settings_changes(self), seed=seed, checkpoint=states, verbose=self.verbose,
         )  # fmt: skip
         chosen = fitted.selection
         self.ensemble_: PortfolioEnsemble | None = chosen.ensemble
@@ -265,7 +356,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted.graph
 
     def _fit_one(
-        self, given: Graph, seed: int, states: Path | None, engine: Engine | None
+        self,
+        given: Graph,
+        seed: int,
+        states: Path | None,
+        engine: Engine | None,
+        callbacks: Sequence[Callback],
     ) -> Graph:
         """Train the named model or objective, and return the graph with its folds."""
         self.ensemble_ = self.leaderboard_ = self.graph_gain_ = None
@@ -273,7 +369,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             given, candidate_settings(self, given), fold=self._fold,
             cv=None if self.cv == "auto" else self.cv, networks=self.n_estimators,
             shares_patience=shares_patience(self), seed=seed, checkpoint=states,
-            verbose=self.verbose,
+            verbose=self.verbose, callbacks=callbacks,
         )  # fmt: skip
         graph, self.standings_ = fitted.graph, fitted.standings
         self.fitted_, *self._more = fitted.results
@@ -309,16 +405,35 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return source.embed(graph)
 
     def predict_proba(
-        self, X: Any, *, edge_index: Any = None, edge_weight: Any = None
+        self,
+        X: Any,
+        *,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+        nodes: Any = None,
     ) -> np.ndarray:
-        """Return the class probabilities of every node (n x k), columns as in ``classes_``."""
+        """Return the class probabilities (n x k), columns as in ``classes_``.
+
+        ``nodes``: the nodes to predict, as indices or a mask; None: all.
+        """
         check_is_fitted(self, "fitted_")
         graph = prediction_graph(self, X, edge_index, edge_weight)
-        return torch.softmax(self.log_probabilities(graph) / self.temperature_, dim=1).cpu().numpy()
+        chosen = None if nodes is None else node_indices(torch.as_tensor(nodes), graph)
+        logs = self.log_probabilities(graph, chosen)
+        return torch.softmax(logs / self.temperature_, dim=1).cpu().numpy()
 
-    def predict(self, X: Any, *, edge_index: Any = None, edge_weight: Any = None) -> np.ndarray:
-        """Return the class of every node."""
-        probabilities = self.predict_proba(X, edge_index=edge_index, edge_weight=edge_weight)
+    def predict(
+        self,
+        X: Any,
+        *,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+        nodes: Any = None,
+    ) -> np.ndarray:
+        """Return the class of every node, or of some ``nodes``; see :meth:`predict_proba`."""
+        probabilities = self.predict_proba(
+            X, edge_index=edge_index, edge_weight=edge_weight, nodes=nodes
+        )
         return self.classes_[probabilities.argmax(1)]
 
     def score(
@@ -348,7 +463,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
             # By name: another graph may number its classes differently.
             truth = in_order(X.classes)[X.labels.cpu().numpy()[nodes]]
-            return float(np.mean(self.predict(X)[nodes] == truth))
+            return float(np.mean(self.predict(X, nodes=nodes) == truth))
         if y is None:
             raise UsageError("score(X, y, edge_index=...) needs the labels y.")
         y = as_row(y)

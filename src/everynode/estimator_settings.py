@@ -14,10 +14,13 @@ from everynode.errors import UsageError, require, unknown
 from everynode.graph import Graph
 from everynode.objective_names import parse_objective
 from everynode.presets import candidates
+from everynode.selection.portfolio_fit import PortfolioOptions
 from everynode.settings import Settings, declarations
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
+    from everynode.training.callbacks import Callback
+    from everynode.training.process_pool import Engine
 
 
 def settings_changes(model: NodeClassifier) -> dict[str, Any]:
@@ -99,6 +102,17 @@ def shares_patience(model: NodeClassifier) -> bool:
     """
     default = model.objective == "auto" and model.preset == "default"
     return default and "patience" not in settings_changes(model)
+
+
+def portfolio_options(
+    model: NodeClassifier, engine: Engine | None, callbacks: Sequence[Callback]
+) -> PortfolioOptions:
+    """Return the options of the portfolio."""
+    return PortfolioOptions(
+        model.effort, model.time_limit, model.for_new_nodes,
+        None if model.cv == "auto" else model.cv, model.n_estimators, model.n_jobs, engine,
+        callbacks,
+    )  # fmt: skip
 
 
 def draw_seed(random_state: int | np.random.RandomState | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -64,6 +65,8 @@ class Bar:
         #: The step at which the measurement of the pace began.
         self.first: int | None = None
         self.early = early
+        #: The probable last step, where early stopping may end the training.
+        self.last: int | None = None
         self.expected = None if seconds is None else seconds / at_once
         #: Expected seconds of the steps done so far.
         self.at_once, self.spent = at_once, 0.0
@@ -87,7 +90,7 @@ class Bar:
             BarColumn(24 if wide else 12),
             TextColumn("{task.fields[count]} " + self.unit),
             *[TimeElapsedColumn()] * wide,
-            TextColumn("at most" if self.early else "left"),
+            TextColumn("about" if self.early else "left"),
             _Left(self),
             # The note takes the rest of the line, and only the note is cut.
             TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
@@ -105,11 +108,20 @@ class Bar:
     ) -> None:
         self.progress.stop()
 
-    def advance(self, note: str = "", *, to: int | None = None, seconds: float = 0.0) -> None:
+    def advance(
+        self, note: str = "", *, to: int | None = None, seconds: float = 0.0,
+        total: int | None = None, last: int | None = None,
+    ) -> None:  # fmt: skip
         """Advance by one step, or to step ``to``.
 
-        ``seconds`` is the expected time of the step; 0 if it had been done before.
+        ``seconds`` is the expected time of the step; 0 if it had been done before. ``total`` is
+        the new number of steps, if it has changed. ``last`` is the step at which early stopping
+        probably ends the training.
         """
+        self.last = last
+        if total is not None and total != self.total:
+            self.total = total
+            self.progress.update(self.task, total=self.expected or total)
         restarted = to is not None and to < self.done  # another training has its own pace
         self.done = self.done + 1 if to is None else to
         self.spent += seconds / self.at_once
@@ -128,8 +140,8 @@ class Bar:
         parts = [f"{self.title}: {self.done}/{self.total} {self.unit}"]
         left = self.left()
         if left is not None:
-            limit = f"this training at most {duration(left)} more"
-            parts.append(limit if self.early else f"{duration(left)} left")
+            more = f"this training about {duration(left)} more"
+            parts.append(more if self.early else f"{duration(left)} left")
         say(", ".join([*parts, *([note] if note else [])]))
         self.printed = self.latest
 
@@ -144,10 +156,43 @@ class Bar:
             steps = 0 if self.first is None else self.done - self.first
             if steps < PACE_STEPS and not (steps > 0 and taken >= PACE_SECONDS):
                 return None
-            return max(0.0, taken / steps * (self.total - self.done) - waited)
+            remaining = (self.total if self.last is None else self.last) - self.done
+            return max(0.0, taken / steps * remaining - waited)
         step = self.expected / max(self.total, 1)
         pace = (taken + step) / (self.spent + step) if step else 0.0
         return max(0.0, pace * (self.expected - self.spent) - waited)
+
+
+class StopEstimate:
+    """Estimates when early stopping ends a training: after the patience, if nothing improves.
+
+    Parameters
+    ----------
+    epochs, patience : int
+        The most epochs, and those without an improvement that end the training.
+    monitor : str
+        The validation metric; ties go to the lower loss.
+
+    Examples
+    --------
+    >>> estimate = StopEstimate(300, 40, "loss")
+    >>> estimate("gcn", 0, {"val_loss": 1.0}), estimate("gcn", 9, {"val_loss": 2.0})
+    (41, 41)
+    >>> estimate("gcn", 280, {"val_loss": 0.5})
+    300
+    """
+
+    def __init__(self, epochs: int, patience: int, monitor: str):
+        self.epochs, self.patience, self.monitor = epochs, patience, monitor
+        self._best: dict[str, tuple[float, float, int]] = {}
+
+    def __call__(self, training: str, epoch: int, row: Mapping[str, float]) -> int:
+        """Return the probable number of epochs of a training, after one more of its epochs."""
+        metric = 0.0 if self.monitor == "loss" else row.get(f"val_{self.monitor}", 0.0)
+        key = metric, -row["val_loss"]
+        if training not in self._best or key > self._best[training][:2]:
+            self._best[training] = (*key, epoch)
+        return min(self.epochs, self._best[training][2] + self.patience + 1)
 
 
 class _Left(ProgressColumn):

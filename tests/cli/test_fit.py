@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -18,6 +19,7 @@ from safetensors.numpy import save
 
 from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
+from everynode.evaluation.predictions import Predictions
 from everynode.io import read
 from everynode.presets import candidates
 from everynode.report.fit_text import fit_lines
@@ -42,6 +44,7 @@ SETTINGS = (
     "0",
     "--cv",
     "1",
+    "--no-refit",
 )
 QUICK = (*SETTINGS, "--quiet")
 
@@ -97,6 +100,52 @@ def test_everything_is_in_the_folder(fitted):
         assert row["label"] == given["team"]
         assert row["labelled"] == ("yes" if given["team"] else "no")
         assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
+
+
+REFIT = (*(flag for flag in QUICK if flag != "--no-refit"),)
+
+
+def test_the_delivered_model_learned_from_all_labels(call, own_files, fitted):
+    nodes, edges = own_files()
+    files = ("--nodes", nodes, "--edges", edges, "--label", "team")
+    done = call("fit", *files, "--out", "all", *REFIT)
+    assert done.returncode == 0, done.stderr
+    plain, taught = (json.loads(Path(name, "fit.json").read_text()) for name in ("out", "all"))
+    labels = sum(bool(row["team"]) for row in fitted[1])
+    assert plain["delivered"] | {"seconds": 0} != taught["delivered"] | {"seconds": 0}
+    assert (taught["delivered"]["labels"], taught["delivered"]["refitted"]) == (labels, True)
+    assert f"The delivered model then learned from all {labels} labels." in done.stdout
+    assert taught["learned"] in Path("all/report.html").read_text()
+    assert taught["quality"] == plain["quality"]
+    before, after = (rows(Path(name) / "predictions.csv") for name in ("out", "all"))
+    for one, other in zip(before, after, strict=True):
+        measured = one["part"] in ("val", "test")
+        assert (float(one["probability"]) == float(other["probability"])) == measured, one["id"]
+    # The saved model is the delivered one.
+    call("predict", "all", *files[:4], "--out", "again.csv", "--quiet")
+    for one, other in zip(after, rows(Path("again.csv")), strict=True):
+        if one["part"] not in ("val", "test"):
+            assert one["p_red"] == other["p_red"]
+
+
+def test_a_refit_that_is_killed_continues(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    command = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *REFIT)
+    real = NodeClassifier.refit
+
+    def interrupted(self, *args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NodeClassifier, "refit", interrupted)
+    assert call(*command).returncode == 130
+    assert json.loads(Path("out/fit.json").read_text())["delivered"]["refitted"] is False
+    assert list(Path("out/training").glob("*.safetensors"))
+    monkeypatch.setattr(NodeClassifier, "refit", real)
+    done = call(*command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(Path("out/fit.json").read_text())["delivered"]["refitted"] is True
+    assert not Path("out/training").exists()
+    assert "already has this result" in call(*command[:-1]).stderr  # without --quiet
 
 
 def test_report_of_a_fit_says_where_its_page_is(call, fitted):
@@ -240,7 +289,7 @@ def test_by_what_the_best_won_is_said_also_on_a_tie(monitor, words, raced):
         "leaderboard": [],
     }  # fmt: skip
     chosen, results = list(fit_lines(summary, Path("out")))[1:3]
-    assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
+    assert chosen == f"  chosen       light-enc (ENC with light regularization), {words}"
     assert results.strip() == f"validation {monitor} of the candidates: {raced}"
     assert set(candidates()) <= set(CANDIDATES)
 
@@ -976,7 +1025,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     assert "–%" not in page
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
-    words = r"\((cross-entropy|ENC)( with light regularisation)?\)"
+    words = r"\((cross-entropy|ENC)( with light regularization)?\)"
     assert re.search(
         rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n",
         done.stdout,
@@ -989,6 +1038,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sys.platform == "win32",
     reason="sends SIGINT and SIGKILL to a process, which Windows does not have",
@@ -1119,3 +1169,39 @@ def test_validation_nodes_of_the_split_choose_and_the_fit_says_so(call, own_file
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "The validation nodes choose the models" in done.stdout
+
+
+def test_a_fit_that_fails_at_the_end_leaves_no_half_of_its_results(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    command = ["fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK]
+
+    def full(*_: object) -> None:
+        raise DataError("Cannot write predictions.csv: no space left.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Predictions, "write_csv", full)
+        assert call(*command).returncode == 3
+    assert {path.name for path in Path("out").iterdir()} <= {"run.json", "training"}
+    assert call(*command).returncode == 0
+    assert (Path("out") / "fit.json").exists()
+
+
+def test_sheets_and_queries_are_files_of_a_fit(call, own_files):
+    import sqlite3
+
+    nodes, edges = own_files()
+    table = rows(nodes)
+    names = ", ".join(f'"{name}"' for name in table[0])
+    with contextlib.closing(sqlite3.connect("shop.db")) as database, database:
+        database.execute(f"CREATE TABLE people ({names})")
+        marks = ", ".join("?" * len(table[0]))
+        database.executemany(
+            f"INSERT INTO people VALUES ({marks})", [tuple(r.values()) for r in table]
+        )
+    query = "sqlite:shop.db?SELECT * FROM people"
+    done = call("fit", "--nodes", query, "--edges", edges, "--label", "team", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert len(rows(Path("runs/fit-shop/predictions.csv"))) == len(table)
+    again = call("predict", "runs/fit-shop", "--nodes", query, "--edges", edges, "--out", "shop.db")
+    assert again.returncode == 2
+    assert "which is an input" in again.stderr

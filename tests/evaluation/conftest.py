@@ -14,7 +14,9 @@ from everynode.evaluation.fit_summary import FitSummary
 from everynode.io.assign_splits import assign_splits
 
 Tables = Callable[..., tuple[dict[str, Any], dict[str, Any]]]
-QUICK: dict[str, Any] = {"objective": "ce", "epochs": 100, "hidden_channels": 8, "verbose": False}
+QUICK: dict[str, Any] = {
+    "objective": "ce", "settings": {"epochs": 100, "hidden_channels": 8}, "verbose": False,
+}  # fmt: skip
 
 
 def made_tables(kind: str, n: int = 300) -> tuple[dict[str, Any], dict[str, Any]]:

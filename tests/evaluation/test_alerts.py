@@ -37,7 +37,7 @@ def test_a_rare_class_that_is_never_found_is_named_beside_the_majority(fit_of):
     positives = int(fit.judged.labels.sum())
     assert f"yes (0 of {positives})" in alerts["class_never_found"].text
     share = 100 * (1 - fit.judged.labels.mean())
-    assert f"always saying no is right for {share:.1f} %" in alerts["majority"].text
+    assert f"always saying 'no' is right for {share:.1f} %" in alerts["majority"].text
     assert all("--metric balanced_accuracy" in alert.advice for alert in alerts.values())
 
 

@@ -15,7 +15,7 @@ from everynode.io.assign_splits import assign_splits
 def test_the_majority_is_that_of_the_training_labels_on_the_test_nodes(fit_of):
     fit = fit_of("rare")
     (baseline,) = fit.baselines
-    assert baseline.name == "always no"
+    assert baseline.name == "always 'no'"
     right = int((fit.judged.labels == 0).sum())
     assert baseline.accuracy == wilson(right, len(fit.judged.labels))
     assert baseline.part == "test"

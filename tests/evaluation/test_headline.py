@@ -10,7 +10,7 @@ def test_a_clean_fit_stands_beside_the_majority(fit_of):
     (sentence,) = headline(fit)
     accuracy, base = fit.judged_accuracy, fit.baselines[0]
     assert sentence.startswith(f"{100 * accuracy.value:.1f} % (95% interval")
-    assert f"{base.name} is right for {100 * base.accuracy.value:.1f} %" in sentence
+    assert f"The baseline, {base.name}, is right for {100 * base.accuracy.value:.1f} %" in sentence
 
 
 def test_a_leaking_fit_is_not_to_be_trusted_and_gives_the_number_without(fit_of):

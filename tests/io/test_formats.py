@@ -25,7 +25,7 @@ from everynode.io.formats import (
 
 def test_no_ending_names_two_formats():
     assert not set(TABLE_FORMATS) & set(GRAPH_FORMATS)
-    assert set(TABLE_FORMATS.values()) == {"text", "parquet", "jsonl"}
+    assert set(TABLE_FORMATS.values()) == {"text", "parquet", "jsonl", "excel"}
 
 
 def test_a_compressed_file_is_known_by_its_content(tmp_path):

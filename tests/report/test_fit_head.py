@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import re
 
 from everynode.evaluation.headline import weakest_class
 from everynode.evaluation.intervals import Score
@@ -12,7 +13,8 @@ from everynode.report.fit_head import first_screen
 
 
 def test_it_shows_the_headline_the_majority_and_the_weakest_class(fit):
-    text = html.unescape(first_screen(fit))
+    text = re.sub("</?code>", "", html.unescape(first_screen(fit)))
+    assert fit.learned in text
     assert all(sentence in text for sentence in fit.headline)
     assert fit.baselines[0].name in text
     assert ("weakest class" in text) is (weakest_class(fit).right < weakest_class(fit).true)
@@ -27,6 +29,6 @@ def test_a_leak_is_the_lead(fit):
     text = html.unescape(first_screen(leaking))
     assert "<p class=\"lead distrust\">Not to be trusted: label leakage in 'stage'." in text
     assert "84.7%" in text
-    assert text.index("Not to be trusted") < text.index("are right; always")
+    assert text.index("Not to be trusted") < text.index("The baseline, always")
     assert '<li class="error">' in text
-    assert "<code>--features</code> 'all,-stage'." in text
+    assert "<code>--features 'all,-stage'</code>." in text

@@ -46,7 +46,7 @@ with process_group() as ranks:
             generator = torch.Generator().manual_seed(5)
             for p in work.network.parameters():
                 p.data += 0.3 * torch.randn(p.shape, generator=generator, dtype=p.dtype)
-            work.optimiser = torch.optim.SGD(work.network.parameters(), lr=0.0)
+            work.optimizer = torch.optim.SGD(work.network.parameters(), lr=0.0)
             for step in range(min(2, work.steps)):
                 work.advance(0)
             gradient = torch.cat([p.grad.reshape(-1) for p in work.network.parameters()])
@@ -68,6 +68,7 @@ def run(words: list[str], timeout: float = 240) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.long
 def test_two_processes_have_the_gradient_of_the_union(tmp_path, capsys):
     script = tmp_path / "one_step.py"
     script.write_text(ONE_STEP)
@@ -110,6 +111,7 @@ TRAIN = [
 ]
 
 
+@pytest.mark.long
 def test_a_killed_worker_ends_the_job_and_the_same_command_goes_on(elsewhere, tmp_path):
     script = tmp_path / "eager.py"
     script.write_text(EAGER)

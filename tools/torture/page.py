@@ -1,4 +1,4 @@
-"""Write docs/reliability.md from results/torture.json; with ``--check``, say whether it is right."""
+"""Write docs/how/reliability.md from results/torture.json; with ``--check``, say whether it is right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.torture.__main__ import PARTS, ROOT, load
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "how" / "reliability.md"
 #: What each part tries, and what it must not find.
 ABOUT = {
     "fuzz": "random graphs in every format, damaged in their records or bytes, each read within 10 s"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from everynode.cli.files import OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def compare(
-    name: str,
+    name: str | None = None,
     /,
     *,
+    own: OwnGraph = OwnGraph(),  # noqa: B008 - frozen
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
@@ -51,7 +53,7 @@ def compare(
     Parameters
     ----------
     name
-        A graph of `everynode data list`.
+        A graph of `everynode data list`. Or give your own: --nodes and --edges.
     seeds
         Number of seeds on one fold; default: 10.
     folds
@@ -80,7 +82,7 @@ def compare(
     torch.set_num_threads(1)
     objectives = objectives_of(model.objective)
     do_many = engine.start(data.device)
-    graph, split = data.load(name)
+    name, graph, split, _digest = open_graph(name, own, data, quiet or json_output)
     over, pairs = pairs_of(seeds, folds, fold, seed, len(graph.splits))
     runs = [
         model.run(name, graph, split, data, fold=f, seed=s, objective=objective)
@@ -91,11 +93,12 @@ def compare(
     graphs.add(runs[0], graph)
     work = Schedule(runs, seconds_left(runs, store.records(), again=not resume), [])
     title = f"{name} {model.backbone}"
-    bar = RunBar(title, work, run_of_comparison, workers=engine.workers, quiet=quiet)
+    workers = engine.workers_on(data.device)
+    bar = RunBar(title, work, run_of_comparison, workers=workers, quiet=quiet)
     try:
         with bar:
             records = do_runs(
-                runs, graphs, store, workers=engine.workers, engine=do_many,
+                runs, graphs, store, workers=workers, engine=do_many,
                 on_record=bar.on_record, again=not resume,
             )  # fmt: skip
     except KeyboardInterrupt:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from everynode.cli.options import FILES
-from everynode.console import showable
+from everynode.cli.options import FILES, DataOptions
+from everynode.console import say, showable
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class Files:
+class Tables:
     """The files of a graph, and the roles of their columns."""
 
-    nodes: Path | None = None
-    """The node table: CSV, TSV (also .gz), Parquet or JSON lines. Or one file with nodes and edges:
-    GraphML, GEXF, JSON, npz."""
-    edges: Path | None = None
+    nodes: str | None = None
+    """The node table: CSV, TSV (also .gz), Parquet, JSON lines, Excel (FILE.xlsx#SHEET), or a query
+    (sqlite:FILE?SELECT ...; duckdb:...). Or one file with nodes and edges: GraphML, GEXF, JSON,
+    npz."""
+    edges: str | None = None
     "The edge table, or an edge list."
     id: str | None = None
     """The id column of the nodes. Default: a column with a usual name, such as id, else the first;
@@ -37,8 +38,6 @@ class Files:
     "The target column of the edges. Default: target, dst or to, else the second."
     weight: str | None = None
     "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
-    directed: Annotated[bool, Parameter(negative="")] = False
-    "Keep the direction of the edges: messages travel from source to target only."
     unknown: Literal["refuse", "drop", "add"] | None = None
     """What to do with edges to nodes that are not in the node table: refuse them, drop them, or add
     the nodes without labels. Default: refuse; for `predict`, as in training."""
@@ -50,6 +49,9 @@ class Files:
     name or title. `none`: off."""
     keep: str = ""
     "Columns of --nodes to write beside the predictions, as name,city."
+    date_order: Literal["dmy", "mdy"] | None = None
+    """Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
+    dates of the column show it."""
 
     max_size: str | None = None
     """Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the file,
@@ -64,13 +66,14 @@ class Files:
             raise UsageError("No graph is given. Give --nodes and --edges, or one of them.")
         columns = asdict(self)
         with size_limit(columns.pop("max_size")):
-            return read(**columns, feature_encoder=feature_encoder, **options)
+            return read(**columns | options, feature_encoder=feature_encoder)
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace the input files, under any name."""
-        inputs = [
-            path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
-        ]
+        from everynode.io.formats import source_file
+
+        sources = [source_file(source) for source in (self.nodes, self.edges) if source]
+        inputs = [path for path in (*sources, *also) if path.exists()]
         for result in results:
             for path in inputs if result.exists() else ():
                 if result.samefile(path):
@@ -81,5 +84,89 @@ class Files:
     @property
     def name(self) -> str:
         """The name of the graph: the node file, else the edge file, without ending."""
-        file = self.nodes or self.edges
-        return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"
+        from everynode.io.formats import source_file
+
+        source = self.nodes or self.edges
+        name = source_file(source).name if source else ""
+        return showable(name).partition(".")[0] or "graph"
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class Files(Tables):
+    """The same, with the direction of the edges."""
+
+    directed: Annotated[bool, Parameter(negative="")] = False
+    "Keep the direction of the edges: messages travel from source to target only."
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class Columns:
+    """The columns to learn from."""
+
+    label: str | None = None
+    """The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
+    `class`."""
+    features: str = "all"
+    """The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
+    `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers from the
+    edges."""
+
+
+class OpenGraph(NamedTuple):
+    """A graph to train on: its name, its content, the name of its split, and a digest."""
+
+    name: str
+    graph: Graph
+    split: str
+    digest: str
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class OwnGraph(Tables, Columns):
+    """A graph in the user's files, in place of the name of a public graph."""
+
+    def given(self, name: str | None) -> bool:
+        """Whether there are files; refuse files beside a name, and neither of them."""
+        files = self.nodes is not None or self.edges is not None
+        if files == (name is not None):
+            found = "both" if files else "neither"
+            raise UsageError(
+                "Give a graph of `everynode data list`, or --nodes and --edges of your own. Got "
+                f"{found}."
+            )
+        if not files and self != OwnGraph():
+            raise UsageError("Flags for columns and edges need --nodes or --edges.")
+        return files
+
+    def open(self, data: DataOptions, quiet: bool = False) -> OpenGraph:
+        """Read the graph. Labels are held out for validation and test where it has no split."""
+        from everynode.datasets.entries import CATALOGUE
+        from everynode.io.assign_splits import assign_splits
+
+        graph = self.read(split=data.split, name=self.name, directed=data.directed)
+        for line in () if graph.summary is None else graph.summary.lines(warnings_only=quiet):
+            say(line)
+        split = "own"
+        if not graph.splits or not len(graph.nodes("val")):
+            split = "own" if graph.splits else "drawn"
+            graph, notes = assign_splits(graph, cv=1, seed=data.split_seed)
+            for note in notes:
+                say(note, quiet)
+        name = f"own-{self.name}" if self.name in CATALOGUE else self.name
+        device = data.usable_device()
+        graph = graph if device.type == "cpu" else graph.to(device)
+        return OpenGraph(name, graph, split, graph.digest)
+
+
+def open_graph(
+    name: str | None, own: OwnGraph, data: DataOptions, quiet: bool = False
+) -> OpenGraph:
+    """Return the user's graph, or the public graph of a name."""
+    if own.given(name):
+        return own.open(data, quiet)
+    assert name is not None
+    graph, split = data.load(name)
+    return OpenGraph(name, graph, split, data.digest(name, split))

@@ -6,14 +6,15 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from everynode.cli.files import Files
-from everynode.cli.folder import command, prepare, read_result, remove_states
+from everynode.cli.files import Columns, Files
+from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
@@ -25,13 +26,15 @@ from everynode.cli.options import (
     QuietFlag,
 )
 from everynode.console import say, showable
-from everynode.errors import UsageError, require
+from everynode.errors import EverynodeError, UsageError, require
 
 if TYPE_CHECKING:
     import torch
 
     from everynode.estimator import NodeClassifier
+    from everynode.evaluation.fit_summary import FitSummary
     from everynode.graph import Graph
+    from everynode.training.process_pool import Engine
 
 #: The files of a finished fit, in the order in which they are written.
 RESULTS = (
@@ -44,8 +47,7 @@ STATES = "training"
 def fit(
     *,
     files: Files = Files(),  # noqa: B008 - frozen
-    label: str | None = None,
-    features: str = "all",
+    columns: Columns = Columns(),  # noqa: B008 - frozen
     split: str | None = None,
     fold: int | None = None,
     effort: Annotated[Literal["quick", "standard", "best"], Parameter(group=TRAINING)] = "standard",
@@ -57,6 +59,7 @@ def fit(
     test_share: float | None = None,
     val_share: float | None = None,
     cv: int | None = None,
+    refit: bool | None = None,
     seed: int = 0,
     device: DeviceFlag = "cpu",
     jobs: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
@@ -74,13 +77,6 @@ def fit(
 
     Parameters
     ----------
-    label
-        The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
-        `class`.
-    features
-        The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers
-        from the edges.
     split
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.
@@ -91,7 +87,7 @@ def fit(
         several networks of each).
     time_limit
         Time limit of the portfolio, such as 90s, 10m or 1h. Default: 18s for quick, 10m for
-        standard, none for best.
+        standard, none for best. The refit on all labels may take as long again.
     for_new_nodes
         Leave out models that cannot predict nodes outside this graph.
     calibrate
@@ -109,6 +105,11 @@ def fit(
         Number of folds in which each training label is held out once; the networks are averaged. 1
         holds out --val-share once. Default without --val-share: 2 to 5, by --effort and labels; for
         a named model, 3 with fewer than 100 training labels, else 1.
+    refit
+        After the quality is measured, train the chosen models again on all labels. The result
+        predicts the unlabelled nodes and is saved. Default: yes, but without the validation and
+        test nodes of your own split; --refit takes these too. --no-refit delivers the measured
+        model, as a benchmark needs it.
     seed
         Seed of held-out labels, weights, dropout and halves.
     out
@@ -123,16 +124,18 @@ def fit(
     import torch
 
     from everynode.estimator import NodeClassifier
+    from everynode.evaluation.fit_summary import FitSummary
     from everynode.io.assign_splits import assign_splits
     from everynode.report.fit_text import fit_lines
+    from everynode.selection.refit import labels_to_teach
 
     require(threads >= 1, "threads", "fit", ">= 1", threads)
     require(0 <= seed < 2**63, "seed", "fit", "between 0 and 2**63 - 1", seed)
     require(ensemble >= 1, "ensemble", "fit", ">= 1", ensemble)
     model.load_plugins()
     torch.set_num_threads(threads)
-    graph = files.read(label=label, features=features, split=split, name=files.name)
-    drawn, summary = not graph.splits, graph.summary
+    graph = files.read(label=columns.label, features=columns.features, split=split, name=files.name)
+    given, summary = graph, graph.summary
     show = say if quiet or json_output else print
     for line in () if summary is None else summary.lines(warnings_only=quiet):
         show(line)
@@ -160,7 +163,8 @@ def fit(
     engine = None if jobs.engine == "local" else jobs.start(device)
     folder = out or Path("runs") / f"fit-{files.name}"
     files.spare(folder / name for name in RESULTS)
-    if prepare(folder, _key(classifier, graph, calibrate), RESULTS, STATES, resume):
+    nodes = labels_to_teach(given, graph, fold=fold or 0, refit=refit)
+    if prepare(folder, _key(classifier, graph, calibrate, nodes), RESULTS, STATES, resume):
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
@@ -170,9 +174,12 @@ def fit(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the summary has interruptions and divergence
             classifier.fit(graph, checkpoint=folder / STATES, engine=engine)
-        if not calibrate:
-            classifier.temperature_ = 1.0
-        result = _write(folder, classifier, graph, notes, drawn=drawn)
+            delivered = _refit(classifier, graph, nodes, folder / STATES, engine)
+        for one in (classifier, delivered):
+            if one is not None and not calibrate:
+                one.temperature_ = one.held_out_temperature_ = 1.0
+        fitted = FitSummary.of(classifier, graph, notes, delivered)
+        result = _write(folder, fitted, drawn=not given.splits)
         _report_losses(result, ensemble)
         if not result["interrupted"]:
             remove_states(folder / STATES)
@@ -188,13 +195,36 @@ def _portfolio_folds(graph: Graph, effort: str, train: torch.Tensor) -> int:
     return fold_count(graph.with_splits([Split(train, train[:0], train[:0])]), 0, effort)
 
 
+def _refit(
+    classifier: NodeClassifier,
+    graph: Graph,
+    nodes: torch.Tensor | None,
+    states: Path,
+    engine: Engine | None,
+) -> NodeClassifier | None:
+    """Train the chosen models on all labels; None if there is nothing more to learn from.
+
+    After Ctrl-C, the measured model counts as interrupted: the same command continues.
+    """
+    if nodes is None or classifier.fitted_.interrupted:
+        return None
+    try:
+        return classifier.refit(graph, nodes, checkpoint=states, engine=engine)
+    except KeyboardInterrupt:
+        classifier.fitted_ = replace(classifier.fitted_, interrupted=True)
+    except EverynodeError as error:  # out of time, or diverged
+        say(f"The delivered model is the measured one: {error}")
+    return None
+
+
 def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
     """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.estimator_settings import settings_changes
     from everynode.machine import cores
     from everynode.settings import Settings
     from everynode.training.memory_estimate import memory_estimate
 
-    named = {} if classifier.settings is None else dict(classifier.settings)
+    named = settings_changes(classifier)
     changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
     workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
     estimate = memory_estimate(graph, Settings(**changes), workers=workers)
@@ -218,7 +248,9 @@ def _check_labels(graph: Graph) -> None:
     )
 
 
-def _key(classifier: NodeClassifier, graph: Graph, calibrate: bool) -> str:
+def _key(
+    classifier: NodeClassifier, graph: Graph, calibrate: bool, nodes: torch.Tensor | None
+) -> str:
     """Return a digest of everything that decides the files in --out."""
     from everynode import __version__, plugins
 
@@ -234,6 +266,7 @@ def _key(classifier: NodeClassifier, graph: Graph, calibrate: bool) -> str:
         __version__,
         parameters,
         calibrate,
+        None if nodes is None else nodes.tolist(),
         graph.name,
         graph.digest,
         ids,
@@ -244,23 +277,19 @@ def _key(classifier: NodeClassifier, graph: Graph, calibrate: bool) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _write(
-    folder: Path, classifier: NodeClassifier, graph: Graph, notes: list[str], *, drawn: bool
-) -> dict[str, Any]:
+def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
     """Write the results, and return their summary."""
-    from everynode.evaluation.fit_summary import FitSummary
     from everynode.report.fit_page import page
     from everynode.storage.atomic import write_atomically
 
-    fitted = FitSummary.of(classifier, graph, notes)
     summary = fitted.to_dict()
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
-    # Everything is computed: the files appear together, and fit.json says that they are whole.
-    classifier.save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
-    write_atomically(folder / "report.html", html.encode())
-    write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
+    with publish(folder, "fit.json") as new:
+        (fitted.delivered or fitted.model).save(new / "model")
+        fitted.predictions.write_csv(new / "predictions.csv")
+        write_atomically(new / "report.html", html.encode())
+        write_atomically(new / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 
 

@@ -123,11 +123,12 @@ class DataOptions:
     """The graph."""
 
     split: str | None = None
-    "public, geom-gcn (ten folds), official, stratified or random. Default: the graph's own split."
+    """public, geom-gcn (ten folds), official, stratified or random. Default: the graph's own split.
+    Of --nodes: the column with train, val or test, or `none`."""
     per_class: int = 20
     "Training nodes per class with --split random."
     split_seed: int = 0
-    "Seed of --split random."
+    "Seed of --split random, and of labels that are held out of --nodes."
     data_dir: Path | None = None
     "Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads."
     directed: bool = False
@@ -163,6 +164,13 @@ class DataOptions:
         split = self.split or find(name).splits[0]
         device = self.usable_device()
         return (graph if device.type == "cpu" else graph.to(device)), split
+
+    def digest(self, name: str, split: str) -> str:
+        """Return the digest of the files of a public graph."""
+        from everynode.datasets.entries import find
+        from everynode.datasets.files import Root
+
+        return find(name).digest(split, Root.find(self.data_dir))
 
     def changes(self, split: str) -> dict[str, Any]:
         """Return how the graph differs from the public one: a drawn split, the direction."""
@@ -260,8 +268,6 @@ class ModelOptions:
         seed: int, objective: str, batches: Batches | None = None, processes: int = 1,
     ) -> Run:  # fmt: skip
         """Return the run that these options describe."""
-        from everynode.datasets.entries import find
-        from everynode.datasets.files import Root
         from everynode.experiments.run_spec import Run
         from everynode.graph.disk_graph import DiskGraph
         from everynode.objective_names import objective_name
@@ -271,13 +277,10 @@ class ModelOptions:
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # refuses a missing fold before anything is trained
         drawn = split == "random"
-        if isinstance(graph, DiskGraph):
-            digest = graph.digest
-        else:
-            digest = find(dataset).digest(split, Root.find(data.data_dir))
+        own = isinstance(graph, DiskGraph) or graph.summary is not None
         return Run(
             dataset,
-            digest,
+            graph.digest if own else data.digest(dataset, split),
             split,
             fold,
             seed,
@@ -323,10 +326,16 @@ class EngineOptions:
     address: str | None = None
     "Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine."
 
+    def workers_on(self, device: str) -> int | None:
+        """Return the number of runs at once: one on a GPU, which forked processes cannot share."""
+        return self.workers if device == "cpu" else 1
+
     def start(self, device: str = "cpu") -> Engine:
         """Return the engine that runs many trainings."""
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers must be at least 1. Got {self.workers}.")
+        if device != "cpu" and (self.workers or 1) > 1:
+            raise UsageError(f"--device {device} does one run at a time: leave out --workers.")
         if self.engine == "ray":
             if device != "cpu":
                 raise UsageError("--engine ray runs on CPUs: leave out --device.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from everynode.cli.batch_options import BatchOptions
+from everynode.cli.files import OwnGraph
 from everynode.cli.folder import prepare, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
@@ -35,9 +36,10 @@ STATE = "training.safetensors"
 
 
 def train(
-    name: str,
+    name: str | None = None,
     /,
     *,
+    own: OwnGraph = OwnGraph(),  # noqa: B008 - frozen
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     batch: BatchOptions = BatchOptions(),  # noqa: B008 - frozen
@@ -57,7 +59,8 @@ def train(
     Parameters
     ----------
     name
-        A graph of `everynode data list`, or the folder of a graph on disk.
+        A graph of `everynode data list`, or the folder of a graph on disk. Or give your own:
+        --nodes and --edges.
     fold
         The fold, if the split has several.
     seed
@@ -81,7 +84,13 @@ def train(
         raise UsageError("Several processes train in mini-batches: give --batch-size.")
     with process_group(data.usable_device()) as ranks:
         # With mini-batches the graph stays on the CPU, and only batches go to the device.
-        graph, split = (dataclasses.replace(data, device="cpu") if batches else data).open(name)
+        place = dataclasses.replace(data, device="cpu") if batches else data
+        graph: Graph | DiskGraph
+        if own.given(name):
+            name, graph, split, _digest = own.open(place, quiet or json_output)
+        else:
+            assert name is not None
+            graph, split = place.open(name)
         if batches is None and isinstance(graph, DiskGraph):
             raise UsageError(f"{name} is on disk, which needs mini-batches: give --batch-size.")
         run = model.run(
@@ -112,7 +121,7 @@ def _train(
 ) -> dict[str, Any]:
     """Train with a progress bar, or read the record of a finished training."""
     from everynode.experiments.tasks import train_to_folder
-    from everynode.progress import Bar, describe
+    from everynode.progress import Bar, StopEstimate, describe
 
     finished: dict[str, Any] | None = {}
     try:
@@ -126,13 +135,17 @@ def _train(
     if state.exists():
         say(f"Continuing from {state}.", quiet)
     title = f"{run.dataset} {run.settings.backbone} {run.objective}"
-    with Bar(title, run.settings.epochs, unit="epochs", show=not quiet, early=True) as bar:
+    chosen = run.settings
+    estimate = StopEstimate(chosen.epochs, chosen.patience, chosen.monitor)
+    with Bar(title, chosen.epochs, unit="epochs", show=not quiet, early=True) as bar:
         record = train_to_folder(
             run,
             graph,
             folder,
             state,
-            report=lambda epoch, row: bar.advance(describe(row), to=epoch + 1),
+            report=lambda epoch, row: bar.advance(
+                describe(row), to=epoch + 1, last=estimate(title, epoch, row)
+            ),
             ranks=ranks,
         )
     if record["interrupted"]:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from everynode.cli.files import OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
 from everynode.errors import EverynodeError
+from everynode.extras import need_extra
 
 if TYPE_CHECKING:
     from everynode.graph import Graph
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 
 
 def tune(
-    name: str,
+    name: str | None = None,
     /,
     *,
+    own: OwnGraph = OwnGraph(),  # noqa: B008 - frozen
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
@@ -47,7 +50,7 @@ def tune(
     Parameters
     ----------
     name
-        A graph of `everynode data list`.
+        A graph of `everynode data list`. Or give your own: --nodes and --edges.
     trials
         Number of trials in all, with those of earlier calls.
     seeds
@@ -66,10 +69,9 @@ def tune(
     export
         Add the best settings to this file, for --preset.
     """
+    need_extra("tune", "`everynode tune`")
     import torch
 
-    from everynode.datasets.entries import find
-    from everynode.datasets.files import Root
     from everynode.objective_names import objective_name
     from everynode.presets import Place
     from everynode.report.study_text import study_lines
@@ -84,19 +86,19 @@ def tune(
     if export:
         check_preset(export)
     torch.set_num_threads(1)
-    graph, split = data.load(name)
+    name, graph, split, digest = open_graph(name, own, data, quiet or json_output)
     over, count = judging_runs(seeds, folds, len(graph.splits), f"Split {split!r} of {name}")
     place = Place(split, name, model.backbone, objective_name(model.objective))
     study = plan_study(
         place, preset=model.preset, changes=model.named, graph_changes=data.changes(split),
-        digest=find(name).digest(split, Root.find(data.data_dir)),
-        over=over, count=count, space=space, start_from=start_from,
+        digest=digest, over=over, count=count, space=space, start_from=start_from,
     )  # fmt: skip
     path = out / "tune" / f"{study.name}.journal"
     journal = Journal(path, study) if storage is None else Database(storage, study)
     for note in notes(journal, study, trials, new_space=bool(space), new_starts=bool(start_from)):
         say(note, quiet)
-    if not _run_trials(journal, graph, trials, engine.workers, run_many, quiet):
+    workers = engine.workers_on(data.device)
+    if not _run_trials(journal, graph, trials, workers, run_many, quiet):
         return INTERRUPTED
     best = result(journal)
     _write(journal, best["importance"], path.with_suffix(".svg"), export, quiet)
@@ -158,6 +160,7 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     file
         The preset (.toml), for --preset; its other rows stay. Or a table (.csv) of all trials.
     """
+    need_extra("tune", "`everynode tune`")
     from everynode.report.text import count
     from everynode.selection.tuned_presets import check_preset, merge, rows_of, studies, trials_csv
     from everynode.storage.atomic import write_atomically

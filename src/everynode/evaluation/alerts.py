@@ -95,7 +95,7 @@ def _majority(fit: FitSummary) -> Iterator[Alert]:
     yield Alert(
         "warning", "majority",
         f"Not clearly better than the majority: {_percent(right.mean())} of "
-        f"{counted(nodes, f'{part} node')} are right, and always saying {name} is right for "
+        f"{counted(nodes, f'{part} node')} are right, and always saying '{name}' is right for "
         f"{_percent(common.mean())}.",
         RARE_ADVICE,
     )  # fmt: skip

@@ -50,7 +50,7 @@ def baselines(fit: FitSummary) -> tuple[Baseline, ...]:
     trained for the race and cost nothing here.
     """
     most, right = majority(fit)
-    name = f"always {fit.predictions.classes[most]}"
+    name = f"always '{fit.predictions.classes[most]}'"
     found = [Baseline(name, wilson(int(right.sum()), len(right)), len(right), fit.judged.name)]
     gain = fit.model.graph_gain_
     if gain is not None and gain.nodes:

@@ -6,6 +6,7 @@ Paper: `On Calibration of Modern Neural Networks <https://arxiv.org/abs/1706.045
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from everynode.evaluation.metrics import ECE_BINS
 
 #: The range of temperatures.
 LOWEST, HIGHEST = 0.05, 20.0
+#: The average of the folds is compared with each fold on that many nodes: at least, and at most.
+LEAST_TO_COMPARE, MOST_TO_COMPARE = 30, 10_000
 #: The standard deviation of the normal prior on the logarithm of the temperature.
 SPREAD = 0.5
 
@@ -66,6 +69,53 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
         math.exp(minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8}).x),
         6,
     )
+
+
+def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
+    """Return the temperature of the mean probabilities of several folds.
+
+    Out-of-fold predictions come from one fold each, and calibrate that. The mean of the folds is
+    less sure and more often right, so their temperature would leave it under-confident. At the
+    returned temperature it is as sure as the folds are on average. No label is needed.
+
+    Parameters
+    ----------
+    folds : sequence of Tensor
+        The log-probabilities of each fold, for nodes without a training label.
+    divisor : float
+        The temperature that calibrates the folds one by one.
+
+    Examples
+    --------
+    >>> sure = torch.tensor([[0.9, 0.1]]).log()
+    >>> round(temperature_of_average([sure, sure], 1.0), 3)
+    1.0
+    >>> temperature_of_average([sure, torch.tensor([[0.6, 0.4]]).log(), sure], 1.0) < 1
+    True
+    """
+    mean = torch.logsumexp(torch.stack(list(folds)), dim=0) - math.log(len(folds))
+
+    def confidence(log_p: Tensor, by: float) -> float:
+        return torch.softmax(log_p / by, dim=1).max(1).values.mean().item()
+
+    target = sum(confidence(log_p, divisor) for log_p in folds) / len(folds)
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if confidence(mean, math.exp(middle)) > target else (low, middle)
+    return min(round(math.exp(low), 6), divisor)
+
+
+def nodes_without(taught: Tensor, num_nodes: int) -> Tensor:
+    """Return the nodes that are not among the ``taught`` ones, or a sample of them.
+
+    >>> nodes_without(torch.tensor([0, 2]), 4).tolist()
+    [1, 3]
+    """
+    rest = torch.ones(num_nodes, dtype=torch.bool)
+    rest[taught.cpu()] = False
+    nodes = rest.nonzero()[:, 0]
+    return nodes[:: math.ceil(len(nodes) / MOST_TO_COMPARE) or 1].to(taught.device)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from torch import Tensor
 from everynode.evaluation.alerts import Alert, find_alerts
 from everynode.evaluation.baselines import Baseline, baselines
 from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.delivery import Delivery, delivery, sentence
 from everynode.evaluation.headline import headline
 from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import expected_calibration_error
@@ -127,6 +128,8 @@ class FitSummary:
         The test part (if there is one), then the validation part.
     quality : dict of str to dict of str to Score
         The scores of each part, by metric.
+    delivered : NodeClassifier or None
+        The classifier that learned from all labels after ``model`` was measured.
 
     Examples
     --------
@@ -144,14 +147,24 @@ class FitSummary:
     predictions: Predictions
     parts: dict[str, ScoredPart]
     quality: dict[str, dict[str, Score]]
+    delivered: NodeClassifier | None = None
 
     @classmethod
-    def of(cls, model: NodeClassifier, graph: Graph, notes: Sequence[str] = ()) -> FitSummary:
-        """Predict every node and score the test and validation nodes."""
+    def of(
+        cls,
+        model: NodeClassifier,
+        graph: Graph,
+        notes: Sequence[str] = (),
+        delivered: NodeClassifier | None = None,
+    ) -> FitSummary:
+        """Predict every node and score the test and validation nodes.
+
+        With a ``delivered`` classifier, it predicts all nodes except these.
+        """
         test, held_out = graph.nodes("test"), model.held_out_
         outputs = {
-            "test": (test, model.log_probabilities(graph, test)),
-            "validation": (held_out.nodes, held_out.log_probabilities),
+            "test": (test, model.log_probabilities(graph, test), model.temperature_),
+            "validation": (*held_out, model.held_out_temperature_),
         }
         parts = {
             name: ScoredPart(
@@ -159,18 +172,29 @@ class FitSummary:
                 nodes.cpu().numpy(),
                 graph.labels[nodes].cpu().numpy(),
                 log_probabilities,
-                model.temperature_,
+                divisor,
             )
-            for name, (nodes, log_probabilities) in outputs.items()
+            for name, (nodes, log_probabilities, divisor) in outputs.items()
             if len(nodes)
         }
         scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
-        return cls(model, graph, notes, predictions(model, graph), parts, scores)
+        table = predictions(delivered or model, graph, measured=model if delivered else None)
+        return cls(model, graph, notes, table, parts, scores, delivered)
 
     @property
     def folds(self) -> int:
         """Number of folds in which labels were held out; 1: a single split."""
         return len({fitted.fold for fitted in (self.model.fitted_, *self.model._more)})
+
+    @cached_property
+    def delivery(self) -> Delivery:
+        """The facts about the delivered model."""
+        return delivery(self)
+
+    @property
+    def learned(self) -> str:
+        """Say which labels measured the quality, and which taught the delivered model."""
+        return sentence(self)
 
     @property
     def calibrated(self) -> bool:
@@ -308,7 +332,7 @@ class FitSummary:
         nodes = np.arange(n)
         if n > MAP_NODES:
             nodes = np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
-        embedding = self.model.embed(self.graph)[torch.from_numpy(nodes)]
+        embedding = (self.delivered or self.model).embed(self.graph)[torch.from_numpy(nodes)]
         x = embedding.double().cpu().numpy()
         if len(nodes) < 5 or not (x != x[0]).any():
             row = np.arange(len(nodes), dtype=np.float64)
@@ -350,8 +374,11 @@ class FitSummary:
             "nodes": {"all": self.graph.num_nodes, **sizes},
             "parts": list(self.notes),
             "quality": scores,
+            "measured": {"part": self.judged.name, "labels": len(self.judged.nodes)},
+            "delivered": self.delivery.to_dict(),
+            "learned": self.learned,
             "caution": self.caution,
-            "temperature": model.temperature_,
+            "temperature": self.judged.temperature,
             "disagreements": len(self.disagreements()),
         }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from everynode.evaluation.baselines import is_uneven
 from everynode.evaluation.intervals import Score
+from everynode.evaluation.metrics import LOSSES
 from everynode.io.summary import counted
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
     lead = f"{among}, " if fit.leaks else ""
     sentences = [warning(fit)] if fit.leaks else []
     sentences.append(
-        f"{lead}{percent(accuracy)} of {nodes} are right; {base.name} is right for "
-        f"{100 * base.accuracy.value:.1f} %."
+        f"{lead}{percent(accuracy)} of {nodes} are right. The baseline, {base.name}, is right "
+        f"for {100 * base.accuracy.value:.1f} %."
     )
     rare = rarest_class(fit)
     if is_uneven(fit) and rare is not None:
@@ -70,7 +71,7 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
             f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
             f"{rare.name} are found, and the balanced accuracy is {balanced}."
         )
-        if fit.model.fitted_.settings.monitor in ("accuracy", "loss"):
+        if fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
             text += " If this class matters, try --metric balanced_accuracy."
         sentences.append(text)
     return tuple(sentences)

@@ -112,12 +112,22 @@ def is_table(path: Path) -> bool:
         return file.read(len(start)) == start
 
 
-def predictions(model: NodeClassifier, graph: Graph) -> Predictions:
-    """Return the predictions of a classifier for every node of a graph."""
+def predictions(
+    model: NodeClassifier, graph: Graph, *, measured: NodeClassifier | None = None
+) -> Predictions:
+    """Return the predictions of a classifier for every node of a graph.
+
+    ``measured``: the classifier that predicts the validation and test nodes, because it did not
+    learn from their labels.
+    """
     part = np.full(graph.num_nodes, "", dtype=object)
     for split in graph.splits[:1]:
         for name in Split._fields:
             part[getattr(split, name).cpu().numpy()] = name
+    probabilities = model.predict_proba(graph)
+    if measured is not None:
+        held_out = np.flatnonzero(np.isin(part, ("val", "test")))
+        probabilities[held_out] = measured.predict_proba(graph, nodes=held_out)
     codes = graph.labels.tolist()
     labels = tuple(None if code < 0 else graph.classes[code] for code in codes)
     ids = graph.node_ids if graph.node_ids is not None else tuple(range(graph.num_nodes))
@@ -125,7 +135,7 @@ def predictions(model: NodeClassifier, graph: Graph) -> Predictions:
     return Predictions(
         ids,
         tuple(model.classes_.tolist()),
-        model.predict_proba(graph),
+        probabilities,
         labels,
         tuple(part.tolist()),
         {} if summary is None else summary.shown,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import platform
 import statistics
 import sys
@@ -16,7 +17,6 @@ import torch
 from torch import Tensor
 
 from everynode import __version__
-from everynode.console import say
 from everynode.errors import Diverged
 from everynode.evaluation.metrics import RECORDED, confusion, scores
 from everynode.experiments.run_spec import Run, Task
@@ -33,6 +33,7 @@ from everynode.training.loop import Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 from everynode.training.mini_batch.inference import infer
 
+LOG = logging.getLogger(__name__)
 #: Significant digits of a curve.
 CURVE_DIGITS = 6
 #: Seconds between two saved training states. A killed run loses about as much, or one epoch.
@@ -49,7 +50,7 @@ class Result:
     ----------
     record : dict
         Equal for equal runs and versions on one kind of machine. Another CPU rounds differently,
-        and a few hundred epochs later a run may end elsewhere (benchmarks/redo.py).
+        and a few hundred epochs later a run may end elsewhere (benchmarks/same_cells.py).
     cost : dict of str to float
         Seconds and memory, which vary.
     curve : dict of str to list of float
@@ -82,7 +83,7 @@ def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
             return TASKS[run.task](run, graph, state)
         except UnusableState as error:
             assert state is not None
-            say(f"{error.args[0]}: training starts over.")
+            LOG.warning("%s: training starts over.", error.args[0])
             state.unlink()
             return TASKS[run.task](run, graph, state)
     except Diverged as error:
@@ -296,9 +297,8 @@ def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
     fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
-    return dataclasses.replace(
-        result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)}
-    )
+    positions = _map_of(probabilities.double().cpu().numpy(), graph, run.seed)
+    return dataclasses.replace(result, record={**result.record, **positions})
 
 
 def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
@@ -306,7 +306,7 @@ def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
     return Result(
         {
             **run.describe(),
-            **_map_of(graph.dense_features.numpy(), graph, run.seed),
+            **_map_of(graph.dense_features.cpu().numpy(), graph, run.seed),
             **_provenance(run),
         },
         {},

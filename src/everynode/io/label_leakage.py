@@ -94,7 +94,9 @@ def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) ->
     """Return the ranges of a number or date that tell the label best."""
     from sklearn.tree import DecisionTreeClassifier
 
-    numbers = cells.parse(column.kind, unit=column.unit, comma=column.comma)[labelled]
+    numbers = cells.parse(
+        column.kind, unit=column.unit, comma=column.comma, order=column.date_order
+    )[labelled]
     known = np.isfinite(numbers[:, 0])
     ranges = np.full(len(labelled), -1, np.int64)
     most = RANGES_PER_CLASS * (int(codes.max()) + 1)

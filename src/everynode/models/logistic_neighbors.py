@@ -9,7 +9,8 @@ class LogisticNeighbors(LogisticHops):
     r"""Logistic regression on :math:`[x, D^{-1} A x, (D^{-1} A)^2 x]`.
 
     :class:`~everynode.models.logistic_hops.LogisticHops` mixes a node with its neighbors; here the
-    first mean leaves the node out. It suits graphs whose neighbors tend to differ.
+    first mean leaves the node out. All blocks of columns share one scale, so the short rows of the
+    means weigh less than the node. Both suit graphs whose neighbors tend to differ.
 
     Examples
     --------
@@ -21,3 +22,4 @@ class LogisticNeighbors(LogisticHops):
     """
 
     operator, export_weight = "neighbor_operator", "neighbor_weight"
+    scale_blocks = False

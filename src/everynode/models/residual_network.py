@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, check_hops
-from everynode.models.network import Linear
+from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch, Hop
 from everynode.sparse import SparseMatrix
 

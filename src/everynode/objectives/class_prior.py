@@ -158,7 +158,8 @@ class ClassPrior(Term):
             raise UsageError(
                 "The class prior is estimated from validation nodes, and fold "
                 f"{fold} of graph {graph.name!r} has none with a label: "
-                "set some apart, give the classes' shares as class_prior, or leave out prior."
+                "set some apart, pass ENC(graph, terms=[ClassPrior(1.0, shares=[...])]), or leave "
+                "out prior."
             )
         #: One-hot classes of the validation nodes, their counts, and those of the training nodes.
         self.truth = nn.functional.one_hot(graph.labels[self.val_nodes], k).cpu().double()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from everynode.evaluation.fit_summary import FitSummary
 from everynode.evaluation.headline import weakest_class
 from everynode.evaluation.intervals import Score
 from everynode.report.fit_scores import range_text
 from everynode.report.html import Html, facts, h, join, small, table
-from everynode.report.text import count, number, percent
+from everynode.report.text import number, percent
 
 #: Nodes with at least this probability count as sure.
 SURE = 0.9
+#: A flag, and its value if that is quoted or the name of a choice.
+FLAG = re.compile(r"(--[a-z][a-z-]*(?: '[^']*'| balanced\w*)?)")
 
 
 def first_screen(fit: FitSummary) -> Html:
@@ -23,10 +27,11 @@ def first_screen(fit: FitSummary) -> Html:
         "section",
         h("h1", fit.graph.name),
         h("p", first, class_="lead distrust" if leaks else "lead"),
-        [h("p", sentence) for sentence in more],
-        h("p", fit.caution),
-        h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         alerts(fit),
+        [h("p", _with_flags(sentence)) for sentence in more],
+        h("p", fit.caution),
+        h("p", fit.learned),
+        h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         _facts(fit),
         baseline_table(fit),
         h("p", gain) if gain else None,
@@ -35,26 +40,20 @@ def first_screen(fit: FitSummary) -> Html:
 
 
 def alerts(fit: FitSummary) -> Html | None:
-    """Build the list of alerts, the worst first."""
+    """Build the list of alerts, the worst first. An advice that repeats is given once."""
     if not fit.alerts:
         return None
-    items = [
-        h(
-            "li",
-            h("b", alert.text),
-            " ",
-            h("span", _with_flags(alert.advice)),
-            class_=alert.severity,
-        )
-        for alert in fit.alerts
-    ]
+    items, last = [], {alert.advice: alert for alert in fit.alerts}
+    for alert in fit.alerts:
+        advice = h("span", _with_flags(alert.advice)) if last[alert.advice] is alert else None
+        items.append(h("li", h("b", alert.text), " ", advice, class_=alert.severity))
     return h("ul", items, class_="alerts", role="alert", aria_label="Alerts")
 
 
 def _with_flags(text: str) -> Html:
-    """Build text in which flags are code, which no line break divides."""
-    words = (h("code", word) if word.startswith("--") else word for word in text.split(" "))
-    return join([[word, " "] for word in words])
+    """Build text in which flags with their values are code."""
+    parts = FLAG.split(text)  # text, flag, text, ...
+    return join([h("code", part) if i % 2 else part for i, part in enumerate(parts)])
 
 
 def _facts(fit: FitSummary) -> Html:
@@ -79,8 +78,7 @@ def _facts(fit: FitSummary) -> Html:
 def baseline_table(fit: FitSummary) -> Html:
     """Build the table of the baselines, with this model on the same nodes."""
     rows = []
-    parts = dict.fromkeys(baseline.part for baseline in fit.baselines)
-    for part in parts:
+    for part in dict.fromkeys(baseline.part for baseline in fit.baselines):
         rows += [
             _row(baseline.name, baseline.accuracy, baseline.nodes, part)
             for baseline in fit.baselines
@@ -89,11 +87,10 @@ def baseline_table(fit: FitSummary) -> Html:
         if part in fit.parts:
             nodes = len(fit.parts[part].nodes)
             rows.append(_row("this model", fit.quality[part]["accuracy"], nodes, part))
-    if fit.without_leaks is not None:
-        nodes = len(fit.judged.nodes)
-        name = "without the leaking columns"
-        rows.append(_row(name, fit.without_leaks, nodes, fit.judged.name))
-    heads = ["", "right", "scored on"]
+        if part == fit.judged.name and fit.without_leaks is not None:
+            name = f"without the leaking {'column' if len(fit.leaks) == 1 else 'columns'}"
+            rows.append(_row(name, fit.without_leaks, len(fit.judged.nodes), part))
+    heads = ["", "right", "of nodes"]
     note = "Columns and links are scored on labels that each network did not train on."
     several = len(fit.baselines) > 1
     return join(table(heads, rows, "Against the baselines"), small(note) if several else None)
@@ -104,5 +101,5 @@ def _row(name: str, score: Score, nodes: int, part: str) -> list[Html]:
     return [
         h("th", name, scope="row"),
         h("td", h("b", percent(score.value)), between),
-        h("td", count(nodes, f"{part} node")),
+        h("td", f"{nodes:,} {part}"),
     ]

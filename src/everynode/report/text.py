@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from everynode.evaluation.metrics import LOSSES
+
 DASH = "–"
 #: The candidates of successive halving, in words.
 CANDIDATES = {
     "ce": "cross-entropy",
     "enc": "ENC",
-    "light-ce": "cross-entropy with light regularisation",
-    "light-enc": "ENC with light regularisation",
+    "light-ce": "cross-entropy with light regularization",
+    "light-enc": "ENC with light regularization",
 }
 
 
@@ -104,8 +106,8 @@ def decided_by(monitor: str) -> str:
     >>> decided_by("loss")
     'by the lowest validation loss'
     """
-    if monitor == "loss":
-        return "by the lowest validation loss"
+    if monitor in LOSSES:
+        return f"by the lowest validation {monitor.replace('_', ' ')}"
     return f"by validation {monitor}, on a tie by the lower validation loss"
 
 

@@ -29,11 +29,13 @@ def train_more(
     *,
     checkpoint: Path | None,
     report: Report,
+    prefix: str = "",
 ) -> list[TrainingResult]:
     """Train more networks with the settings of the first, fold by fold, up to ``total``.
 
     The first result carries the seconds of all, and whether Ctrl-C ended one of them: then there
     are fewer. A network that diverges is left out with a warning, if its fold has another one.
+    ``prefix``: the start of the names of the files in ``checkpoint``.
     """
     first, *more = trained
     first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
@@ -41,7 +43,7 @@ def train_more(
         if first.interrupted:
             break
         fold = folds[(number - 1) % len(folds)]
-        state = None if checkpoint is None else checkpoint / f"network-{number}.safetensors"
+        state = None if checkpoint is None else checkpoint / f"{prefix}network-{number}.safetensors"
         try:
             fitted = train(
                 graph, first.settings, fold=fold, seed=first.seed + number - 1, checkpoint=state,
@@ -71,6 +73,16 @@ def held_out(trained: Sequence[TrainingResult], graph: Graph) -> HeldOut:
         for networks, val in zip(by_fold.values(), nodes, strict=True)
     ]
     return HeldOut(torch.cat(nodes), torch.cat(predicted))
+
+
+def log_probabilities_by_fold(
+    trained: Sequence[TrainingResult], graph: Graph, nodes: Tensor | None
+) -> list[Tensor]:
+    """Return the log-probabilities of the networks of each fold."""
+    return [
+        mean_log_probabilities([one.network for one in trained if one.fold == fold], graph, nodes)
+        for fold in sorted({one.fold for one in trained})
+    ]
 
 
 @torch.no_grad()

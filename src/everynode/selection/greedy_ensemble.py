@@ -1,7 +1,9 @@
-"""Ensemble selection on out-of-fold probabilities, with a guard for few labels.
+"""Ensemble selection on out-of-fold probabilities, from weights that are safe with few labels.
 
-Paper: `Ensemble Selection from Libraries of Models
-<https://www.cs.cornell.edu/~alexn/papers/shotgun.icml04.revised.rev2.pdf>`_ (Caruana et al. 2004).
+Papers: `Ensemble Selection from Libraries of Models
+<https://www.cs.cornell.edu/~alexn/papers/shotgun.icml04.revised.rev2.pdf>`_ (Caruana et al. 2004);
+`Using Stacking to Average Bayesian Predictive Distributions
+<https://arxiv.org/abs/1704.02030>`_ (Yao et al. 2018).
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ Floats = npt.NDArray[np.float64]
 
 #: Bags of candidates, the share of the candidates in a bag, and the steps in each bag.
 BAGS, BAG_SHARE, STEPS = 20, 0.6, 25
-#: Largest number of candidates in the starting average.
+#: Resamples of the labels for the starting weights.
+RESAMPLES = 1000
+#: n nodes weigh as n to this power: they also chose temperatures and epochs, so their evidence is
+#: less than it seems (1: full weight).
+EVIDENCE = 0.7
+#: The starting weights count as this many steps of the greedy choice.
 START = 8
-#: Candidates whose mean loss is worse by this over the root of the number of nodes count as near.
-#: The standard error of a few nodes is itself uncertain: three candidates may agree by chance.
+#: A gap below this over the root of the number of nodes is no evidence: with a few nodes, the
+#: standard error is itself uncertain.
 SLACK = 0.3
-#: With fewer nodes than this, the start has at least this many candidates.
-FEW_NODES, LEAST_START = 60, 3
-#: Labels at which the starting average and the greedy choice weigh the same.
+#: Labels at which the starting weights and the greedy choice weigh the same.
 TRUST = 200.0
 #: Smaller weights are not worth a network.
 LEAST_WEIGHT = 0.03
@@ -60,30 +65,50 @@ def paired_gap(losses: Floats, best: Floats) -> tuple[float, float]:
     return float(gap.mean()), float(error)
 
 
-def within_one_error(losses: Floats, at_most: int = START) -> list[int]:
-    """Return the candidates within about one standard error of the best, the best first.
+def averaging_weights(losses: Floats, *, seed: int = 0) -> Floats:
+    r"""Return the pseudo-BMA+ weights of the candidates (Yao et al. 2018).
 
-    ``losses``: candidates x nodes.
+    .. math:: w_k = \mathrm{E}_u\left[ \frac{e^{-m \sum_i u_i \ell_{ki}}}
+              {\sum_j e^{-m \sum_i u_i \ell_{ji}}} \right],
+              \qquad u \sim \mathrm{Dirichlet}(1, ..., 1), \qquad m = n^{0.7}
+
+    The expectation over resampled labels keeps close candidates together, as many as the labels
+    cannot tell apart.
+
+    Parameters
+    ----------
+    losses : array
+        Candidates x nodes: :math:`\ell_{ki}`, the out-of-fold log-loss.
+    seed : int
+        The seed of the resamples.
+
+    Examples
+    --------
+    >>> averaging_weights(np.array([[0.1] * 50, [0.1] * 50, [0.9] * 50])).round(3).tolist()
+    [0.5, 0.5, 0.0]
     """
-    order = np.argsort(losses.mean(1), kind="stable")
-    best = losses[order[0]]
-    near = []
-    few = losses.shape[1] < FEW_NODES
-    for rank, one in enumerate(order[:at_most]):
-        gap, error = paired_gap(losses[one], best)
-        if (few and rank < LEAST_START) or gap <= error + SLACK / math.sqrt(losses.shape[1]):
-            near.append(int(one))
-    return near
+    nodes = losses.shape[1]
+    random = np.random.default_rng([seed, 8])
+    shares = random.dirichlet(np.ones(nodes), size=RESAMPLES)
+    score = -(nodes**EVIDENCE) * shares @ losses.T
+    weights = np.exp(score - score.max(1, keepdims=True))
+    mean: Floats = (weights / weights.sum(1, keepdims=True)).mean(0)
+    return mean
 
 
 def ensemble_weights(
-    log_p: Tensor, labels: Tensor, *, node_weight: Floats | None = None, seed: int = 0
+    log_p: Tensor,
+    labels: Tensor,
+    *,
+    node_weight: Floats | None = None,
+    handicap: Floats | None = None,
+    seed: int = 0,
 ) -> Floats:
     """Return the weights of the candidates in the ensemble.
 
-    Every bag starts from the average of the candidates within one standard error of the best, and
-    adds candidates with replacement while the log-loss falls. With few labels the start weighs
-    more: a greedy choice on a few dozen nodes follows their noise.
+    Every bag starts from :func:`averaging_weights`, and adds candidates with replacement while the
+    log-loss falls. With few labels the start weighs more: a greedy choice on a few dozen nodes
+    follows their noise.
 
     Parameters
     ----------
@@ -93,6 +118,8 @@ def ensemble_weights(
         The class of each node.
     node_weight : array, optional
         The weight of each node, of mean 1.
+    handicap : array, optional
+        What each candidate is flattered by, in nats per node.
     seed : int
         The seed of the bags.
 
@@ -105,15 +132,16 @@ def ensemble_weights(
     """
     count, nodes = log_p.shape[:2]
     right = log_p.exp()[:, torch.arange(nodes), labels].numpy()  # the probability of the label
+    if handicap is not None:
+        right = right * np.exp(-handicap)[:, None]
     of_node = np.ones(nodes) if node_weight is None else node_weight
-    start = within_one_error(-np.log(np.maximum(right, 1e-300)) * of_node)
-    base = np.bincount(start, minlength=count) / len(start)
+    base = averaging_weights(-np.log(np.maximum(right, 1e-300)) * of_node, seed=seed)
     random = np.random.default_rng([seed, 7])
     bagged = np.zeros(count)
     for _ in range(BAGS):
         size = max(min(count, 2), round(BAG_SHARE * count))
-        bag = np.union1d(random.choice(count, size, replace=False), start[:1])
-        bagged += _greedy(right, bag, base * len(start), of_node)
+        bag = np.union1d(random.choice(count, size, replace=False), base.argmax())
+        bagged += _greedy(right, bag, base * START, of_node)
     greedy = bagged / bagged.sum()
     trust = nodes / (nodes + TRUST)
     weights: Floats = trust * greedy + (1 - trust) * base

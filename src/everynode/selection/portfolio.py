@@ -7,6 +7,7 @@ candidates are compared by their out-of-fold log-loss, node by node.
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import threading
 import time
@@ -27,10 +28,16 @@ from everynode.selection.candidate import Candidate
 from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.selection.time_limit import Deadline
+from everynode.training.callbacks import Callback, replay
+from everynode.training.closed_form import is_closed_form
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.process_pool import Engine, run_many
 
+LOG = logging.getLogger(__name__)
+#: Nats that a network is handicapped by for each fold. The nodes that judge it also chose its
+#: epoch, which flatters it by about one nat: as a fitted parameter does in Akaike's criterion.
+EPOCH_NATS = 1.0
 #: A candidate is dropped if its loss exceeds the best one by more than this many standard errors.
 MARGIN = 2.0
 #: At least this many candidates stay.
@@ -44,17 +51,26 @@ LARGE = 50_000
 
 
 class Job(NamedTuple):
-    """A candidate on a fold with a seed; ``seconds``: the time left for it."""
+    """A candidate on a fold with a seed.
+
+    ``seconds``: the time left for it. ``prefix``: the start of the names of its files.
+    """
 
     candidate: str
     fold: int
     seed: int
     seconds: float | None = None
+    prefix: str = ""
 
     @property
     def file_name(self) -> str:
         """The name of the result file."""
-        return f"{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}.safetensors"
+        return f"{self.title}.safetensors"
+
+    @property
+    def title(self) -> str:
+        """The name of the training."""
+        return f"{self.prefix}{self.candidate}-fold-{self.fold + 1}-seed-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -173,6 +189,11 @@ class Race:
         """Return the folds that a candidate has finished."""
         return {result.card["fold"] for result in self.results.get(name, ())}
 
+    def needs(self, name: str, unit: tuple[int, int], units: Sequence[tuple[int, int]]) -> bool:
+        """Whether a candidate trains on a fold with a seed: without seeds, once per fold."""
+        first = next(seed for fold, seed in units if fold == unit[0])
+        return self.candidates[name].seeded or unit[1] == first
+
     def alive(self) -> list[str]:
         """Return the candidates with a result that were not dropped."""
         return [name for name in self.candidates if self.folds(name) and name not in self.outcomes]
@@ -210,6 +231,12 @@ class Race:
         """Return candidates x nodes: the calibrated out-of-fold log-loss of each node."""
         return np.stack([self._losses(name, tuple(folds)) for name in names])
 
+    def handicap(self, names: Sequence[str], folds: Sequence[int]) -> np.ndarray:
+        """Return what the choice of the epoch is worth, in nats per node, for each candidate."""
+        each = EPOCH_NATS * len(folds) / max(len(self.labels(folds)), 1)
+        solved = [is_closed_form(self.candidates[name].settings) for name in names]
+        return np.where(solved, 0.0, each)
+
     def _losses(self, name: str, folds: tuple[int, ...]) -> np.ndarray:
         key = name, folds, len(self.results[name])
         if key not in self._cache:
@@ -244,7 +271,7 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return []
-        losses = self.losses(names, folds)
+        losses = self.losses(names, folds) + self.handicap(names, folds)[:, None]
         order = [int(i) for i in np.argsort(losses.mean(1), kind="stable")]
         best_of_kind = {self.candidates[names[i]].uses: i for i in reversed(order)}.values()
         stay = []
@@ -266,7 +293,8 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return ""
-        i = int(self.losses(names, folds).mean(1).argmin())
+        judged = self.losses(names, folds).mean(1) + self.handicap(names, folds)
+        i = int(judged.argmin())
         right = (self.logits(names[i], folds).argmax(1) == self.labels(folds)).double().mean()
         return f"best so far {names[i]} {100 * float(right):.1f} %"
 
@@ -284,6 +312,7 @@ def run_portfolio(
     workers: int | None = None,
     checkpoint: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Race:
     """Train the candidates fold by fold, and return their results.
 
@@ -312,28 +341,15 @@ def run_portfolio(
         A folder for finished jobs. The same call continues with the missing ones.
     report : callable, optional
         Called after every job with the finished jobs, the number of jobs, and a note.
+    callbacks : sequence of Callback
+        Called for every epoch when a job has ended.
     """
-    start, deadline = time.monotonic(), Deadline(time_limit)
-    names = sorted({candidate.preparation for candidate in candidates})
-    fitted = {name: fit_preparation(name, graph.features) for name in names}
-    workload = Workload(
-        {name: preparation.apply(graph) for name, preparation in fitted.items()},
-        {candidate.name: candidate for candidate in candidates},
-        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
-    )
-    race = Race(graph, dict(workload.candidates), fitted)
-    race.class_weight = _class_weight(graph, candidates, folds[0])
-    tiny = graph.num_nodes + graph.num_edges < SMALL
-    on_device = graph.labels.device.type != "cpu"
-    runner = _Runner(
-        race, workload, deadline, engine or run_many,
-        1 if engine is None and (tiny or on_device) else workers, checkpoint, report,
+    start = time.monotonic()
+    runner = start_race(
+        graph, candidates, folds=folds, time_limit=time_limit, engine=engine, workers=workers,
+        checkpoint=checkpoint, report=report, callbacks=callbacks,
     )  # fmt: skip
-    units = [
-        (fold, seed + number * len(folds) + place)
-        for number in range(seeds)
-        for place, fold in enumerate(folds)
-    ]
+    race, units = runner.race, fold_seeds(folds, seeds, seed)
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
     order = [candidate.name for candidate in candidates]
     for number, part in enumerate(rounds):
@@ -345,17 +361,56 @@ def run_portfolio(
             order = race.drop(keep[-1] if last else keep[min(number, len(keep)) - 1])
         later = sum(map(len, rounds[number + 1 :]))
         runner.total = runner.started + len(order) * len(part) + min(left, len(order)) * later
-        first = seed + len(folds) - 1  # later seeds repeat what has no seed
-        runner.run(
-            [
-                Job(name, *unit)
-                for unit in part
-                for name in order
-                if unit[1] <= first or race.candidates[name].seeded
-            ]
-        )
+        runner.run([Job(name, *u) for u in part for name in order if race.needs(name, u, units)])
     race.seconds = time.monotonic() - start
     return race
+
+
+def start_race(
+    graph: Graph,
+    candidates: Sequence[Candidate],
+    *,
+    folds: Sequence[int],
+    time_limit: float | None = None,
+    engine: Engine | None = None,
+    workers: int | None = None,
+    checkpoint: Path | None = None,
+    report: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> JobRunner:
+    """Prepare the features, and return the runner of jobs with an empty race.
+
+    Parameters are those of :func:`run_portfolio`.
+    """
+    deadline = Deadline(time_limit)
+    names = sorted({candidate.preparation for candidate in candidates})
+    fitted = {name: fit_preparation(name, graph.features) for name in names}
+    workload = Workload(
+        {name: preparation.apply(graph) for name, preparation in fitted.items()},
+        {candidate.name: candidate for candidate in candidates},
+        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
+    )
+    race = Race(graph, dict(workload.candidates), fitted)
+    race.class_weight = _class_weight(graph, candidates, folds[0])
+    tiny = graph.num_nodes + graph.num_edges < SMALL
+    on_device = graph.labels.device.type != "cpu"
+    return JobRunner(
+        race, workload, deadline, engine or run_many,
+        1 if engine is None and (tiny or on_device) else workers, checkpoint, report, callbacks,
+    )  # fmt: skip
+
+
+def fold_seeds(folds: Sequence[int], seeds: int, seed: int) -> list[tuple[int, int]]:
+    """Return the fold and the seed of each training: all folds once, then again.
+
+    >>> fold_seeds([0, 1], 2, 5)
+    [(0, 5), (1, 6), (0, 7), (1, 8)]
+    """
+    return [
+        (fold, seed + number * len(folds) + place)
+        for number in range(seeds)
+        for place, fold in enumerate(folds)
+    ]
 
 
 def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> Tensor | None:
@@ -366,8 +421,16 @@ def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> T
     return class_weights(graph, fold, weight)
 
 
-class _Runner:
-    """Runs jobs, keeps their results, and stops at the deadline."""
+class JobRunner:
+    """Runs jobs, keeps their results in a race, and stops at the deadline.
+
+    Attributes
+    ----------
+    race : Race
+        The results.
+    total, started, done : int
+        The number of jobs in all (for progress), of those handed over, and of finished ones.
+    """
 
     def __init__(
         self,
@@ -378,9 +441,11 @@ class _Runner:
         workers: int | None,
         folder: Path | None,
         report: Callable[[int, int, str], None] | None,
+        callbacks: Sequence[Callback] = (),
     ):
         self.race, self.workload, self.deadline, self.engine = race, workload, deadline, engine
         self.workers, self.folder, self.report = workers, folder, report
+        self.callbacks = callbacks
         self.total = self.started = self.done = 0
 
     def run(self, jobs: Sequence[Job]) -> None:
@@ -430,6 +495,7 @@ class _Runner:
 
     def _finish(self, job: Job, content: bytes | str) -> None:
         if isinstance(content, str):
+            LOG.info("%s: %s", job.title, content)
             if content == "interrupted":
                 self.race.interrupted = True
             elif content == "out of time":
@@ -446,6 +512,7 @@ class _Runner:
     def _keep(self, job: Job, result: FoldResult) -> None:
         self.race.results.setdefault(job.candidate, []).append(result)
         self.done += 1
+        replay(self.callbacks, job.title, result.card["history"])
         if self.report is not None:
             self.report(self.done, max(self.total, self.done), self.race.best())
 

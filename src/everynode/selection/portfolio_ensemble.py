@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
-from everynode.selection.ensemble import mean_log_probabilities
+from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
@@ -65,13 +65,15 @@ class Member:
 
         The temperature was chosen for the mean of the networks of a fold, so it divides that.
         """
-        folds = sorted({result.fold for result in self.results})
-        each = []
-        for fold in folds:
-            networks = [result.network for result in self.results if result.fold == fold]
-            together = mean_log_probabilities(networks, graph, nodes)
-            each.append(torch.log_softmax(together / self.temperature, dim=1))
+        each = self.by_fold(graph, nodes)
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+
+    def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
+        """Return the calibrated log-probabilities of each fold; ``graph`` is a prepared one."""
+        return [
+            torch.log_softmax(together / self.temperature, dim=1)
+            for together in log_probabilities_by_fold(self.results, graph, nodes)
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the networks, the preparation and the description of the member."""
@@ -175,6 +177,12 @@ class PortfolioEnsemble:
         weights = np.array([member.weight for member in members])
         return combine(torch.stack(each), weights / weights.sum())
 
+    def by_fold(self, graph: Graph, nodes: Tensor) -> list[Tensor]:
+        """Return the log-probabilities of each fold, on the folds that all members have."""
+        members = [m.by_fold(m.preparation.apply(graph), nodes) for m in self.members]
+        weights = np.array([member.weight for member in self.members])
+        return [combine(torch.stack(each), weights) for each in zip(*members, strict=False)]
+
     def embed(self, graph: Graph) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
         first = self.members[0]
@@ -217,26 +225,47 @@ class Selection:
 def select(race: Race, *, seed: int = 0) -> Selection:
     """Build the ensemble of a race, its leaderboard, and what the graph adds."""
     names, folds = race.common_folds()
-    labels, nodes = race.labels(folds), race.nodes(folds)
-    pairs = [calibrated(race.logits(name, folds), labels) for name in names]
-    log_p, temperatures = torch.stack([log_p for log_p, _ in pairs]), [t for _, t in pairs]
-    weights = ensemble_weights(log_p, labels, node_weight=race.node_weight(folds), seed=seed)
-    graph = race.graph
-    members = []
-    for i in sorted(np.flatnonzero(weights), key=lambda i: (-weights[i], i)):
-        candidate = race.candidates[names[i]]
+    labels = race.labels(folds)
+    log_p = torch.stack([calibrated(race.logits(name, folds), labels)[0] for name in names])
+    weights = ensemble_weights(
+        log_p, labels, node_weight=race.node_weight(folds), handicap=race.handicap(names, folds),
+        seed=seed,
+    )  # fmt: skip
+    by_name = dict(zip(names, weights.tolist(), strict=True))
+    ensemble, held_out = assemble(race, by_name, folds)
+    return Selection(ensemble, leaderboard(race, by_name), graph_gain(race), held_out)
+
+
+def assemble(
+    race: Race, weights: dict[str, float], folds: Sequence[int]
+) -> tuple[PortfolioEnsemble, HeldOut]:
+    """Build the ensemble with these weights, calibrated on its out-of-fold predictions.
+
+    Parameters
+    ----------
+    race : Race
+        The trained candidates.
+    weights : dict of str to float
+        The weight of each candidate; a weight of 0 leaves it out.
+    folds : sequence of int
+        The folds that judge.
+    """
+    labels, nodes, graph = race.labels(folds), race.nodes(folds), race.graph
+    members, predicted = [], []
+    order = {name: place for place, name in enumerate(weights)}
+    for name in sorted(filter(weights.get, weights), key=lambda n: (-weights[n], order[n])):
+        candidate = race.candidates[name]
+        log_p, divisor = calibrated(race.logits(name, folds), labels)
         results = tuple(
-            result.result(graph.classes, graph.name, graph.digest)
-            for result in race.results[names[i]]
+            result.result(graph.classes, graph.name, graph.digest) for result in race.results[name]
         )
         preparation = race.preparations[candidate.preparation]
-        members.append(Member(candidate, preparation, results, temperatures[i], float(weights[i])))
-    by_name = dict(zip(names, weights.tolist(), strict=True))
-    return Selection(
+        members.append(Member(candidate, preparation, results, divisor, weights[name]))
+        predicted.append(log_p)
+    together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
+    return (
         PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
-        leaderboard(race, by_name),
-        graph_gain(race),
-        HeldOut(nodes.to(graph.labels.device), combine(log_p, weights)),
+        HeldOut(nodes.to(graph.labels.device), together),
     )
 
 

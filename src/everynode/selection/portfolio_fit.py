@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from everynode.selection.cross_validation import check_monitor, with_validation
 from everynode.selection.portfolio import Race, require_results, run_portfolio
 from everynode.selection.portfolio_ensemble import Selection, select
 from everynode.selection.time_limit import parse_time
+from everynode.training.callbacks import Callback
 from everynode.training.process_pool import Engine
 from everynode.training.result import TrainingResult
 
@@ -43,6 +44,8 @@ class PortfolioOptions:
         Jobs at once; None: one per core.
     engine : Engine, optional
         The engine of the jobs; None: processes on this machine.
+    callbacks : sequence of Callback
+        Called for every epoch when a job has ended.
     """
 
     effort: str = "standard"
@@ -52,6 +55,7 @@ class PortfolioOptions:
     networks: int = 1
     workers: int | None = None
     engine: Engine | None = None
+    callbacks: Sequence[Callback] = ()
 
 
 class Fitted(NamedTuple):
@@ -108,22 +112,22 @@ def fit_portfolio(
     )  # fmt: skip
     candidates = portfolio(effort, folded, changes=changes, for_new_nodes=options.for_new_nodes)
     check_monitor(folded, folds, candidates[0].settings.monitor)
-    seeds = max(options.networks, math.ceil(effort.networks / len(folds)))
+    seeds = seeds_per_fold(options, len(folds))
     title = f"{effort.name} portfolio, {len(candidates)} candidates"
     with Bar(title, len(candidates), unit="trainings", show=verbose) as bar:
-
-        def report(done: int, total: int, note: str) -> None:
-            bar.total = total
-            bar.progress.update(bar.task, total=total)
-            bar.advance(note, to=done)
-
         race = run_portfolio(
             folded, candidates, folds=folds, seeds=seeds, seed=seed, keep=effort.keep,
             time_limit=limit or effort.time_limit, engine=options.engine, workers=options.workers,
-            checkpoint=checkpoint, report=report,
+            checkpoint=checkpoint, callbacks=options.callbacks,
+            report=lambda done, total, note: bar.advance(note, to=done, total=total),
         )  # fmt: skip
     require_results(race)
     return Fitted(folded, race, select(race, seed=seed))
+
+
+def seeds_per_fold(options: PortfolioOptions, folds: int) -> int:
+    """Return the number of networks of a finalist on each fold."""
+    return max(options.networks, math.ceil(Effort.named(options.effort).networks / folds))
 
 
 def fold_count(graph: Graph, fold: int, effort_name: str) -> int:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from everynode.datasets.splits import FEW
 from everynode.graph import Graph
-from everynode.progress import Bar, describe
+from everynode.progress import Bar, StopEstimate, describe
 from everynode.selection.cross_validation import check_monitor, with_validation
 from everynode.selection.ensemble import train_more
 from everynode.selection.successive_halving import Standing, successive_halving
 from everynode.settings import Settings
+from everynode.training.callbacks import Callback
 from everynode.training.result import TrainingResult
 
 
@@ -47,6 +48,9 @@ def fit_candidates(
     seed: int = 0,
     checkpoint: Path | None = None,
     verbose: bool | None = None,
+    callbacks: Sequence[Callback] = (),
+    title: str = "",
+    prefix: str = "",
 ) -> SingleFit:
     """Select the best of some settings on the validation nodes, and train its networks.
 
@@ -64,13 +68,19 @@ def fit_candidates(
         The number of networks per fold.
     shares_patience : bool
         Whether several folds share one round and the patience if there are few labels
-        (docs/accuracy.md, "Few labels").
+        (docs/archive/accuracy.md, "Few labels").
     seed : int
         The seed of everything.
     checkpoint : Path, optional
         A folder for the state of the training.
     verbose : bool, optional
         Whether to show progress; None: only in a terminal.
+    callbacks : sequence of Callback
+        Called after every epoch.
+    title : str
+        The title of the progress bar; empty: the backbone.
+    prefix : str
+        The start of the names of the files in ``checkpoint``.
     """
     graph, folds = with_validation(given, fold=fold, cv=cv, seed=seed)
     first = next(iter(candidates.values()))
@@ -78,15 +88,24 @@ def fit_candidates(
     epochs = max(settings.epochs for settings in candidates.values())
     total = networks * len(folds)
     few = sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
-    with Bar(first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
+    estimate = StopEstimate(epochs, first.patience, first.monitor)
+
+    def tell(name: str, epoch: int, row: dict[str, float]) -> None:
+        for callback in callbacks:
+            callback(name, epoch, row)
+        last = estimate(name, epoch, row)
+        bar.advance(f"{name} {describe(row)}", to=epoch + 1, last=last)
+
+    with Bar(title or first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
         trained, standings = successive_halving(
             graph,
             candidates,
             folds=folds,
             share=shares_patience and len(folds) > 1 and few,
             seed=seed,
-            report=lambda name, epoch, row: bar.advance(f"{name} {describe(row)}", to=epoch + 1),
+            report=tell,
             checkpoint=checkpoint,
+            prefix=prefix,
         )
         results = train_more(
             trained,
@@ -94,8 +113,7 @@ def fit_candidates(
             folds,
             total,
             checkpoint=checkpoint,
-            report=lambda number, epoch, row: bar.advance(
-                f"network {number} of {total} {describe(row)}", to=epoch + 1
-            ),
+            prefix=prefix,
+            report=lambda number, epoch, row: tell(f"network {number} of {total}", epoch, row),
         )
     return SingleFit(graph, folds, results, standings, total)

@@ -23,7 +23,8 @@ from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.result import TrainingResult
 
-#: The epochs of each round and the candidates left after it (docs/accuracy.md, "Safe by default").
+#: The epochs of each round and the candidates left after it (docs/archive/accuracy.md, "Safe by
+#: default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
 #: Where folds share the epochs, there is one round. Its epochs, and the least epochs and patience
 #: of a fold.
@@ -76,6 +77,7 @@ def successive_halving(
     seed: int = 0,
     report: CandidateReport | None = None,
     checkpoint: Path | None = None,
+    prefix: str = "",
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -85,7 +87,7 @@ def successive_halving(
     diverges is out, and the next one takes its place.
 
     The default candidates take about twice as long as one training of cross-entropy
-    (docs/accuracy.md, "Safe by default" and "Few labels").
+    (docs/archive/accuracy.md, "Safe by default" and "Few labels").
 
     Parameters
     ----------
@@ -105,6 +107,8 @@ def successive_halving(
     checkpoint : Path, optional
         A folder for the state of every candidate. The same call continues from there. Ctrl-C ends
         training after the current epoch with the best result so far.
+    prefix : str
+        The start of the names of the files in ``checkpoint``.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -119,7 +123,8 @@ def successive_halving(
         field.trainings[name] = []
         for number, fold in enumerate(folds):
             suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
-            state = checkpoint / f"{name}{suffix}.safetensors" if checkpoint else None
+            file = f"{prefix}{name}{suffix}.safetensors"
+            state = checkpoint / file if checkpoint else None
             training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
             field.trainings[name].append(training)
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from everynode import plugins
 from everynode.batches import Batches
 from everynode.errors import Diverged, UsageError
-from everynode.evaluation.metrics import accuracy
+from everynode.evaluation.metrics import LOSSES, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import usable_device
@@ -80,7 +80,7 @@ class StepRunner(Protocol):
         ...
 
     @property
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> torch.optim.Optimizer:
         """The optimizer."""
         ...
 
@@ -243,7 +243,7 @@ class Training:
     def _resume(self, state: TrainingState, path: Path, test_nodes: Tensor | None) -> None:
         runner = self.runner
         try:
-            self.best = state.restore(self.network, runner.objective, runner.optimiser)
+            self.best = state.restore(self.network, runner.objective, runner.optimizer)
         except (RuntimeError, KeyError, ValueError, TypeError) as error:
             raise UnusableState(f"{path} is the training state of another model") from error
         self.history, self.best_epoch, self.best_key = (
@@ -323,7 +323,7 @@ class Training:
         """Return the score of an epoch: the monitored metric, then minus the validation loss."""
         monitor, loss = self.settings.monitor, self.history["val_loss"][epoch]
         metric = 0.0 if monitor == "loss" else self.history[history_name(monitor)][epoch]
-        return metric, -loss
+        return -metric if monitor in LOSSES else metric, -loss
 
     def best_within(self, epochs: int) -> tuple[float, float]:
         """Return the highest :meth:`key` among the first ``epochs`` epochs."""

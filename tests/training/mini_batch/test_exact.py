@@ -155,7 +155,7 @@ def whole(
     return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
 
 
-@pytest.mark.parametrize("gate", ["raw", "row", "standardised", "none"])
+@pytest.mark.parametrize("gate", ["raw", "row", "standardized", "none"])
 @pytest.mark.parametrize("clusters", [None, 5])
 def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
     """CE, TV, consistency, and MI given the right marginal: value and gradient, to the last digits."""
@@ -302,7 +302,7 @@ def test_consistency_of_passes_that_differ(make_graph):
         for _ in range(2)
     ]
     passes = [view[sample.nodes] for view in views]
-    found = work.objective.breakdown(passes, work.network, sample)["consistency"]
+    found = work.objective.breakdown(passes, batch=sample)["consistency"]
     expected = consistency(views)
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
     for got, wanted in zip(
