@@ -4,7 +4,7 @@
 
 `NodeClassifier()` against plain cross-entropy and ENC: test accuracy over the first folds (or seeds of a generated graph), and the ratio
 of CPU times. Writes results/safe-defaults.json, and keeps its rows of other graphs. Nothing was chosen on the graphs of FRESH. The
-default's settings were chosen on Cora, its light ones on Chameleon, and its rounds on all graphs that are not fresh (race_designs.py),
+default's settings were chosen on Cora, its light ones on Chameleon, and its rounds on all graphs that are not fresh (halving_rounds.py),
 always on validation nodes.
 """
 

@@ -294,6 +294,11 @@ def run_all(arguments: argparse.Namespace) -> None:
         )
 
 
+def best_outsider(systems: dict[str, dict[str, Any]]) -> float:
+    """Return the accuracy of the best outsider of a cell, which is known only afterwards."""
+    return max(row["accuracy"] for row in systems.values() if row["kind"] == "outsider")
+
+
 def write_all(arguments: argparse.Namespace) -> None:
     """Write results/unseen.csv of the finished cells."""
     import csv

@@ -243,6 +243,124 @@ def club() -> None:
     nx.write_graphml(graph, HERE / "club.graphml")
 
 
+def customers() -> None:
+    """500 customers as a German shop system writes them: Windows-1252, decimal commas, dates with the day first, rows twice."""
+    rng = np.random.default_rng(6)
+    segments = ["Gewerbe", "Haushalt", "Verein"]
+    cities = ["Köln", "München", "Düsseldorf", "Nürnberg"]
+    topics = ["Garten", "Küche", "Büro", "Sport", "Bücher"]
+    labels = rng.choice(3, 500, p=[0.3, 0.5, 0.2])
+    rows: list[list[object]] = []
+    for i, label in enumerate(labels):
+        day = np.datetime64("2015-01-01") + np.timedelta64(int(rng.integers(0, 2500)), "D")
+        year, month, date = str(day).split("-")
+        sales = f"{float(rng.lognormal(6 + 0.5 * label, 1)):,.2f}"
+        interests = rng.choice(topics, int(rng.integers(1, 4)), replace=False)
+        if rng.random() < 0.5:
+            interests[0] = topics[label]
+        rows.append(
+            [
+                f"{rng.choice(FIRST)} {rng.choice(LAST)}".title(),
+                f"K-{10_000 + 7 * i}",
+                str(rng.choice(cities)) if rng.random() > 0.05 else "k. A.",
+                f"{date}.{month}.{year}",
+                sales.replace(",", " ").replace(".", ",").replace(" ", ".") + " €",
+                "|".join(sorted(set(map(str, interests)))),
+                "ja" if rng.random() < 0.3 + 0.2 * label else "nein",
+                segments[label] if rng.random() < 0.4 else "",
+            ]
+        )
+    heads = [
+        "Name",
+        "Kundennr",
+        "Ort",
+        "Kunde seit",
+        "Umsatz",
+        "Interessen",
+        "Newsletter",
+        "Segment",
+    ]
+    write("kunden.csv", heads, [*rows, *rows[:3]], ";", "cp1252")
+    pairs = planted(rng, labels, 1500, 0.75)
+    links = [[rows[a][1], rows[b][1]] for a, b in pairs]
+    write("empfehlungen.csv", ["von", "an"], links, ";", "cp1252")
+
+
+def films() -> None:
+    """300 films as neo4j-admin imports them: headings with types, and lists separated by semicolons."""
+    rng = np.random.default_rng(7)
+    labels = rng.choice(2, 300)
+    genres = [["drama", "war", "romance"], ["comedy", "family", "music"]]
+    rows: list[list[object]] = []
+    for i, label in enumerate(labels):
+        own = [
+            genres[label if rng.random() < 0.65 else 1 - label][int(rng.integers(3))]
+            for _ in range(2)
+        ]
+        rated = ["adults", "everyone"][label] if rng.random() < 0.4 else ""
+        rows.append(
+            [
+                f"tt{i:05d}",
+                f"Film {i}",
+                int(rng.integers(1950, 2020)),
+                ";".join(sorted(set(own))),
+                rated,
+                "Film",
+            ]
+        )
+    heads = ["filmId:ID", "title", "year:int", "genres:string[]", "rated", ":LABEL"]
+    write("films.csv", heads, rows)
+    pairs = planted(rng, labels, 1100, 0.8)
+    links = [[rows[a][0], "SEEN_WITH", rows[b][0]] for a, b in pairs]
+    write("seen-with.csv", [":START_ID", ":TYPE", ":END_ID"], links)
+
+
+def airports() -> None:
+    """200 airports as Gephi's data laboratory exports them: a label that is a name, layout and colours."""
+    rng = np.random.default_rng(8)
+    labels = np.repeat([0, 1], 100)
+    rows: list[list[object]] = []
+    for i, label in enumerate(labels):
+        x, y = rng.normal(0, 100, 2)
+        kind = ["hub", "regional"][label] if rng.random() < 0.4 else ""
+        gates = int(rng.integers(2, 40)) + 15 * (1 - int(label))
+        place = f"{str(rng.choice(LAST)).title()} {i}"
+        rows.append([i, place, "", f"{x:.3f}", f"{y:.3f}", 10.0, 90, 140, 200, gates, kind])
+    heads = ["Id", "Label", "timeset", "x", "y", "size", "r", "g", "b", "gates", "kind"]
+    write("airports.csv", heads, rows)
+    pairs = planted(rng, labels, 800, 0.8)
+    links = [[int(a), int(b), "Undirected", e, "", 1.0] for e, (a, b) in enumerate(pairs)]
+    write("flights.csv", ["Source", "Target", "Type", "Id", "Label", "Weight"], links)
+
+
+def companies() -> None:
+    """250 companies and who supplies whom: two sheets of one workbook, with a title above the table."""
+    import datetime
+
+    import openpyxl
+
+    rng = np.random.default_rng(9)
+    labels = rng.choice(2, 250)
+    book = openpyxl.Workbook()
+    nodes = book.active
+    nodes.title = "nodes"
+    nodes.append(["Suppliers, as of June"])
+    nodes.append(["company", "founded", "revenue", "country", "risk"])
+    for i, label in enumerate(labels):
+        founded = datetime.datetime(1990, 1, 1) + datetime.timedelta(
+            days=int(rng.integers(0, 9000))
+        )
+        revenue = round(float(rng.lognormal(3 + 0.7 * label, 1)), 2)
+        country = str(rng.choice(["AT", "CZ", "PL"]))
+        known = ["high", "low"][label] if rng.random() < 0.45 else None
+        nodes.append([f"C{i:03d}", founded, revenue, country, known])
+    edges = book.create_sheet("edges")
+    edges.append(["from", "to"])
+    for a, b in planted(rng, labels, 900, 0.8):
+        edges.append([f"C{a:03d}", f"C{b:03d}"])
+    book.save(HERE / "companies.xlsx")
+
+
 if __name__ == "__main__":
-    for make in (people, accounts, genes, papers, club):
+    for make in (people, accounts, genes, papers, club, customers, films, airports, companies):
         make()

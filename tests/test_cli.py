@@ -384,6 +384,7 @@ def undisturbed(call) -> dict:
     return timeless(record)
 
 
+@pytest.mark.long
 def test_kill_9_loses_nothing_that_counts(undisturbed):
     """Killed while it starts, after a checkpoint, and at any time; then the same command ends where it would have ended."""
     state = Path("model/training.safetensors")
@@ -410,6 +411,7 @@ def test_kill_9_loses_nothing_that_counts(undisturbed):
     assert not state.exists()
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     process = start_eagerly(*LONG, before=PRESSED)
     out, err = process.communicate(timeout=60)
@@ -431,6 +433,7 @@ def test_ctrl_c_keeps_the_best_and_the_same_command_goes_on(undisturbed, call):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.1, 0.3, 0.5, 0.7, 0.9])
 def test_ctrl_c_before_the_first_epoch_ends_the_command_at_once(seconds):
     process = start("train", "citeseer", "--epochs", 500, "--out", "model")
@@ -568,6 +571,7 @@ def test_no_resume_that_cannot_begin_costs_no_record(call):
     assert Store("runs/runs.db").records() == before
 
 
+@pytest.mark.long
 def test_no_resume_replaces_each_record_when_its_run_has_ended(call):
     """Ended by Ctrl-C or killed, what was not done again is what it was."""
     store, words = Path("runs/runs.db"), (*COMPARED, "--workers", 1)
@@ -752,6 +756,7 @@ def records_in(path: Path) -> int:
         return 0
 
 
+@pytest.mark.long
 def test_a_killed_comparison_does_not_repeat_what_was_done(call):
     command = ("compare", "citeseer", "--seeds", 2, "--epochs", 12, "--workers", 2, "--json")
     process = start(*command)
@@ -774,6 +779,7 @@ def test_a_killed_comparison_does_not_repeat_what_was_done(call):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_a_comparison_and_says_how_to_go_on(workers):
     store = Path("runs/runs.db")
@@ -875,6 +881,7 @@ def test_what_data_check_found_comes_before_what_it_measured_and_is_readable(cal
 # ---------------------------------------------------------------------- a real terminal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "bar", "elapsed", "note"),
     [

@@ -1,4 +1,4 @@
-"""The code in docs/ runs: tutorial, own graphs, the change for Lightning, mini-batches, extending."""
+"""Every code block of README and docs/ runs, is parsed, or is marked as output; links lead somewhere."""
 
 from __future__ import annotations
 
@@ -12,45 +12,43 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import everynode
 from everynode import load
+from everynode.cli import app
 from everynode.graph.sample import Sample
 from everynode.objectives.total_variation import squared_feature_gradient
 
 ROOT = Path(__file__).parents[1]
-TUTORIAL, OWN, EXTENDING = (
-    (ROOT / "docs" / name).read_text(encoding="utf-8")
-    for name in ("tutorial.md", "own-graphs.md", "extending.md")
-)
-#: As much of Lightning as the shown class needs: a module that logs, and a Trainer's way to call it.
-LIGHTNING = """
-import sys, types
-import torch, torch.nn.functional as F
-import everynode as en
-from torch_geometric.nn import GCN
-
-lightning = types.ModuleType("lightning")
-lightning.LightningModule = type("LightningModule", (torch.nn.Module,), {"log": lambda self, name, value: logged.append(float(value))})
-logged = []
-"""
-TRAIN = """
-from everynode.datasets import generate
-
-graph = generate(200, 600, 8, 4)
-data = graph.to_pyg()
-module = Classifier(GCN(data.num_features, 8, 2, graph.num_classes), data)
-optimizer = torch.optim.Adam(module.parameters())
-for step in range(2):
-    optimizer.zero_grad()
-    module.training_step(None, step).backward()
-    optimizer.step()
-assert len(logged) == 2 and logged[0] != logged[1]
-assert all(p.grad is not None for p in module.model.parameters())
-"""
+DOCS = ROOT / "docs"
+#: The pages that are kept up; the archive's links and tables are tested, its code is not run.
+PAGES = [
+    page
+    for page in sorted(DOCS.rglob("*.md"))
+    if page.relative_to(DOCS).parts[0] not in ("archive", "generated")
+]
+ALL = [ROOT / "README.md", *PAGES, *sorted((DOCS / "archive").glob("*.md"))]
+FENCE = re.compile(r"^```(\S*)(?: file=(\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+#: `sh` runs, `console` is parsed; `diff` is applied to a loop; `text` is output or the content of a file.
+KINDS = {"python", "sh", "console", "diff", "text", "{toctree}", "{eval-rst}"}
+#: These run in test_examples.py.
+EXAMPLES = set((ROOT / "examples" / "README.md").read_text(encoding="utf-8").splitlines())
 
 
-def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+def place(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    return [content for name, file, content in found if name == kind and not file]
+
+
+def having(kind: str) -> list[Path]:
+    return [page for page in PAGES if blocks(page, kind)]
+
+
+def commands(page: Path, kind: str) -> list[str]:
+    lines = "".join(blocks(page, kind)).splitlines()
+    return [line.split(" #")[0].strip() for line in lines if line.strip()]
 
 
 def python(code: str, folder: Path) -> str:
@@ -62,133 +60,163 @@ def python(code: str, folder: Path) -> str:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def examples(tmp_path: Path) -> Path:
+    """A copy of examples/, with the files that a page tells the reader to save."""
     return Path(shutil.copytree(ROOT / "examples", tmp_path / "examples"))
 
 
-def test_the_tutorial_from_top_to_bottom(files):
-    said = python("\n".join(blocks(TUTORIAL, "python")), files)
-    assert "about: text" in said
-    assert "test accuracy: 0." in said or "test accuracy: 1." in said
-    assert said.count("newcomer") == 10
+def save_files(page: Path, folder: Path) -> None:
+    for _, file, content in FENCE.findall(page.read_text(encoding="utf-8")):
+        if file:
+            (folder / file).write_text(content, encoding="utf-8")
 
 
-def test_the_commands_of_the_tutorial_are_those_of_the_examples():
-    """Which run in test_examples."""
-    known = "".join(
-        blocks((ROOT / "examples" / "README.md").read_text(encoding="utf-8"), "sh")
-    ).splitlines()
-    assert set("".join(blocks(TUTORIAL, "sh")).splitlines()) <= set(known)
+@pytest.mark.parametrize("page", ALL, ids=place)
+def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
+    archived = "archive" in page.parts
+    kinds = {name for name, _, _ in FENCE.findall(page.read_text(encoding="utf-8"))}
+    assert kinds <= KINDS | ({""} if archived else set())
 
 
-def test_the_python_of_own_graphs(files):
-    python("\n".join(blocks(OWN, "python")), files)
-    assert (files / "model" / "model.json").exists()
+@pytest.mark.parametrize("page", having("python"), ids=place)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, examples: Path) -> None:
+    save_files(page, examples)
+    code = "".join(blocks(page, "python"))
+    python('import os\nos.environ["MPLBACKEND"] = "agg"\n' + code, examples)
+    if page.parent.name == "gallery":
+        shown = set(re.findall(r"\]\(([\w-]+\.png)\)", page.read_text(encoding="utf-8")))
+        assert shown
+        assert all((examples / name).stat().st_size > 5_000 for name in shown)
 
 
-def test_the_change_for_lightning(tmp_path):
-    (diff,) = blocks(OWN, "diff")
-    changed = "\n".join(line[2:] for line in diff.splitlines() if not line.startswith("-"))
-    python(LIGHTNING + changed + TRAIN, tmp_path)
+SHELL = [
+    (page, command)
+    for page in having("sh")
+    for command in commands(page, "sh")
+    if command not in EXAMPLES and not command.startswith("#")
+]
 
 
-def test_the_loop_with_batches_learns(tmp_path):
-    (loop,) = [
-        block
-        for block in blocks((ROOT / "docs" / "scale.md").read_text(encoding="utf-8"), "python")
-        if "NeighborLoader" in block
-    ]
-    judge = """
-data, val = graph.to_pyg(), graph.nodes("val")
-with torch.no_grad():
-    right = model.eval()(data.x, data.edge_index).argmax(1) == data.y
-print(right[val].double().mean().item())
-"""
-    accuracy = python("import torch\ntorch.manual_seed(0)\n" + loop + judge, tmp_path)
-    assert float(accuracy) > 0.6  # six classes
-
-
-@pytest.fixture
-def extending(tmp_path: Path) -> Path:
-    """A folder with the files that docs/extending.md tells the reader to save."""
-    for name, content in re.findall(r"```python file=(\S+)\n(.*?)```", EXTENDING, re.DOTALL):
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    return tmp_path
-
-
-def test_the_python_of_extending(extending):
-    """Own terms and models in ENC and in NodeClassifier."""
-    first, second = blocks(EXTENDING, "python")
-    checks = (
-        'assert objective.weights["hub_entropy"] == 0.2',
-        'assert "hub_entropy" in model.fitted_.history',
-    )
-    python("\n".join([first, *checks, second]), extending)
-
-
-@pytest.mark.parametrize("command", "".join(blocks(EXTENDING, "sh")).splitlines())
-def test_the_commands_of_extending(command, extending):
+@pytest.mark.parametrize(
+    ("page", "command"), SHELL, ids=lambda value: value if isinstance(value, str) else None
+)
+def test_a_command_of_a_page_runs(page: Path, command: str, examples: Path) -> None:
+    save_files(page, examples)
+    if "papers/" in command:  # the page's Python writes this graph
+        python("".join(blocks(page, "python")).split("```")[-1], examples)
+    words = shlex.split(command)
+    assert words[0] == "everynode"
     done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command), "--quiet"],
-        cwd=extending,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, "-m", *words], cwd=examples, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [line for page in having("console") for line in commands(page, "console")]
+    + [
+        line
+        for block in blocks(ROOT / "README.md", "sh")
+        for line in block.splitlines()
+        if line.startswith("everynode")
+    ],
+)
+def test_the_flags_of_a_shown_command_exist(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    if "everynode" not in words:
+        assert words[0] == "ray"
+        return
+    tokens = words[words.index("everynode") + 1 :]
+    app.parse_args(tokens, exit_on_error=False, print_error=False)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub and MyST make them of headings: lower case, spaces to dashes, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", ALL, ids=place)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("https://", "../generated/")):
+            continue
+        file, _, anchor = target.partition("#")
+        there = page.parent / file if file else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=place)
+def test_every_page_is_in_the_navigation(page: Path) -> None:
+    listed = {"index.md"}
+    for parent in DOCS.rglob("index.md"):
+        for kind, _, content in FENCE.findall(parent.read_text(encoding="utf-8")):
+            if kind == "{toctree}":
+                entries = [line for line in content.splitlines() if line and line[0] != ":"]
+                listed |= {
+                    f"{(parent.parent / entry).relative_to(DOCS).as_posix()}.md"
+                    for entry in entries
+                }
+    assert page.relative_to(DOCS).as_posix() in listed
+
+
 @pytest.mark.parametrize("title", ["Your own term", "Your own model"])
-def test_a_section_of_extending_has_at_most_40_lines(title):
-    section = EXTENDING.split(f"## {title}\n")[1].split("\n## ")[0]
+def test_a_section_of_extending_has_at_most_40_lines(title: str) -> None:
+    text = (DOCS / "guides/extending.md").read_text(encoding="utf-8")
+    section = text.split(f"## {title}\n")[1].split("\n## ")[0]
     assert len(section.strip().splitlines()) <= 40
 
 
-def test_every_public_name_is_in_the_reference_and_its_code_runs(tmp_path):
-    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `en\.(\w+)", page, re.MULTILINE)) == set(everynode.__all__)
-    (code,) = blocks(page, "python")
-    assert "must be in [0, 1)" in python(code, tmp_path)
+@pytest.mark.parametrize("name", ["start/pyg-loop.md", "../README.md"])
+def test_the_three_lines_run(name: str, tmp_path: Path) -> None:
+    """The change, applied to a loop that has the names it uses."""
+    (diff,) = blocks(DOCS / name, "diff")
+    lines = [line[2:] for line in diff.splitlines() if not line.startswith("-")]
+    changed = "\n".join(lines).replace("range(200)", "range(2)")
+    before = """
+import torch, everynode, torch.nn.functional as F
+from torch_geometric.nn import GCN
+data = everynode.load('citeseer').to_pyg()
+model = GCN(data.num_features, 8, 2, 6)
+optimizer = torch.optim.Adam(model.parameters())
+"""
+    python(before + changed, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["tutorial.md", "own-graphs.md", "extending.md", "reference.md"])
-def test_links_lead_somewhere(name):
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / name).read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (ROOT / "docs" / target).exists(), target
-
-
-def test_every_flag_of_own_graphs_exists():
-    shown = subprocess.run(
-        [sys.executable, "-m", "everynode", "fit", "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
-    section = OWN[OWN.index("## One command") : OWN.index("## New nodes")]
-    flags = set(re.findall(r"`(--[a-z-]+)|(?<= )(--[a-z-]+)", section))
-    for flag in {one or two for one, two in flags}:
-        assert flag in shown, flag
+def test_the_change_for_lightning(tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning", reason="needs the extra [docs]")
+    assert hasattr(lightning, "LightningModule")
+    (diff,) = blocks(DOCS / "gallery/lightning.md", "diff")
+    changed = "\n".join(line[2:] for line in diff.splitlines() if not line.startswith("-"))
+    before = "import lightning, torch, torch.nn.functional as F\nimport everynode as en\n"
+    after = """
+from everynode.datasets import generate
+from torch_geometric.nn import GCN
+graph = generate(200, 600, 8, 4)
+data = graph.to_pyg()
+module = Classifier(GCN(data.num_features, 8, 2, graph.num_classes), data)
+module.log = lambda name, value: None
+module.training_step(None, 0).backward()
+assert all(p.grad is not None for p in module.model.parameters())
+"""
+    python(before + changed + after, tmp_path)
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "cora",
-        "citeseer",
-        "pubmed",
-        "chameleon",
-        "squirrel",
-        "actor",
-        "cornell",
-        "texas",
-        "wisconsin",
-    ],
-)
-def test_with_row_normalised_features_the_gate_is_as_open_as_paper_md_says(name, data_root):
+    ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor", "cornell", "texas", "wisconsin"],
+)  # fmt: skip
+def test_with_row_normalised_features_the_gate_is_as_open_as_the_page_says(
+    name: str, data_root: Path
+) -> None:
     said = re.search(
         r"the gate is above ([\d.]+) for half of all edges on every graph",
-        (ROOT / "docs/paper.md").read_text(),
+        (DOCS / "paper/index.md").read_text(encoding="utf-8"),
     )
+    assert said is not None
     sample = Sample.of_graph(load(name, data_dir=data_root))
     gate = np.exp(-squared_feature_gradient(sample, "row") / 10.0)
     assert float(np.median(gate)) > float(said[1])

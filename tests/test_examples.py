@@ -24,6 +24,22 @@ PROMISED = {
     "functions": (240, 0.8),
     "papers": (300, 0.9),
     "club": (50, 0.6),
+    "kunden": (500, 0.6),
+    "films": (300, 0.6),
+    "airports": (200, 0.6),
+    "companies": (250, 0.6),
+}
+#: The first command, with the files alone: what it reads without a question, or the flag it names.
+FIRST = {
+    "people.csv links.csv": "--label",
+    "accounts.csv transfers.csv": "--label",
+    "functions.csv interactions.txt": "--label",
+    "papers.parquet citations.jsonl": "--label",
+    "club.graphml": "--label",
+    "kunden.csv empfehlungen.csv": "--label",
+    "films.csv seen-with.csv": "--label",
+    "airports.csv flights.csv": "--label",
+    "companies.xlsx companies.xlsx": "--label",
 }
 
 
@@ -56,6 +72,23 @@ def test_there_is_a_command_for_every_file():
         "make.py",
     }
     assert len(COMMANDS) == len(PROMISED) + 1
+
+
+@pytest.mark.parametrize("files", FIRST)
+def test_the_first_command_names_the_missing_flag_and_the_second_reads(files, folder, call):
+    nodes, *edges = (str(folder / file) for file in files.split())
+    command = ["fit", "--nodes", nodes, *(["--edges", *edges] if edges else []), "--dry-run"]
+    first = call(*command)
+    assert first.returncode in (2, 3)
+    assert FIRST[files] in first.stderr.splitlines()[-1]
+    label = next(
+        words[words.index("--label") + 1]
+        for words in map(str.split, COMMANDS)
+        if Path(nodes).name in words
+    )
+    second = call(*command, "--label", label)
+    assert second.returncode == 0, second.stderr
+    assert "labelled" in second.stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS[:-1], ids=list(PROMISED))

@@ -72,3 +72,37 @@ with tempfile.TemporaryFile() as file:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+SPAWN = """
+import multiprocessing, os
+from everynode import Settings, train
+from everynode.datasets import generate
+from everynode.training import process_pool
+
+
+def train_seed(seed, graph):
+    fitted = train(graph, Settings(hidden_channels=4, epochs=2), seed=seed)
+    return os.getpid(), fitted.history["total"]
+
+
+if __name__ == "__main__":
+    class Elsewhere:  # what differs from Linux: the system's name, and with it the start method
+        platform = "darwin"
+
+    process_pool.sys = Elsewhere
+    graph = generate(40, 80, 4, 2)
+    results = dict(process_pool.run_many(train_seed, range(2), graph, workers=2))
+    assert os.getpid() not in {pid for pid, _ in results.values()}
+    for seed, (_, losses) in results.items():
+        assert losses == train_seed(seed, graph)[1]
+"""
+
+
+def test_the_pool_works_with_spawned_processes(tmp_path: Path) -> None:
+    script = tmp_path / "spawned.py"
+    script.write_text(HIDDEN + SPAWN)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path, timeout=180
+    )
+    assert done.returncode == 0, done.stderr

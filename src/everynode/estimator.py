@@ -113,11 +113,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How labels are held out if the graph has no validation nodes, stratified by class. An int
         is the number of folds: each label is held out once, and the networks of the folds are
         averaged. A float between 0 and 1 holds out that share of the labels once. ``auto``: 3
-        folds with fewer than 100 labels, where a single draw is unreliable (docs/accuracy.md), else
+        folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_estimators : int, default=1
         The number of networks per fold, with consecutive seeds; their probabilities are averaged.
-        Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/accuracy.md).
+        Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/found.md).
     for_new_nodes : bool, default=False
         Leave out models of the portfolio that cannot predict nodes outside the training graph.
     n_jobs : int, optional

@@ -41,7 +41,7 @@ def test_a_script_can_be_imported(name, script):
 
 def test_the_default_race_is_the_one_that_its_rule_chooses(script):
     designs, found = (
-        script("race_designs.py"),
+        script("halving_rounds.py"),
         json.loads((FOLDER.parent / "results/race-designs.json").read_text()),
     )
     assert (found["limit"], found["chosen"]) == (designs.LIMIT, designs.chosen(found["rows"]))
@@ -50,7 +50,7 @@ def test_the_default_race_is_the_one_that_its_rule_chooses(script):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_replayed_race_is_the_race(script, monkeypatch, seed):
-    designs = script("race_designs.py")
+    designs = script("halving_rounds.py")
     graph = generate(200, 600, 8, 4, noise=1.0, seed=seed)
     quick = Settings(hidden_channels=8, epochs=30, patience=30)
     candidates = {

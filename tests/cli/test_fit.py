@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -18,6 +19,7 @@ from safetensors.numpy import save
 
 from everynode.errors import DataError, Diverged
 from everynode.estimator import NodeClassifier
+from everynode.evaluation.predictions import Predictions
 from everynode.io import read
 from everynode.presets import candidates
 from everynode.report.fit_text import fit_lines
@@ -1036,6 +1038,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sys.platform == "win32",
     reason="sends SIGINT and SIGKILL to a process, which Windows does not have",
@@ -1166,3 +1169,39 @@ def test_validation_nodes_of_the_split_choose_and_the_fit_says_so(call, own_file
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "The validation nodes choose the models" in done.stdout
+
+
+def test_a_fit_that_fails_at_the_end_leaves_no_half_of_its_results(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    command = ["fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out", *QUICK]
+
+    def full(*_: object) -> None:
+        raise DataError("Cannot write predictions.csv: no space left.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Predictions, "write_csv", full)
+        assert call(*command).returncode == 3
+    assert {path.name for path in Path("out").iterdir()} <= {"run.json", "training"}
+    assert call(*command).returncode == 0
+    assert (Path("out") / "fit.json").exists()
+
+
+def test_sheets_and_queries_are_files_of_a_fit(call, own_files):
+    import sqlite3
+
+    nodes, edges = own_files()
+    table = rows(nodes)
+    names = ", ".join(f'"{name}"' for name in table[0])
+    with contextlib.closing(sqlite3.connect("shop.db")) as database, database:
+        database.execute(f"CREATE TABLE people ({names})")
+        marks = ", ".join("?" * len(table[0]))
+        database.executemany(
+            f"INSERT INTO people VALUES ({marks})", [tuple(r.values()) for r in table]
+        )
+    query = "sqlite:shop.db?SELECT * FROM people"
+    done = call("fit", "--nodes", query, "--edges", edges, "--label", "team", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert len(rows(Path("runs/fit-shop/predictions.csv"))) == len(table)
+    again = call("predict", "runs/fit-shop", "--nodes", query, "--edges", edges, "--out", "shop.db")
+    assert again.returncode == 2
+    assert "which is an input" in again.stderr

@@ -484,6 +484,7 @@ def test_a_run_that_diverges_is_shown_as_such(call, monkeypatch):
     assert cells[1]["gain"] is None
 
 
+@pytest.mark.long
 def test_killed_or_beside_another_it_ends_as_if_undisturbed(call, monkeypatch):
     """kill -9 after the first run; then two at once, of which each run is done by one and both show all."""
     monkeypatch.setitem(experiments(), "tiny", tiny(epochs=15))
@@ -509,6 +510,7 @@ def test_killed_or_beside_another_it_ends_as_if_undisturbed(call, monkeypatch):
     assert list(Path("runs").glob("*.lock")) == []
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_has_ended_shows_it_and_the_same_command_goes_on():
     process = start(15, "--seeds", 400, "--workers", 2, "--json")
     until(lambda: process.poll() is not None or rows())
@@ -538,6 +540,7 @@ def test_a_closed_pipe_is_no_error():
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_nobody_has_to_listen(closed):
     words = [sys.executable, "-c", SCRIPT, "3", "reproduce", "tiny", "--workers", "1"]
@@ -551,6 +554,7 @@ def test_nobody_has_to_listen(closed):
     assert "Traceback" not in done.stderr + done.stdout
 
 
+@pytest.mark.long
 def test_nobody_has_to_go_on_listening():
     """2>&1 | head: what is said is lost, what is done is not."""
     read, write = os.pipe()

@@ -274,6 +274,7 @@ def test_a_damaged_journal_is_one_sentence(call):
     assert path.read_text() == "something\nelse\n"
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_study_and_the_same_command_goes_on(call):
     command = ("tune", "citeseer", "--objective", "ce", "--epochs", 3, "--seeds", 1, "--workers", 2)
     words = [sys.executable, "-m", "everynode", *map(str, command), "--trials", "5000"]

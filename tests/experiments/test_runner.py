@@ -292,6 +292,7 @@ def start(runs: list[Run], graph: Graph, path: Path, workers: int = 1, **options
     return process
 
 
+@pytest.mark.long
 @forking
 @pytest.mark.parametrize("workers", [1, 2])
 def test_two_processes_do_each_run_once_and_both_have_all(
@@ -307,6 +308,7 @@ def test_two_processes_do_each_run_once_and_both_have_all(
     assert list(tmp_path.glob("*.lock")) == []
 
 
+@pytest.mark.long
 @forking
 def test_two_processes_that_do_runs_again_do_each_once_for_each(
     pairs, graph, tmp_path, executed, monkeypatch
@@ -325,6 +327,7 @@ def test_two_processes_that_do_runs_again_do_each_once_for_each(
     assert Store(tmp_path / "runs.db").keys() == {run.key for run in runs}
 
 
+@pytest.mark.long
 @forking
 def test_what_a_killed_process_was_doing_is_taken_over(
     make_run, graph, tmp_path, executed, monkeypatch
@@ -345,6 +348,7 @@ def test_what_a_killed_process_was_doing_is_taken_over(
     assert list(tmp_path.glob("*.lock")) == []
 
 
+@pytest.mark.long
 @forking
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_was_killed_goes_on_from_its_last_state(
@@ -432,6 +436,7 @@ def test_runs_on_other_machines_keep_no_state_here(make_run, graphs, tmp_path):
     assert seen == [None]
 
 
+@pytest.mark.long
 @forking
 def test_killed_at_any_moments_it_ends_as_if_undisturbed(
     pairs, graph, graphs, tmp_path, monkeypatch

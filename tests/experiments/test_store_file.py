@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -352,6 +353,31 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     folder.mkdir(mode=0o500)
     with pytest.raises(DataError, match="cannot serve as a store of runs"):
         Store(folder / "runs.db")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(errno.EACCES, "Permission denied"),
+        OSError(errno.EROFS, "Read-only file system"),
+    ],
+)
+def test_nobody_is_told_to_move_a_file_that_cannot_be_written(tmp_path, monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr("everynode.experiments.store_file.sqlite3.connect", refuse)
+    with pytest.raises(DataError, match="make the file and its folder writable") as caught:
+        Store(tmp_path / "runs.db")
+    assert "move it away" not in str(caught.value)
+
+
+def test_an_old_sqlite_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 1))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.31.1")
+    with pytest.raises(DataError, match=r"needs SQLite 3\.37 or newer\. This Python has 3\.31\.1"):
+        Store(tmp_path / "runs.db")
+    assert not (tmp_path / "runs.db").exists()
 
 
 FILL = """

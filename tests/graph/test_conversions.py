@@ -9,6 +9,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from everynode.errors import UsageError
+from everynode.graph import Graph
 from everynode.graph.conversions import networkx_arrays, pyg_arrays, splits_from_masks
 
 
@@ -53,3 +54,13 @@ def test_a_graph_of_several_types_is_refused_in_a_sentence():
     data["person", "knows", "person"].edge_index = torch.tensor([[0, 1], [1, 2]])
     with pytest.raises(UsageError, match=r"several types of nodes and edges.*to_homogeneous"):
         pyg_arrays(data)
+
+
+def test_floats_of_whole_numbers_are_classes_without_a_point():
+    graph = nx.Graph([(0, 1), (1, 2), (2, 3)])
+    for node, side in enumerate((0.0, 1.0, float("nan"), 1.0)):
+        graph.nodes[node]["side"] = side
+    converted = Graph.from_networkx(graph, features=None, label="side")
+    assert converted.classes == (0, 1)
+    assert str(converted.classes[0]) == "0"
+    assert converted.labels.tolist() == [0, 1, -1, 1]

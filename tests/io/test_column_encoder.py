@@ -179,10 +179,12 @@ def test_words_among_numbers_count_as_missing_and_are_said():
 
 def test_days():
     _, features = fit(["2020-01-01", "2020-01-03", "2020-01-08 17:00"])
-    days = np.array([0, 2, 7.0])
+    days = np.array([0, 2, 7 + 17 / 24])
     np.testing.assert_allclose(features[:, 0], (days - days.mean()) / days.std(), rtol=1e-6)
     np.testing.assert_allclose(
-        fit([datetime.date(2020, 1, day) for day in (1, 3, 8)])[1], features, rtol=1e-6
+        fit([datetime.datetime(2020, 1, day, 17 * (day == 8)) for day in (1, 3, 8)])[1],
+        features,
+        rtol=1e-6,
     )
 
 

@@ -57,9 +57,9 @@ def test_a_kind_that_was_said_must_be_that_of_nearly_all_cells():
         fit(price, "number")
     with pytest.raises(
         DataError,
-        match=r"is declared as date, but 2 of 3 cells are not, such as '31/12/2020' in record 1. Write them as in 2020-12-31",
+        match=r"is declared as date, but 2 of 3 cells are not, such as 'Dec 31' in record 1. Write them as in 2020-12-31",
     ):
-        fit(["31/12/2020", "2021-02-01", "30/11/2020"], "date")
+        fit(["Dec 31", "2021-02-01", "Nov 30"], "date")
     with pytest.raises(
         DataError,
         match=r"is declared as boolean, but 1 of 3 cells is not, such as 'maybe' in record 3. Write them as yes or no",

@@ -203,3 +203,36 @@ def test_messages_about_xml_name_the_line(tmp_path, kind):
     )
     with pytest.raises(DataError, match=rf"node 4 \(line {line}\)"):
         en.read(path, label="team")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["1", "2", "3"],
+        [1, 2, 3],
+        [1, "1", 2],
+        [(0, 0), (0, 1), (1, 0)],
+        [1.5, "x", print],
+        ["a", " a", ""],
+    ],
+    ids=str,
+)
+def test_the_nodes_of_networkx_keep_their_type(ids):
+    graph = networkx.Graph([(ids[0], ids[1]), (ids[1], ids[2])])
+    for node, side in zip(ids, ("north", "south", "north"), strict=True):
+        graph.nodes[node]["side"] = side
+    read = en.read(graph, label="side")
+    assert list(read.node_ids) == ids
+    assert list(map(type, read.node_ids)) == list(map(type, ids))
+    assert en.Graph.from_networkx(graph, features=None, label="side").node_ids == tuple(ids)
+    assert {frozenset(pair) for pair in read.edges.T.tolist()} == {
+        frozenset((0, 1)),
+        frozenset((1, 2)),
+    }
+
+
+def test_another_attribute_may_be_the_id_of_a_networkx_graph():
+    graph = networkx.Graph([(0, 1), (1, 2)])
+    networkx.set_node_attributes(graph, {0: "2", 1: "0", 2: "1"}, "key")
+    networkx.set_node_attributes(graph, {0: "a", 1: "b", 2: "a"}, "label")
+    assert en.read(graph, id="key").node_ids == (2, 0, 1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import everynode as en
+from everynode.io.label_leakage import _may_separate, _most_errors
 
 
 def test_a_column_that_leaks_the_label_is_named(write):
@@ -114,3 +115,18 @@ def test_random_columns_hardly_ever_leak():
     label = rng.integers(3, size=40).tolist()
     columns = {f"x{j}": rng.normal(size=40).tolist() for j in range(200)}
     assert leaks_of({**columns, "label": label}) == []
+
+
+def test_a_tree_is_fitted_only_where_ranges_may_tell_the_label():
+    """The quick bound never excludes what a tree would find."""
+    random = np.random.default_rng(0)
+    for n in (50, 200):
+        codes = np.arange(n) % 2
+        random.shuffle(codes)
+        assert not _may_separate(random.normal(size=n), codes, codes, 4)
+        wrong = codes.copy()
+        wrong[random.permutation(n)[: int(_most_errors(codes))]] ^= 1
+        for told in (codes, wrong):
+            numbers = told + random.random(n) / 2
+            assert _may_separate(numbers, codes, codes, 4)
+            assert _may_separate(np.round(numbers), codes, codes, 4)

@@ -250,3 +250,12 @@ def test_a_damaged_compressed_member_is_refused(tmp_path):
 def test_sparse_numbering_within_reason_is_read(tmp_path):
     graph = en.read(save(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 50_000]])))
     assert graph.num_nodes == 50_001
+
+
+@pytest.mark.parametrize("name", ["edge_index", "train_idx"])
+def test_durations_are_not_whole_numbers(tmp_path, name):
+    arrays = {"edge_index": np.array([[0, 1], [1, 2]]), "train_idx": np.array([0])}
+    arrays[name] = arrays[name].astype("m8[s]")
+    np.savez(tmp_path / "g.npz", **arrays, y=np.array([0, 1, 0]))
+    with pytest.raises(DataError, match="whole numbers"):
+        en.read(tmp_path / "g.npz")

@@ -8,7 +8,6 @@ import pytest
 
 from everynode.io.parsing import (
     as_booleans,
-    as_dates,
     as_numbers,
     likely_comma,
     possible_commas,
@@ -55,10 +54,7 @@ def test_text_that_is_not_a_number_is_nan(comma, expected):
     np.testing.assert_array_equal(as_numbers(column("1.5", "1,5", "-3", "inf"), comma), expected)
 
 
-def test_booleans_and_dates():
+def test_booleans():
     np.testing.assert_array_equal(
         as_booleans(column("Yes", "f", "1.0", "maybe", None)), [1, 0, 1, np.nan, np.nan]
-    )
-    np.testing.assert_array_equal(
-        as_dates(column("1970-01-02", "1970-01-03 12:00", "3.1.1970")), [1, 2, np.nan]
     )

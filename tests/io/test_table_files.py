@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import importlib
 import json
 import lzma
 from pathlib import Path
@@ -28,9 +30,9 @@ def test_missing_files_and_folders(write, tmp_path, refused):
     ("name", "content", "says"),
     [
         (
-            "nodes.xlsx",
+            "nodes.csv",
             b"PK\x03\x04" + bytes(100),
-            "nodes.xlsx is not text but a zip archive or an Excel workbook: save the sheet as CSV",
+            "nodes.csv is not text but a zip archive or an Excel workbook: name a workbook .xlsx",
         ),
         (
             "nodes.xls",
@@ -112,3 +114,34 @@ def test_long_whole_numbers_in_lists_and_raw_bytes_as_weights(tmp_path):
     pq.write_table(pa.table({**edges, "weight": weights}), tmp_path / "edges.parquet")
     with pytest.raises(DataError, match=r"holds fixed_size_binary\[4\]. Weights are numbers"):
         en.read({"id": [0, 1, 2, 3]}, tmp_path / "edges.parquet")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_in_memory_are_read_alike(library):
+    nodes = {
+        "id": ["a", "b", "c", "d"],
+        "age": [30, 40, None, 20],
+        "since": [datetime.date(2020, 1, day) for day in (1, 5, 9, 30)],
+        "tags": [["x", "y"], ["y"], ["x"], []],
+        "label": ["u", "v", "u", None],
+    }
+    edges = {"source": ["a", "b", "c"], "target": ["b", "c", "d"]}
+    make = {
+        "pandas": lambda table: importlib.import_module("pandas").DataFrame(table),
+        "polars": lambda table: importlib.import_module("polars").DataFrame(table),
+        "pyarrow": lambda table: importlib.import_module("pyarrow").table(table),
+    }[library]
+    graph, plain = en.read(make(nodes), make(edges)), en.read(nodes, edges)
+    assert graph.feature_encoder.feature_names == plain.feature_encoder.feature_names
+    assert graph.digest == plain.digest
+    assert graph.node_ids == plain.node_ids
+
+
+@pytest.mark.parametrize(
+    "labels", [[0.0, 1.0, None, 1.0], ["0.0", "1.0", "", "1.0"], [0, 1, None, 1]]
+)
+def test_whole_numbers_stay_whole_as_classes(labels):
+    import pandas as pd
+
+    nodes = pd.DataFrame({"id": list("abcd"), "label": labels})
+    assert en.read(nodes, {"source": list("abc"), "target": list("bcd")}).classes == (0, 1)

@@ -64,13 +64,25 @@ GUESSED = [
     (["red", "blue", "red"], "category"),
     (["New York", "Rome", "New York", "Rome"], "category"),
     (TITLES, "text"),
-    ([["graph", "tree"], ["tree", "life"], ["graph", "life"]], "text"),
+    ([["graph", "tree"], ["tree", "life"], ["graph", "life"]], "list"),
+    ([["graph", "tree"], ["life", "death"], ["leaf"]], "text"),  # no word repeats
+    (["jazz;rock", "jazz", "rock;jazz", "folk", "folk"], "list"),
+    (["jazz|rock", "jazz", "rock|jazz", "folk", "folk"], "list"),
+    (['["a", "b"]', '["b"]', "[]", '["a"]'], "list"),
+    (["['a', 'b']", "['b']", "['a']"], "list"),  # as pandas writes a list
+    (["[0.5, 1]", "[2, 3]"], "vector"),
+    ([[1, 2], [2], [1]], "list"),
+    (["of mice; men", "war; peace", "crime; punishment"], "text"),
     ([[1.0, 2.0], [3.0, 4.0]], "vector"),
     (["a1", "b2", "c3"], "ignored"),
     (["", None, "NA"], "ignored"),
     (["same"] * 5, "ignored"),
     ([3, 3, 3], "ignored"),
-    (["31.12.2020", "01.02.2021"], "ignored"),
+    (["31.12.2020", "01.02.2021 08:30"], "date"),
+    (["12/31/2020", "2/1/2021 8:30 PM"], "date"),
+    (["01/02/2021", "03/04/2021"], "ignored"),  # the day or the month comes first
+    (["31/01/2021", "12/31/2021"], "ignored"),
+    (["1.2.10", "1.3.0", "2.0.1"], "ignored"),  # versions
     ([{"a": 1}, {"a": 2}], "ignored"),
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+pytestmark = pytest.mark.long
 ODD = "<b>x</b>&\"'</script><!--"
 WIDTHS = (380, 1280)
 

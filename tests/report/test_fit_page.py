@@ -74,6 +74,7 @@ def url(text: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
+@pytest.mark.long
 def test_every_part_is_shown(browser, fit):
     browser.open()
     assert browser.one("h1").text == ODD
@@ -94,6 +95,7 @@ def test_every_part_is_shown(browser, fit):
     assert len(browser.all("nav a")) == len(SECTIONS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "dark"), [(380, True), (1280, False)])
 def test_it_never_scrolls_sideways(browser, width, dark):
     browser.open(width, dark=dark)
@@ -112,6 +114,7 @@ def test_it_never_scrolls_sideways(browser, width, dark):
             )
 
 
+@pytest.mark.long
 def test_names_with_markup_are_shown_as_text(browser):
     browser.open()
     assert ODD in [cell.text for cell in browser.all("#classes tbody th")]
@@ -125,6 +128,7 @@ def test_names_with_markup_are_shown_as_text(browser):
     )
 
 
+@pytest.mark.long
 def test_tables_sort_and_the_diagram_tells_its_values(browser):
     browser.open()
     head = browser.one("#uncertain thead th:nth-child(3) button")
@@ -142,6 +146,7 @@ def test_tables_sort_and_the_diagram_tells_its_values(browser):
     assert re.match(r"[\d.]+% sure\n.* of \d+ nodes? are right", browser.one("#tip").text)
 
 
+@pytest.mark.long
 def test_it_prints_and_needs_no_script(browser):
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

@@ -64,6 +64,7 @@ def start(*args: object) -> multiprocessing.process.BaseProcess:
     return process
 
 
+@pytest.mark.long
 def test_processes_that_share_a_database_do_every_trial_once(url, study, graph):
     database = Database(url, study)
     processes = [start(url, study.name, graph, 14, 60, 0.02) for _ in range(3)]
@@ -96,6 +97,7 @@ def test_who_comes_too_late_gives_the_trial_back(url, study, graph, monkeypatch)
     assert states == [TrialState.COMPLETE] * 3 + [TrialState.FAIL]
 
 
+@pytest.mark.long
 def test_the_trials_of_a_machine_that_vanished_are_done_again(url, study, graph):
     database = Database(url, study, beat=0.5)
     process = start(url, study.name, graph, 3, 0.5, 600.0)
@@ -115,6 +117,7 @@ def test_the_trials_of_a_machine_that_vanished_are_done_again(url, study, graph)
     assert states.count(TrialState.FAIL) == 1
 
 
+@pytest.mark.long
 def test_who_was_taken_for_dead_and_comes_back_goes_on_with_the_next_trial(
     url, study, graph, monkeypatch
 ):

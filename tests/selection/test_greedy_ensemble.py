@@ -91,6 +91,20 @@ def test_few_labels_stay_near_the_plain_average_of_the_best():
     assert np.abs(ensemble_weights(log_p, few) - base).max() < 0.15
 
 
+def test_a_handicap_takes_the_weight_of_a_flattered_candidate(labels):
+    few = labels[:30]
+    logits = noisy(few, 1.5, 0)
+    alike = logits + 0.5 * noisy(few, 0.0, 1)
+    log_p = torch.stack([calibrated(one, few)[0] for one in (logits, alike)])
+    plain = ensemble_weights(log_p, few)
+    assert (plain > 0.1).all()
+    for handicapped in range(2):
+        handicap = np.where(np.arange(2) == handicapped, 0.2, 0.0)
+        assert ensemble_weights(log_p, few, handicap=handicap)[handicapped] < plain[handicapped]
+    # The same for all changes nothing.
+    assert np.allclose(ensemble_weights(log_p, few, handicap=np.full(2, 0.2)), plain)
+
+
 def test_the_same_seed_gives_the_same_weights(labels):
     log_p = torch.stack([calibrated(noisy(labels, 1.0, seed), labels)[0] for seed in range(5)])
     first, second = (ensemble_weights(log_p, labels, seed=3) for _ in range(2))

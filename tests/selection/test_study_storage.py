@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import multiprocessing
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import optuna
@@ -12,7 +15,7 @@ import pytest
 
 from everynode.errors import DataError
 from everynode.selection.study import Study
-from everynode.selection.study_storage import Journal
+from everynode.selection.study_storage import Database, Journal
 from everynode.settings import Settings
 
 SPACE = {
@@ -77,6 +80,35 @@ def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path, conten
     with pytest.raises(DataError, match="is not the journal of a study"):
         Journal(path)
     assert path.read_bytes() == content
+
+
+def test_a_journal_in_a_folder_that_cannot_be_written_is_not_called_foreign(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("everynode.selection.study_storage.JournalFileBackend", refuse)
+    with pytest.raises(DataError, match=r"Permission denied.*make the folder writable") as caught:
+        Journal(tmp_path / "a.journal", make())
+    assert "not the journal" not in str(caught.value)
+
+
+def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    path = tmp_path / "photos.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE photos (id INTEGER)")
+        connection.commit()
+    content = path.read_bytes()
+    with pytest.raises(DataError, match=r"database of another program \(its tables: photos\)"):
+        Database(f"sqlite:///{path}", make())
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["photos.db"]
+
+
+def test_an_empty_database_and_an_own_one_are_used(tmp_path):
+    path = tmp_path / "studies.db"
+    path.touch()
+    Database(f"sqlite:///{path}", make())
+    assert Database(f"sqlite:///{path}", make()).study == make()
 
 
 def test_a_journal_of_another_study_or_graph_is_refused(tmp_path):

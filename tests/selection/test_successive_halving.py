@@ -37,12 +37,14 @@ def graph():
     return generate(200, 600, 8, 4, noise=1.0, seed=1)
 
 
-@pytest.fixture(autouse=True)
-def short_rounds(monkeypatch):
-    monkeypatch.setattr(halving, "ROUNDS", ((8, 2), (14, 1)))
-    monkeypatch.setattr(halving, "SHARED_ROUND", 8)
-    monkeypatch.setattr(halving, "SHORTEST_ROUND", 3)
-    monkeypatch.setattr(halving, "LEAST_PATIENCE", 10)
+@pytest.fixture(autouse=True, scope="module")
+def short_rounds():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(halving, "ROUNDS", ((8, 2), (14, 1)))
+        patch.setattr(halving, "SHARED_ROUND", 8)
+        patch.setattr(halving, "SHORTEST_ROUND", 3)
+        patch.setattr(halving, "LEAST_PATIENCE", 10)
+        yield
 
 
 def same(a, b):
@@ -361,11 +363,17 @@ def test_who_diverges_is_out(graph):
         successive_halving(graph, {"wild": wild})
 
 
-@pytest.mark.parametrize("after", [3, 11, 25, 36, 42, 45, 55])
-@pytest.mark.parametrize("how", [{}, {"folds": (0, 1), "share": True}])
-def test_interrupted_anywhere_it_goes_on_to_the_same_end(graph, tmp_path, after, how):
+@pytest.fixture(scope="module", params=[{}, {"folds": (0, 1), "share": True}])
+def race(request, graph):
+    """A graph, the options of a race on it, and how the race ends when nothing disturbs it."""
+    how = request.param
     graph = two_folds(graph, 0) if how else graph
-    undisturbed, standings = successive_halving(graph, CANDIDATES, **how)
+    return graph, how, successive_halving(graph, CANDIDATES, **how)
+
+
+@pytest.mark.parametrize("after", [3, 11, 25, 36, 42, 45, 55])
+def test_interrupted_anywhere_it_goes_on_to_the_same_end(race, tmp_path, after):
+    graph, how, (undisturbed, standings) = race
     seen = 0
 
     def stop(name, epoch, row):

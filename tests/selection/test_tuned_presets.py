@@ -274,5 +274,5 @@ def test_no_packaged_row_had_a_larger_budget_than_cross_entropys():
             "public",
             "cora",
             "gcnii",
-        ]  # docs/accuracy.md, "Public split, with all terms"
+        ]  # docs/archive/accuracy.md, "Public split, with all terms"
         assert more == 0 or (by_hand and more > 0), (where, objective)

@@ -308,6 +308,7 @@ def _tune_slowly(path: Path, graph: Graph, trials: int, workers: int) -> None:
     tune(Journal(path), graph, trials, workers=workers)
 
 
+@pytest.mark.long
 def test_several_processes_do_every_trial_once(begin, graph):
     journal = begin(count=1)
     context = multiprocessing.get_context("fork")
@@ -330,6 +331,7 @@ def test_several_processes_do_every_trial_once(begin, graph):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("workers", "ended"), [(1, 0), (1, 3), (2, 3)])
 def test_kill_9_loses_only_the_trials_in_hand(begin, graph, guess, workers, ended):
     journal = begin(count=1)

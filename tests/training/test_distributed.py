@@ -68,6 +68,7 @@ def run(words: list[str], timeout: float = 240) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.long
 def test_two_processes_have_the_gradient_of_the_union(tmp_path, capsys):
     script = tmp_path / "one_step.py"
     script.write_text(ONE_STEP)
@@ -110,6 +111,7 @@ TRAIN = [
 ]
 
 
+@pytest.mark.long
 def test_a_killed_worker_ends_the_job_and_the_same_command_goes_on(elsewhere, tmp_path):
     script = tmp_path / "eager.py"
     script.write_text(EAGER)

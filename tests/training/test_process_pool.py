@@ -138,6 +138,7 @@ def leave_a_mark(job: int, folder: Path) -> None:
     (folder / str(job)).touch()
 
 
+@pytest.mark.long
 def test_a_worker_is_not_left_idle_whose_job_ends_while_another_is_taken(tmp_path):
     def jobs():
         yield from range(2)
@@ -186,6 +187,7 @@ def test_an_exception_among_the_jobs_comes_through_and_ends_the_workers(workers)
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", [DataError, KeyboardInterrupt])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_has_ended_comes_out_before_an_exception_among_the_jobs(workers, what, tmp_path):
@@ -235,6 +237,7 @@ def test_an_exception_comes_through_and_ends_the_workers(workers):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bad", [0, 1])
 def test_what_ended_well_beside_an_exception_comes_out_first(bad, tmp_path):
     def jobs():
@@ -277,6 +280,7 @@ def die_second(job: int, folder: Path) -> int:
     return job
 
 
+@pytest.mark.long
 @linux
 def test_a_worker_that_is_killed_while_a_job_is_taken_costs_no_result(tmp_path):
     """The pool then refuses the job, where the exception was a traceback; and what had ended was lost."""
@@ -353,6 +357,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 @linux
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(tmp_path, how):

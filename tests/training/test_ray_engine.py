@@ -28,6 +28,7 @@ from everynode.training import ray_engine
 from everynode.training.ray_engine import run_on_ray
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'everynode[ray]'"),
     pytest.mark.skipif(sys.platform != "linux", reason="a Ray cluster on one machine, and signals"),
     pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens"),
@@ -184,7 +185,7 @@ def test_nothing_to_do_is_no_reason_to_connect():
 
 def test_without_ray_the_way_out_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"--engine ray needs Ray: pip install 'everynode\[ray\]'"):
+    with pytest.raises(UsageError, match=r"--engine ray needs ray: pip install 'everynode\[ray\]'"):
         list(run_on_ray(fail, [0], None))
 
 

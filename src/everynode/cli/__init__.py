@@ -105,8 +105,8 @@ def main() -> None:
         if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):
             raise  # only this message of torch is about memory
         say(
-            "everynode: Not enough memory: use fewer --hidden-channels, or mini-batches "
-            "('everynode train --batch-size 1024')."
+            "everynode: Not enough memory: use fewer --hidden-channels, --workers 1, or "
+            "mini-batches (--batch-size 1024)."
         )
         code = 3
     except OSError as error:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class Tables:
     """The files of a graph, and the roles of their columns."""
 
-    nodes: Path | None = None
-    """The node table: CSV, TSV (also .gz), Parquet or JSON lines. Or one file with nodes and edges:
-    GraphML, GEXF, JSON, npz."""
-    edges: Path | None = None
+    nodes: str | None = None
+    """The node table: CSV, TSV (also .gz), Parquet, JSON lines, Excel (FILE.xlsx#SHEET), or a query
+    (sqlite:FILE?SELECT ...; duckdb:...). Or one file with nodes and edges: GraphML, GEXF, JSON,
+    npz."""
+    edges: str | None = None
     "The edge table, or an edge list."
     id: str | None = None
     """The id column of the nodes. Default: a column with a usual name, such as id, else the first;
@@ -48,6 +49,9 @@ class Tables:
     name or title. `none`: off."""
     keep: str = ""
     "Columns of --nodes to write beside the predictions, as name,city."
+    date_order: Literal["dmy", "mdy"] | None = None
+    """Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
+    dates of the column show it."""
 
     max_size: str | None = None
     """Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the file,
@@ -66,9 +70,10 @@ class Tables:
 
     def spare(self, results: Iterable[Path], *also: Path) -> None:
         """Refuse results that would replace the input files, under any name."""
-        inputs = [
-            path for path in (self.nodes, self.edges, *also) if path is not None and path.exists()
-        ]
+        from everynode.io.formats import source_file
+
+        sources = [source_file(source) for source in (self.nodes, self.edges) if source]
+        inputs = [path for path in (*sources, *also) if path.exists()]
         for result in results:
             for path in inputs if result.exists() else ():
                 if result.samefile(path):
@@ -79,8 +84,11 @@ class Tables:
     @property
     def name(self) -> str:
         """The name of the graph: the node file, else the edge file, without ending."""
-        file = self.nodes or self.edges
-        return "graph" if file is None else showable(file.name).partition(".")[0] or "graph"
+        from everynode.io.formats import source_file
+
+        source = self.nodes or self.edges
+        name = source_file(source).name if source else ""
+        return showable(name).partition(".")[0] or "graph"
 
 
 @Parameter(name="*", group=FILES)

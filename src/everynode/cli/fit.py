@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from everynode.cli.files import Columns, Files
-from everynode.cli.folder import command, prepare, read_result, remove_states
+from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
@@ -167,6 +168,7 @@ def fit(
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
+        _show_memory(classifier, graph, show)
         if any((folder / STATES).glob("*")):
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
@@ -213,6 +215,22 @@ def _refit(
     except EverynodeError as error:  # out of time, or diverged
         say(f"The delivered model is the measured one: {error}")
     return None
+
+
+def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
+    """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.machine import cores
+    from everynode.settings import Settings
+    from everynode.training.memory_estimate import memory_estimate
+
+    named: Any = classifier.settings or {}
+    changes = {k: v for k, v in dict(named).items() if k in ("hidden_channels", "num_layers")}
+    workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
+    estimate = memory_estimate(graph, Settings(**changes), workers=workers)
+    if estimate.fits:
+        show(f"{estimate}.")
+    else:
+        say(f"{estimate}: it may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:
@@ -266,11 +284,11 @@ def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
     summary = fitted.to_dict()
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
-    # Everything is computed: the files appear together, and fit.json says that they are whole.
-    (fitted.delivered or fitted.model).save(folder / "model")
-    fitted.predictions.write_csv(folder / "predictions.csv")
-    write_atomically(folder / "report.html", html.encode())
-    write_atomically(folder / "fit.json", json.dumps(summary, indent=1).encode())
+    with publish(folder, "fit.json") as new:
+        (fitted.delivered or fitted.model).save(new / "model")
+        fitted.predictions.write_csv(new / "predictions.csv")
+        write_atomically(new / "report.html", html.encode())
+        write_atomically(new / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 
 

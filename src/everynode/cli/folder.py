@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from everynode.console import showable
 from everynode.errors import DataError, UsageError
+
+#: New results wait here until all of them are written.
+STAGED = ".new-results"
 
 
 def command() -> str:
@@ -74,6 +78,33 @@ def prepare(folder: Path, key: str, results: Sequence[str], states: str, resume:
         )
     write_atomically(start, json.dumps({"key": key, "command": command()}).encode())
     return False
+
+
+@contextlib.contextmanager
+def publish(folder: Path, last: str) -> Iterator[Path]:
+    """Yield a folder for new results, which then appear in ``folder`` together.
+
+    The file ``last`` is removed first and appears at the end: where it is, all others belong to it.
+    A crash before that leaves the old results as they were.
+    """
+    staged = folder / STAGED
+    shutil.rmtree(staged, ignore_errors=True)  # of a killed process
+    try:
+        yield staged
+        files = [path for path in staged.rglob("*") if path.is_file() and path.name[0] != "."]
+        files.sort(key=lambda path: (path == staged / last, path))
+        (folder / last).unlink(missing_ok=True)
+        for path in files:
+            target = folder / path.relative_to(staged)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    except OSError as error:
+        raise DataError(
+            f"Cannot write the results to {folder}: {error.strerror or error}. Free some space, or "
+            "choose another --out; the same command continues."
+        ) from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def read_result(file: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
 from everynode.errors import EverynodeError
+from everynode.extras import need_extra
 
 if TYPE_CHECKING:
     from everynode.graph import Graph
@@ -68,6 +69,7 @@ def tune(
     export
         Add the best settings to this file, for --preset.
     """
+    need_extra("tune", "`everynode tune`")
     import torch
 
     from everynode.objective_names import objective_name
@@ -157,6 +159,7 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     file
         The preset (.toml), for --preset; its other rows stay. Or a table (.csv) of all trials.
     """
+    need_extra("tune", "`everynode tune`")
     from everynode.report.text import count
     from everynode.selection.tuned_presets import check_preset, merge, rows_of, studies, trials_csv
     from everynode.storage.atomic import write_atomically

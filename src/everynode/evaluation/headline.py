@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from everynode.evaluation.baselines import is_uneven
 from everynode.evaluation.intervals import Score
+from everynode.evaluation.metrics import LOSSES
 from everynode.io.summary import counted
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
             f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
             f"{rare.name} are found, and the balanced accuracy is {balanced}."
         )
-        if fit.model.fitted_.settings.monitor in ("accuracy", "loss"):
+        if fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
             text += " If this class matters, try --metric balanced_accuracy."
         sentences.append(text)
     return tuple(sentences)

@@ -312,8 +312,12 @@ METRICS: dict[str, Metric] = {
     )
 }  # fmt: skip
 
+#: The losses that ``monitor`` takes: the log-loss, and the one after temperature scaling
+#: (:func:`everynode.evaluation.calibrated_loss.calibrated_loss`).
+LOSSES = ("loss", "calibrated_loss")
+
 #: The names that ``monitor`` takes: what selects the best epoch on the validation nodes.
-MONITORS = ("loss", *(name for name, metric in METRICS.items() if metric.monitor))
+MONITORS = (*LOSSES, *(name for name, metric in METRICS.items() if metric.monitor))
 
 #: The metrics in the record of every run.
 RECORDED = tuple(name for name, metric in METRICS.items() if metric.recorded)

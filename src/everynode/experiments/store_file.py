@@ -26,6 +26,8 @@ SCHEMA = 3
 HEADER = 100
 #: Attempts to inspect a file that changes meanwhile.
 ATTEMPTS = 5
+#: The first version with STRICT tables.
+OLDEST_SQLITE = (3, 37, 0)
 #: Seconds to wait for another process that writes.
 TIMEOUT = 60.0
 #: The entry of a stored cost that holds the digest of the row.
@@ -73,6 +75,11 @@ class StoreFile:
     """
 
     def __init__(self, path: Path | str, *, must_exist: bool = False):
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            raise DataError(
+                f"A store of runs needs SQLite 3.37 or newer. This Python has "
+                f"{sqlite3.sqlite_version}. Install a newer Python."
+            )
         self.path = store_path(Path(path)) if must_exist and Path(path).is_dir() else Path(path)
         if self.path.is_symlink():  # locks and states belong beside the file itself
             self.path = self.path.resolve()
@@ -250,6 +257,9 @@ def _remedy(error: sqlite3.Error | OSError, path: Path) -> str:
             f"another process has been writing for {TIMEOUT:g} seconds; "
             "wait for it or end it, then repeat the command"
         )
+    is_denied = isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS
+    if is_denied or code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return "make the file and its folder writable, or name another file"
     if code == "SQLITE_NOTADB" and path.suffix.lower() in (".csv", ".json"):
         return f"if it is an export, `everynode results merge {path}` adds its runs to a store"
     return "move it away, or name another file"

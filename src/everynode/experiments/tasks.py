@@ -50,7 +50,7 @@ class Result:
     ----------
     record : dict
         Equal for equal runs and versions on one kind of machine. Another CPU rounds differently,
-        and a few hundred epochs later a run may end elsewhere (benchmarks/redo.py).
+        and a few hundred epochs later a run may end elsewhere (benchmarks/same_cells.py).
     cost : dict of str to float
         Seconds and memory, which vary.
     curve : dict of str to list of float

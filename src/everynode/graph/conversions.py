@@ -99,7 +99,7 @@ def networkx_arrays(
             f"if it is the label, pass label={likely!r}.",
             stacklevel=3,
         )
-    values = [graph.nodes[node].get(label) if label else None for node in ids]
+    values = _plain([graph.nodes[node].get(label) if label else None for node in ids])
     classes = sorted(
         {v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v)
     )
@@ -138,3 +138,13 @@ def networkx_arrays(
         "directed": graph.is_directed(),
         "node_ids": ids,
     }
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return whole numbers for floats without fractions, which pandas makes of 1 beside NaN."""
+    floats = [value for value in values if isinstance(value, float) and value == value]
+    if not all(value.is_integer() for value in floats):
+        return values
+    return [
+        int(value) if isinstance(value, float) and value == value else value for value in values
+    ]

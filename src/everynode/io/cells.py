@@ -9,20 +9,23 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everynode.io.dates import DateOrder, as_days, order_of_dates
 from everynode.io.missing_values import clean, distinct_sample, is_list
 from everynode.io.parsing import (
     Comma,
     Floats,
     as_booleans,
-    as_dates,
     as_numbers,
     as_vectors,
     is_text,
+    matches,
     possible_commas,
 )
 from everynode.io.tables import Table
 from everynode.io.units import infer_unit, strip_unit
 
+#: Numbers without unit, for a quick decision about wide tables.
+PLAIN_NUMBER = r"^-?\d+(\.\d+)?$"
 #: The Arrow type of cleaned cells, in broad terms.
 CellType = Literal["text", "number", "boolean", "date", "vector", "other"]
 
@@ -58,6 +61,8 @@ class Cells:
         The name of the column.
     na : sequence of str
         Additional words for a missing value.
+    date_order : {"dmy", "mdy"}, optional
+        The order of dates that end with the year, where it is known.
 
     Attributes
     ----------
@@ -65,8 +70,14 @@ class Cells:
         The cleaned cells, null where a value is missing.
     """
 
-    def __init__(self, table: Table, name: str, na: Sequence[str] = ()) -> None:
-        self.table, self.name = table, name
+    def __init__(
+        self,
+        table: Table,
+        name: str,
+        na: Sequence[str] = (),
+        date_order: DateOrder | None = None,
+    ) -> None:
+        self.table, self.name, self.date_order = table, name, date_order
         self.values = clean(table[name], na)
         self._cache: dict[Hashable, Any] = {}
 
@@ -98,7 +109,9 @@ class Cells:
     @cached_property
     def unit(self) -> str:
         """The unit of more than half of the values, or an empty string."""
-        return infer_unit(self.sample) if is_text(self.values) else ""
+        if not is_text(self.values) or pc.all(matches(self.sample, PLAIN_NUMBER)).as_py():
+            return ""
+        return infer_unit(self.sample)
 
     def without_unit(self, unit: str) -> pa.ChunkedArray:
         """Return the cells without a unit."""
@@ -108,15 +121,21 @@ class Cells:
         """Return the meanings that fit all commas in numbers with this unit."""
         return self._cached(("commas", unit), lambda: possible_commas(self.without_unit(unit)))
 
-    def parse(self, kind: str, *, unit: str = "", comma: str = "") -> Floats:
-        """Parse the cells as rows of numbers, NaN where a value is missing. Do not modify them."""
-        return self._cached((kind, unit, comma), lambda: self._parse(kind, unit, comma))
+    @cached_property
+    def order(self) -> tuple[str, str]:
+        """The order of dates that end with the year, and an example if it is ambiguous."""
+        return order_of_dates(self.distinct, self.date_order)
 
-    def _parse(self, kind: str, unit: str, comma: str) -> Floats:
+    def parse(self, kind: str, *, unit: str = "", comma: str = "", order: str = "") -> Floats:
+        """Parse the cells as rows of numbers, NaN where a value is missing. Do not modify them."""
+        key = (kind, unit, comma, order)
+        return self._cached(key, lambda: self._parse(kind, unit, comma, order))
+
+    def _parse(self, kind: str, unit: str, comma: str, order: str) -> Floats:
         if kind == "vector":
             return as_vectors(self.values, self.name, self.table)
         if kind == "date":
-            return as_dates(self.values)[:, None]
+            return as_days(self.values, order)[:, None]
         if kind == "boolean":
             return as_booleans(self.values)[:, None]
         return as_numbers(self.without_unit(unit), comma)[:, None]

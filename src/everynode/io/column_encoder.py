@@ -13,6 +13,7 @@ import scipy.sparse
 
 from everynode.errors import DataError
 from everynode.io.cells import Cells
+from everynode.io.lists import JOINER, multi_hot
 from everynode.io.parsing import Floats, resolve_comma
 from everynode.io.summary import ColumnSummary, Notes, counted
 from everynode.io.tables import writable_array
@@ -37,7 +38,7 @@ class ColumnEncoder:
     name : str
         The name of the column.
     kind : str
-        The type: number, boolean, date, category, text, vector or ignored.
+        The type: number, boolean, date, category, text, vector, list or ignored.
     reason : str
         Why it has this type, if that is not obvious. Always set for an ignored column.
     center, scale : tuple of float
@@ -49,13 +50,17 @@ class ColumnEncoder:
     unit : str
         Numbers: the unit, such as a currency.
     words : tuple of str
-        Categories: the values with their own feature. Text: the vocabulary.
+        Categories and lists: the values with their own feature. Text: the vocabulary.
     weights : tuple of float
         Text: the inverse document frequency of each word.
     other : bool
         Categories: whether one more feature stands for all other values.
     missing : bool
         Whether one more feature marks missing values.
+    date_order : str
+        Dates: whether the day ("dmy") or the month ("mdy") comes first where the year is last.
+    separator : str
+        Lists: the sign between the elements.
     """
 
     name: str
@@ -70,6 +75,8 @@ class ColumnEncoder:
     weights: tuple[float, ...] = ()
     other: bool = False
     missing: bool = False
+    date_order: str = ""
+    separator: str = ""
 
     def check(self) -> None:
         """Raise a ValueError if the numbers contradict each other, as in a damaged file."""
@@ -88,6 +95,8 @@ class ColumnEncoder:
         if self.kind == "category":
             names = [f"{self.name} = {word}" for word in self.words]
             names += [f"{self.name} = (other)"] * self.other
+        elif self.kind == "list":
+            names = [f"{self.name} has {word}" for word in self.words]
         elif self.kind == "text":
             names = [f"{self.name}: {word}" for word in self.words]
         elif self.kind == "vector":
@@ -102,7 +111,10 @@ class ColumnEncoder:
         details = {
             "number": self._describe_number,
             "boolean": lambda: "0 or 1",
-            "date": lambda: "days, standardised",
+            "date": lambda: (
+                "days, standardised" + (f", written {self.date_order}" if self.date_order else "")
+            ),
+            "list": lambda: counted(len(self.words), "element"),
             "category": lambda: (
                 counted(len(self.words), "value")
                 + (" and one feature for all others" if self.other else "")
@@ -129,6 +141,8 @@ class ColumnEncoder:
             return self._one_hot(cells, notes)
         if self.kind == "text":
             return self._tf_idf(cells, notes)
+        if self.kind == "list":
+            return self._multi_hot(cells, notes)
         return self._scale(cells, notes)
 
     def _scale(self, cells: Cells, notes: Notes) -> npt.NDArray[np.float32]:
@@ -136,7 +150,10 @@ class ColumnEncoder:
         if self.kind == "number":
             plain, possible = cells.without_unit(self.unit), cells.possible_commas(self.unit)
             comma = resolve_comma(plain, possible, cells.where, training=self.comma, unit=self.unit)
-        values = parse(cells, self.kind, unit=self.unit, comma=comma)
+        order = self.date_order
+        if self.kind == "date" and cells.date_order:
+            order = cells.order[0] or order
+        values = parse(cells, self.kind, unit=self.unit, comma=comma, order=order)
         if self.kind == "vector" and values.shape[1] != len(self.center):
             raise DataError(
                 f"{cells.where} holds lists of {values.shape[1]} numbers; "
@@ -224,6 +241,21 @@ class ColumnEncoder:
             (np.ones(len(rows), np.float32), (rows, codes[rows])), shape=(len(codes), width)
         )
 
+    def _multi_hot(self, cells: Cells, notes: Notes) -> Any:
+        features = multi_hot(cells.values, self.separator, self.words)
+        present = np.asarray(cells.values.is_valid())
+        unknown = np.flatnonzero(present & (features.sum(axis=1) == 0))
+        if len(unknown):
+            notes.repair(
+                f"{cells.where}: {counted(len(unknown), 'list')} without a known element, encoded "
+                f"without a feature ({cells.table.rows(unknown)}).",
+                len(unknown),
+            )
+        if not self.missing:
+            return features
+        marks = scipy.sparse.csc_array((~present).astype(np.float32)[:, None])
+        return scipy.sparse.hstack([features, marks], format="csc")
+
     def _tf_idf(self, cells: Cells, notes: Notes) -> Any:
         """Encode each word as (1 + log count) x weight, then scale each row to length 1."""
         from sklearn.feature_extraction.text import CountVectorizer
@@ -254,9 +286,9 @@ def check_type(cells: Cells, kind: Kind) -> None:
         )
 
 
-def parse(cells: Cells, kind: Kind, *, unit: str = "", comma: str = "") -> Floats:
+def parse(cells: Cells, kind: Kind, *, unit: str = "", comma: str = "", order: str = "") -> Floats:
     """Parse the cells as rows of numbers, and refuse infinite or huge numbers."""
-    values = cells.parse(kind, unit=unit, comma=comma)
+    values = cells.parse(kind, unit=unit, comma=comma, order=order)
     too_large = np.flatnonzero((np.abs(values) > MAX_NUMBER).any(1))
     if len(too_large):
         row = values[too_large[0]]
@@ -275,4 +307,4 @@ def as_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
         is_exact = pc.and_(pc.equal(cells, pc.floor(cells)), pc.less(pc.abs(cells), 2.0**53))
         if pc.all(is_exact).as_py():
             cells = cells.cast(pa.int64())
-    return cells.cast(pa.string())
+    return pc.replace_substring(cells.cast(pa.string()), JOINER, " ")

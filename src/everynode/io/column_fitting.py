@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from everynode.errors import DataError, unknown
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import SHOWN, ColumnEncoder, as_words, check_type, parse
 from everynode.io.column_names import CLASH_SUFFIX
+from everynode.io.lists import find_separator, frequent_elements
 from everynode.io.missing_values import MIN_SHARE
 from everynode.io.parsing import Floats, as_numbers, resolve_comma
 from everynode.io.summary import counted
@@ -51,6 +53,8 @@ def fit_column(cells: Cells, kind: Kind | None = None) -> ColumnEncoder:
         return _fit_category(cells, reason)
     if kind == "text":
         return _fit_text(cells, reason)
+    if kind == "list":
+        return _fit_list(cells, reason, is_declared)
     unit = cells.unit if kind == "number" else ""
     comma = ""
     if kind == "number":
@@ -58,12 +62,36 @@ def fit_column(cells: Cells, kind: Kind | None = None) -> ColumnEncoder:
         comma = resolve_comma(plain, possible, cells.where, unit=unit)
     if kind == "boolean" and not is_declared:
         return ColumnEncoder(name, kind, missing=cells.values.null_count > 0)
-    values = parse(cells, kind, unit=unit, comma=comma)
+    order = _date_order(cells) if kind == "date" else ""
+    values = parse(cells, kind, unit=unit, comma=comma, order=order)
     if is_declared and kind in EXAMPLES:
         _check_declared(cells, kind, values)
     if kind == "boolean":
         return ColumnEncoder(name, kind, missing=cells.values.null_count > 0)
-    return _fit_scale(cells, kind, values, unit, comma)
+    return replace(_fit_scale(cells, kind, values, unit, comma), date_order=order)
+
+
+def _date_order(cells: Cells) -> str:
+    """Return the order of the dates, and refuse an ambiguous one."""
+    order, ambiguous = cells.order
+    if ambiguous:
+        raise DataError(
+            f"{cells.where} holds {ambiguous}, where the day or the month may come first. Give the "
+            "order (date_order='dmy' or 'mdy', or --date-order)."
+        )
+    return order
+
+
+def _fit_list(cells: Cells, reason: str, is_declared: bool) -> ColumnEncoder:
+    is_text = cells.type == "text"
+    separator = find_separator(cells.values, declared=is_declared) if is_text else ""
+    words = frequent_elements(cells.values, separator)
+    if not words:
+        return ColumnEncoder(cells.name, "ignored", "no element occurs in several rows")
+    missing = cells.values.null_count > 0
+    return ColumnEncoder(
+        cells.name, "list", reason, words=words, separator=separator, missing=missing
+    )
 
 
 def _fit_scale(cells: Cells, kind: Kind, values: Floats, unit: str, comma: str) -> ColumnEncoder:

@@ -42,7 +42,21 @@ SPLIT_WORDS = {
     "testing": 2,
 }
 #: Words for a missing value, besides an empty cell.
-MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL", "Null")
+MISSING_WORDS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "nan",
+    "NaN",
+    "NAN",
+    "null",
+    "NULL",
+    "Null",
+    "k.A.",
+    "k. A.",
+)
 #: Class names that may mean "no label", in lower case. They cause a warning.
 UNLABELLED_WORDS = (
     *("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled"),

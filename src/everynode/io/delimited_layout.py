@@ -31,12 +31,12 @@ EXTRA_BLANKS = r"(?m)^[ \t]+|[ \t]+(?=\r?$)|( )[ \t]+"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 #: The first bytes of binary formats, and what to do about each.
 MAGIC = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook: save the sheet as CSV",
+    b"PK\x03\x04": "a zip archive or an Excel workbook: name a workbook .xlsx",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"PAR1": "a Parquet file: name it .parquet",
     b"\x93NUMPY": "a NumPy array: save the table as CSV",
     b"\x89HDF": "an HDF5 file: save the table as CSV or Parquet",
-    b"SQLite format 3": "an SQLite database: export the table as CSV",
+    b"SQLite format 3": "an SQLite database: name a table, as in sqlite:FILE?TABLE",
     b"%PDF": "a PDF: save the table as CSV",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: decompress it, or use gzip",
     b"BZh": "compressed by bzip2: decompress it, or use gzip",

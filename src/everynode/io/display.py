@@ -11,7 +11,8 @@ from everynode.io.column_names import NODE_ROLES, NONE
 from everynode.io.tables import Table
 
 #: Usual names of the column with the name of a node, in lower case.
-NAME_COLUMNS = ("name", "title", "full_name", "fullname", "display_name", "bezeichnung")
+#: Gephi calls the name "Label"; a column of classes is not shown as a name.
+NAME_COLUMNS = ("name", "title", "full_name", "fullname", "display_name", "bezeichnung", "label")
 
 
 def shown_columns(

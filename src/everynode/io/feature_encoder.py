@@ -14,6 +14,7 @@ from everynode.errors import DataError
 from everynode.graph.validation import SPARSE_DENSITY
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
+from everynode.io.dates import DateOrder
 from everynode.io.summary import Notes
 from everynode.io.tables import Table
 from everynode.storage.plain_values import from_plain
@@ -110,10 +111,16 @@ class FeatureEncoder:
             ) from None
         return dataclasses.replace(encoder, columns=columns)
 
-    def transform(self, table: Table, notes: Notes, na: Sequence[str] = ()) -> list[Any]:
+    def transform(
+        self,
+        table: Table,
+        notes: Notes,
+        na: Sequence[str] = (),
+        date_order: DateOrder | None = None,
+    ) -> list[Any]:
         """Encode the rows of a table, one block of features per column."""
         return [
-            encode_block(column, Cells(table, column.name, na), notes)
+            encode_block(column, Cells(table, column.name, na, date_order), notes)
             for column in self.columns
             if column.kind != "ignored"
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from everynode.errors import DataError, UsageError
 
-TableFormat = Literal["text", "parquet", "jsonl"]
+TableFormat = Literal["text", "parquet", "jsonl", "excel"]
 
 #: Endings of edge lists, which may lack a heading.
 EDGE_LIST_ENDINGS = ("edges", "edgelist", "el")
@@ -21,6 +22,7 @@ TABLE_FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(("csv", "tsv", "tab", "txt", "dat", *EDGE_LIST_ENDINGS), "text"),
     **dict.fromkeys(("parquet", "pq"), "parquet"),
     **dict.fromkeys(("jsonl", "ndjson"), "jsonl"),
+    **dict.fromkeys(("xlsx", "xlsm"), "excel"),
 }
 #: The endings of files that hold nodes and edges together. Each is the name of its format.
 GRAPH_FORMATS = ("graphml", "gexf", "json", "npz")
@@ -73,6 +75,46 @@ def check_unpacked(path: Path, size: int, limit: int) -> None:
             f"{path} unpacks to more than {limit / 1e6:,.3g} MB, from {packed:,.3g} MB. If that is "
             f"right, raise the limit (--max-size {max(suggested, 1):.0f}M)."
         )
+
+
+#: The prefixes of databases, as in sqlite:FILE?QUERY.
+DATABASES = ("sqlite", "duckdb")
+#: Between a workbook and its sheet, as in graph.xlsx#nodes.
+SHEET = "#"
+
+
+def is_database(source: object) -> bool:
+    """Return whether a source is a table or a query of a database."""
+    return isinstance(source, str) and source.partition(":")[0].lower() in DATABASES
+
+
+def database_parts(source: str) -> tuple[str, str, str]:
+    """Split a source into engine, file and query.
+
+    >>> database_parts("sqlite:shop.db?SELECT * FROM people")
+    ('sqlite', 'shop.db', 'SELECT * FROM people')
+    """
+    engine, _, rest = source.partition(":")
+    file, _, query = rest.partition("?")
+    return engine.lower(), file.removeprefix("///"), query.strip()
+
+
+def split_sheet(path: Path) -> tuple[Path, str]:
+    """Split FILE.xlsx#SHEET into the file and the sheet, which is empty without one.
+
+    >>> split_sheet(Path("graph.xlsx#nodes"))  # doctest: +ELLIPSIS
+    (...Path('graph.xlsx'), 'nodes')
+    """
+    file, sign, sheet = str(path).rpartition(SHEET)
+    is_sheet = bool(sign) and TABLE_FORMATS.get(ending(Path(file))) == "excel"
+    return (Path(file), sheet) if is_sheet and not path.exists() else (path, "")
+
+
+def source_file(source: str | os.PathLike[str]) -> Path:
+    """Return the file of a source, which may name a sheet or a query."""
+    if is_database(source):
+        return Path(database_parts(str(source))[1])
+    return split_sheet(Path(source))[0]
 
 
 def ending(path: Path) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from everynode.errors import DataError
 from everynode.io.column_names import CLASH_SUFFIX, mark_reserved
-from everynode.io.formats import GRAPH_FORMATS, check_path, ending
+from everynode.io.formats import GRAPH_FORMATS, check_path, ending, is_database
 from everynode.io.gexf_files import read_gexf
 from everynode.io.graphml_files import read_graphml
 from everynode.io.node_link_files import read_node_link
@@ -32,12 +32,14 @@ class GraphTables(NamedTuple):
     splits: Sequence[Sequence[Any]] = ()
     #: Whether the file declares its edges directed.
     directed: bool = False
+    #: The ids as Python values, where the id column only stands for them.
+    ids: Sequence[Hashable] = ()
 
 
 def is_graph(source: Any) -> bool:
     """Return whether the source is a NetworkX graph or a file of nodes and edges."""
     if isinstance(source, str | os.PathLike):
-        return ending(Path(source)) in GRAPH_FORMATS
+        return not is_database(source) and ending(Path(source)) in GRAPH_FORMATS
     return hasattr(source, "nodes") and hasattr(source, "edges") and hasattr(source, "is_directed")
 
 
@@ -64,15 +66,26 @@ def read_graph(source: Any, notes: Notes) -> GraphTables:
 
 
 def _from_networkx(graph: Any) -> GraphTables:
-    """Return the tables of a NetworkX graph. Messages name its nodes by id."""
-    nodes, edges = Records(), Records()
+    """Return the tables of a NetworkX graph. Messages name its nodes by id.
+
+    The id column has the ids as text; the graph keeps the nodes themselves.
+    """
+    nodes, edges, ids = Records(), Records(), list(graph.nodes)
+    text = dict(zip(ids, _distinct_texts(ids), strict=True))
     for node, attributes in graph.nodes(data=True):
-        nodes.add({"id": node, **mark_reserved(attributes, ("id",))})
+        nodes.add({"id": text[node], **mark_reserved(attributes, ("id",))})
     for source, target, attributes in graph.edges(data=True):
-        ends = {"source": source, "target": target}
+        ends = {"source": text[source], "target": text[target]}
         edges.add({**ends, **mark_reserved(attributes, ends)})
-    directed, ids = graph.is_directed(), list(graph.nodes)
-    return _make_tables(nodes, edges, directed, "the graph", "networkx", ids)
+    tables = _make_tables(nodes, edges, graph.is_directed(), "the graph", "networkx", ids)
+    return tables._replace(ids=ids)
+
+
+def _distinct_texts(ids: Sequence[Hashable]) -> list[str]:
+    """Return a text for each id: 1 and "1" are two nodes."""
+    texts = [str(node) for node in ids]
+    stripped = {text.strip() for text in texts}
+    return texts if len(stripped) == len(ids) and "" not in stripped else list(map(repr, ids))
 
 
 def _make_tables(

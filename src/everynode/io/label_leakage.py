@@ -94,17 +94,35 @@ def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) ->
     """Return the ranges of a number or date that tell the label best."""
     from sklearn.tree import DecisionTreeClassifier
 
-    numbers = cells.parse(column.kind, unit=column.unit, comma=column.comma)[labelled]
+    numbers = cells.parse(
+        column.kind, unit=column.unit, comma=column.comma, order=column.date_order
+    )[labelled]
     known = np.isfinite(numbers[:, 0])
     ranges = np.full(len(labelled), -1, np.int64)
-    if known.any():
-        most = RANGES_PER_CLASS * (int(codes.max()) + 1)
+    most = RANGES_PER_CLASS * (int(codes.max()) + 1)
+    if known.any() and _may_separate(numbers[known, 0], codes[known], codes, most):
         tree = DecisionTreeClassifier(
             max_leaf_nodes=most, min_samples_leaf=MIN_OCCURRENCES, random_state=0
         )
         clipped = np.clip(numbers[known], -1e30, 1e30)
         ranges[known] = tree.fit(clipped, codes[known]).apply(clipped)
     return ranges, len(labelled)
+
+
+def _may_separate(numbers: npt.NDArray[np.float64], known: Ints, codes: Ints, ranges: int) -> bool:
+    """Return whether so few ranges may tell the label; a tree is only fitted if they may.
+
+    Without its errors, a separated column in the order of its values changes class between ranges
+    only. Each error adds two changes at most.
+    """
+    ordered = known[np.lexsort((known, numbers))]
+    changes = int((ordered[1:] != ordered[:-1]).sum())
+    return changes < ranges + 2 * _most_errors(codes)
+
+
+def _most_errors(codes: Ints) -> float:
+    n = len(codes)
+    return min((1 - NEARLY) * n, ERROR_SHARE * (n - np.bincount(codes).max()))
 
 
 def _errors(values: Ints, codes: Ints, num_columns: int, places: int) -> int | None:

@@ -16,6 +16,7 @@ from everynode.errors import DataError
 from everynode.io.cells import Cells
 from everynode.io.column_names import SPLIT_WORDS, UNLABELLED_WORDS
 from everynode.io.ids import as_integers, natural_values
+from everynode.io.lists import JOINER
 from everynode.io.parsing import is_text
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, where_true, writable_array
@@ -95,6 +96,14 @@ def _as_text(cells: Cells) -> pa.ChunkedArray:
         rule = "A label is a class, not a measurement"
         values = as_integers(values, table, cells.name, rule)
     text = values.cast(pa.string())
+    several = where_true(pc.match_substring(text, JOINER))
+    if len(several):
+        raise DataError(
+            f"{table.row(several[0])}, column {cells.name!r} holds several labels "
+            f"({text[int(several[0])].as_py().replace(JOINER, ', ')}; "
+            f"{counted(len(several), 'such row')}). A node has one label: keep one, or name "
+            "another column (label='...', or --label)."
+        )
     # pandas writes 1 as 1.0 in a column with missing labels.
     if pc.all(pc.match_substring_regex(text, FLOAT_INTEGER)).as_py():
         text = pc.replace_substring_regex(text, r"\.0$", "")
@@ -130,18 +139,18 @@ def _check_classes(
     num_labelled = len(text) - text.null_count
     if not num_labelled:
         raise DataError(
-            f"{table.where}: no row has a label in column {name!r}. Name another column, or label "
-            "some nodes."
+            f"{table.where}: no row has a label in column {name!r}. Name another column "
+            "(label='...', or --label), or label some nodes."
         )
     if len(classes) == 1:
         raise DataError(
-            f"{table.where}: every label in column {name!r} is {classes[0]!r}. At least two "
-            "classes are needed."
+            f"{table.where}: every label in column {name!r} is {classes[0]!r}. A model needs "
+            "two classes: name another column (label='...', or --label)."
         )
     if len(classes) == num_labelled > 2:
         raise DataError(
             f"{table.where}: all {num_labelled:,} labels in column {name!r} are different. Name "
-            "the column that holds the classes."
+            "the column that holds the classes (label='...', or --label)."
         )
     are_amounts = pc.all(pc.match_substring_regex(text, r"^[+-]?[\d.,]+$")).as_py()
     max_share = AMOUNT_SHARE if are_amounts else NAME_SHARE
@@ -149,7 +158,8 @@ def _check_classes(
         raise DataError(
             f"{table.where}: the {num_labelled:,} labels in column {name!r} have "
             f"{len(classes):,} different values, such as {classes[0]} and {classes[1]}. The column "
-            "looks like an amount or a name. Name the column that holds the classes."
+            "looks like an amount or a name. Name the column that holds the classes (label='...', "
+            "or --label)."
         )
 
 

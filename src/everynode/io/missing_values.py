@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.io.column_names import MISSING_WORDS
+from everynode.io.lists import JOINER, parse_lists
 from everynode.io.parsing import (
     Floats,
     as_numbers,
@@ -34,13 +35,16 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
     The result is text, integers, float64, booleans, timestamps or lists. Other types stay
     unchanged. ``na`` holds additional words for a missing value.
     """
-    kind = column.type
-    if pa.types.is_null(kind):
+    if pa.types.is_null(column.type):
         return column.cast(pa.string())
+    if is_text(column):
+        column = pc.utf8_trim_whitespace(column)
+        column = _set_null(column, pc.is_in(column, value_set=pa.array([*MISSING_WORDS, *na])))
+        column = parse_lists(column)
+    kind = column.type
     if is_list(kind) and _is_any_text(kind.value_type):  # tags
         column = _join_words(column)
     if is_text(column):
-        column = pc.utf8_trim_whitespace(column)
         column = _set_null(column, pc.is_in(column, value_set=pa.array([*MISSING_WORDS, *na])))
         return _set_null(column, _equal_numbers(column, na)) if na else column
     if pa.types.is_integer(kind):
@@ -107,12 +111,12 @@ def _is_any_text(kind: pa.DataType) -> bool:
 
 
 def _join_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Join lists of words with spaces, skipping missing words."""
+    """Join lists of words in one text, skipping missing words."""
     column = column.cast(pa.list_(pa.string()))
     if pc.list_flatten(column).null_count:  # Arrow would treat the whole cell as missing
         rows = [
-            None if words is None else " ".join(word for word in words if word is not None)
+            None if words is None else JOINER.join(word for word in words if word is not None)
             for words in column.to_pylist()
         ]
         return pa.chunked_array([pa.array(rows, pa.string())])
-    return pc.binary_join(column, " ")
+    return pc.binary_join(column, JOINER)

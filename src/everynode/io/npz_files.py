@@ -200,7 +200,7 @@ def _read_edges(arrays: dict[str, Any], path: Path) -> tuple[Any, Any]:
             f"{' or '.join(EDGES)}. It has: {', '.join(sorted(arrays)) or 'nothing'}."
         )
     is_pair_list = edges.ndim == 2 and 2 in edges.shape and edges.size
-    if not is_pair_list or not np.issubdtype(edges.dtype, np.integer):
+    if not is_pair_list or edges.dtype.kind not in "iu":
         raise DataError(
             f"{path}: the edges must be whole numbers, 2 x m or m x 2. Got {_shape(edges)} of "
             f"{edges.dtype}."
@@ -276,7 +276,7 @@ def _read_indices(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]
     for names in INDICES:
         indices, mask = _pop(arrays, names), np.zeros(n, dtype=bool)
         if indices is not None:
-            is_whole = np.issubdtype(indices.dtype, np.integer) or not indices.size
+            is_whole = indices.dtype.kind in "iu" or not indices.size
             in_range = not indices.size or 0 <= indices.min() <= indices.max() < n
             if indices.ndim != 1 or not is_whole or not in_range:
                 raise DataError(

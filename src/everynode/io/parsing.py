@@ -1,4 +1,4 @@
-"""Parsers of whole columns: numbers, booleans, dates and vectors. A missing value is NaN."""
+"""Parsers of whole columns: numbers, booleans and vectors. A missing value is NaN."""
 
 from __future__ import annotations
 
@@ -184,14 +184,6 @@ def as_booleans(cells: pa.ChunkedArray) -> Floats:
         numbers = as_booleans(pa.chunked_array([as_numbers(cells)]))
         values = np.where(np.isnan(values), numbers, values)
     return values
-
-
-def as_dates(cells: pa.ChunkedArray) -> Floats:
-    """Parse dates as days since 1970. Text that does not start like 2020-12-31 becomes NaN."""
-    if is_text(cells):
-        days = pc.utf8_slice_codeunits(cells, 0, 10)
-        cells = pc.strptime(days, "%Y-%m-%d", "s", error_is_null=True)
-    return _floats(cells.cast(pa.int64()).cast(pa.float64())) / 86400
 
 
 def as_vectors(cells: pa.ChunkedArray, name: str, table: Table) -> Floats:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from everynode.console import showable
@@ -13,11 +12,11 @@ from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
 from everynode.graph.structural_features import structural_features
-from everynode.graph.validation import Split
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.column_fitting import fit_column
-from everynode.io.column_names import ALL, EDGE_ROLES, NODE_ROLES, NONE
+from everynode.io.column_names import ALL, NONE
+from everynode.io.dates import ORDERS, DateOrder
 from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
     EdgeTable,
@@ -29,12 +28,13 @@ from everynode.io.edge_table import (
     read_edge_table,
 )
 from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
-from everynode.io.formats import TableFormat
+from everynode.io.formats import TableFormat, source_file
 from everynode.io.graph_files import GraphTables, is_graph, read_graph
 from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
+from everynode.io.read_summary import summarize
 from everynode.io.roles import (
     RequestedFeatures,
     check_heading,
@@ -43,10 +43,10 @@ from everynode.io.roles import (
     find_roles,
     layout_columns,
 )
-from everynode.io.summary import ColumnSummary, GraphSummary, Notes, counted
+from everynode.io.summary import Notes
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table
-from everynode.io.type_inference import Kind
+from everynode.io.type_inference import AMBIGUOUS_DATES, Kind
 
 #: What to do with edges to nodes that are not in the node table.
 Unknown = Literal["refuse", "drop", "add"]
@@ -71,6 +71,7 @@ def read(
     format: TableFormat | None = None,
     display: str | None = None,
     keep: str | Sequence[str] = (),
+    date_order: DateOrder | None = None,
 ) -> Graph:
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
@@ -80,7 +81,8 @@ def read(
     Parameters
     ----------
     nodes : path, data frame, dict or NetworkX graph, optional
-        The node table, or a graph file (GraphML, GEXF, JSON, npz) or NetworkX graph with edges.
+        The node table, or a graph file (GraphML, GEXF, JSON, npz) or NetworkX graph with edges. A
+        path may be FILE.xlsx#SHEET, sqlite:FILE?QUERY or duckdb:FILE?QUERY.
     edges : path, data frame or dict, optional
         The edge table or edge list.
     id : str, optional
@@ -110,13 +112,16 @@ def read(
         (unlabelled, other columns missing). Default: as in ``feature_encoder``, else "refuse".
     na : sequence of str
         Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
-    format : {"text", "parquet", "jsonl"}, optional
+    format : {"text", "parquet", "jsonl", "excel"}, optional
         The format of the tables. Default: the format of the file's ending.
     display : str, optional
         The column with the name of each node, shown beside its id. Default: a text column named
         "name" or "title".
     keep : str or sequence of str
         More columns to write beside the predictions.
+    date_order : {"dmy", "mdy"}, optional
+        Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
+        dates of the column show it; a column where both are possible is left out.
 
     Returns
     -------
@@ -137,6 +142,8 @@ def read(
     unknown_policy = unknown or (encoder.unknown if encoder else "refuse")
     if unknown_policy not in get_args(Unknown):
         refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
+    if date_order is not None and date_order not in ORDERS:
+        refuse("order of dates", date_order, ORDERS)
     notes = Notes()
     na = (*(encoder.na if encoder else ()), *na)
     requested = {"id": id, "label": label, "split": split}
@@ -161,12 +168,14 @@ def read(
     labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
     if encoder is None:
         wanted = _without_layout(find_features(features, node_table, roles), features, notes)
-        columns, blocks = _fit_transform(wanted.columns, node_table, labels, notes, na)
+        columns, blocks = _fit_transform(
+            wanted.columns, node_table, labels, notes, na=na, date_order=date_order
+        )
         encoder = _make_encoder(
             columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown_policy
         )
     else:
-        blocks = encoder.transform(node_table, notes, na)
+        blocks = encoder.transform(node_table, notes, na, date_order)
     edge_table = _in_units(edge_table, encoder.weight_unit)
     graph = Graph.from_arrays(
         _join_features(blocks, encoder, tables, node_table, edge_table),
@@ -177,13 +186,13 @@ def read(
         edge_weight=edge_table.weight,
         directed=directed,
         name=name or _name(nodes, edges),
-        node_ids=natural_values(ids),
+        node_ids=tables.ids if tables.ids and roles["id"] == "id" else natural_values(ids),
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
     read_tables = tables._replace(edges=edge_rows)
     shown = shown_columns(node_table, display, keep, roles)
     summary = dataclasses.replace(
-        _summarize(graph, encoder, roles, read_tables, labels, notes),
+        summarize(graph, encoder, roles, read_tables, labels, notes),
         shown=shown,
         name_column=has_name(shown, display),
     )
@@ -205,8 +214,8 @@ def _open(
         return read_graph(single, notes)
     if edges is None:
         raise UsageError(
-            "The edges are missing. Give an edge table, or one file with nodes and edges (GraphML, "
-            "GEXF, JSON, npz)."
+            "The edges are missing. Give an edge table (edges=..., or --edges), or one file with "
+            "nodes and edges (GraphML, GEXF, JSON, npz)."
         )
     for source in (nodes, edges):
         if format is None and isinstance(source, str | os.PathLike) and is_graph(source):
@@ -238,7 +247,7 @@ def _match(
     if node_table is None:
         ids, ends = node_ids(edge_rows, roles)
         return Table(edge_rows.where, {roles["id"]: ids}), edge_rows, ids, ends
-    if tables.features is None and not tables.splits:
+    if node_table.unit != "node":  # a graph file that repeats a node is damaged
         node_table = drop_identical_rows(node_table, roles["id"], notes)
     ids = read_ids(node_table, roles["id"])
     check_unique(ids, node_table, roles["id"])
@@ -269,14 +278,21 @@ def _fit_transform(
     table: Table,
     labels: Labels,
     notes: Notes,
+    *,
     na: Sequence[str],
+    date_order: DateOrder | None,
 ) -> tuple[tuple[ColumnEncoder, ...], list[Any]]:
     """Fit and apply the encoder of each column in one pass, and check it for label leakage."""
     columns, blocks = [], []
     for name, kind in kinds.items():
-        cells = Cells(table, name, na)
+        cells = Cells(table, name, na, date_order)
         column = fit_column(cells, kind)
         columns.append(column)
+        if column.reason.startswith(AMBIGUOUS_DATES):
+            notes.warn(
+                f"{cells.where} left out: {column.reason}. Give the order (date_order='dmy' or "
+                "'mdy', or --date-order)."
+            )
         if column.kind != "ignored":
             warn_of_label_leakage(cells, column, labels, notes, num_columns=len(kinds))
             blocks.append(encode_block(column, cells, notes))
@@ -347,52 +363,5 @@ def _join_features(
 
 def _name(nodes: Any, edges: Any) -> str:
     files = [source for source in (nodes, edges) if isinstance(source, str | os.PathLike)]
-    return showable(Path(files[0]).name).split(".")[0] if files else "graph"
-
-
-def _summarize(
-    graph: Graph,
-    encoder: FeatureEncoder,
-    roles: Mapping[str, str],
-    tables: GraphTables,
-    labels: Labels,
-    notes: Notes,
-) -> GraphSummary:
-    """Summarize how the files were understood."""
-    return GraphSummary(
-        files={
-            showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
-            for table in (tables.nodes, tables.edges)
-            if table and table.how
-        },
-        columns=_summarize_columns(encoder, roles, tables.nodes, tables.edges),
-        nodes=graph.num_nodes,
-        edges=graph.num_edges,
-        directed=graph.directed,
-        weighted=graph.weights is not None,
-        features=graph.num_features,
-        structural=encoder.structural,
-        classes=labels.counts(),
-        split={part: len(graph.nodes(part)) for part in Split._fields} if graph.splits else {},
-        notes=tuple(notes.notes),
-        leaks=tuple(notes.leaks),
-        edge_rows=tables.edges.num_rows,
-        unmatched_edges=notes.unmatched_edges,
-    )
-
-
-def _summarize_columns(
-    encoder: FeatureEncoder, roles: Mapping[str, str], nodes: Table | None, edges: Table
-) -> tuple[ColumnSummary, ...]:
-    """Summarize the columns of the node table, if there is one, and of the edge table."""
-    used = []
-    if nodes is not None:
-        used = [ColumnSummary(roles[role], role) for role in NODE_ROLES if role in roles]
-        used += [column.summary for column in encoder.columns]
-        used += _unused(nodes, {column.name for column in used})
-    ends = [ColumnSummary(roles[role], role) for role in EDGE_ROLES if role in roles]
-    return (*used, *ends, *_unused(edges, {column.name for column in ends}))
-
-
-def _unused(table: Table, used: Collection[str]) -> list[ColumnSummary]:
-    return [ColumnSummary(name, "not used") for name in table.columns if name not in used]
+    name = source_file(files[0]).name if files else ""
+    return showable(name).partition(".")[0] or "graph"

@@ -14,17 +14,21 @@ import pyarrow as pa
 from everynode.errors import DataError, unknown
 from everynode.io.delimited import read_delimited
 from everynode.io.delimited_layout import binary_format
+from everynode.io.excel_files import read_excel
 from everynode.io.formats import (
     ARRAY_BYTES,
     TABLE_FORMATS,
     check_path,
     check_unpacked,
     ending,
+    is_database,
     open_binary,
+    split_sheet,
     unpacked_limit,
 )
 from everynode.io.json_text import parse_json
 from everynode.io.records import Records
+from everynode.io.sql_files import read_database
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import COUNTED, Table, decode, make_table
 
@@ -42,19 +46,22 @@ def open_table(
     Parameters
     ----------
     source : path, data frame or dict
-        A file, a pandas, polars or Arrow table, or a dict of columns.
+        A file, FILE.xlsx#SHEET, sqlite:FILE?QUERY, a pandas, polars or Arrow table, or a dict of
+        columns.
     notes : Notes
         Collects repairs and warnings.
     edges : bool
         Whether this is the edge table, which may be a bare list without a heading.
-    format : {"text", "parquet", "jsonl"}, optional
+    format : {"text", "parquet", "jsonl", "excel"}, optional
         The format of the file. Default: the format of its ending.
     expected : collection of str
         Likely column names in lower case, which help to find the heading.
     """
     if not isinstance(source, str | os.PathLike):
         return _from_memory(source, "the table of edges" if edges else "the table of nodes")
-    path = Path(source)
+    if is_database(source):
+        return read_database(str(source))
+    path, sheet = split_sheet(Path(source))
     check_path(path)
     format = format or TABLE_FORMATS.get(ending(path))
     try:
@@ -64,6 +71,8 @@ def open_table(
             return _read_parquet(path)
         if format == "jsonl":
             return _read_json_lines(path)
+        if format == "excel":
+            return read_excel(path, sheet, notes, edges=edges)
         if format == "text":
             return read_delimited(path, notes, edges=edges, expected=expected)
     except (OSError, EOFError, zlib.error) as error:

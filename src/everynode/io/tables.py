@@ -87,7 +87,9 @@ class Table:
     def without_heading(self) -> Table:
         """Return the table with its heading as the first row."""
         columns = {
-            f"column {i + 1}": pa.chunked_array([pa.array([name], pa.string()), *column.chunks])
+            f"column {i + 1}": pa.chunked_array(
+                [pa.array([name], pa.string()), *column.cast(pa.string()).chunks]
+            )
             for i, (name, column) in enumerate(self.columns.items())
         }
         numbers = np.concatenate([[self.numbers[0] - 1], self.numbers])

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from everynode.io.cells import Cells
 from everynode.io.column_names import FALSE_WORDS, TRUE_WORDS
+from everynode.io.dates import is_date
+from everynode.io.lists import JOINER, find_separator
 from everynode.io.missing_values import MIN_SHARE
 from everynode.io.parsing import ANY_NUMBER, as_numbers, is_text, likely_comma, matches
 from everynode.io.units import count_units, strip_unit
 
-Kind = Literal["number", "boolean", "date", "category", "text", "vector", "ignored"]
+Kind = Literal["number", "boolean", "date", "category", "text", "vector", "list", "ignored"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: The cell types that a column of each kind may have.
@@ -25,9 +27,10 @@ CELL_TYPES = {
     "category": ("text", "number", "boolean", "date"),
     "text": ("text", "number", "boolean", "date"),
     "vector": ("vector",),
+    "list": ("text", "vector"),
 }
-ISO_DATE = r"^\d{4}-\d{2}-\d{2}([ T].*)?$"
-OTHER_DATE = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?$"
+#: Why a column of dates is left out.
+AMBIGUOUS_DATES = "dates that may be day-month-year or month-day-year"
 #: More distinct words than this, nearly all different and without spaces, are names.
 MAX_WORDS = 100
 
@@ -38,8 +41,10 @@ def infer_kind(cells: Cells) -> tuple[Kind, str]:
         return "ignored", "empty"
     if cells.type == "other":
         return "ignored", f"it holds {cells.values.type}"
-    if cells.type == "vector":
-        return "vector", ""
+    if cells.type == "vector":  # ids and codes have any number; measurements have one length
+        lengths = pc.unique(pc.list_value_length(cells.values).drop_null())
+        is_list = len(lengths) > 1 and pa.types.is_integer(cells.values.type.value_type)
+        return ("list" if is_list else "vector"), ""
     # With missing values, even a constant column carries information.
     if not cells.values.null_count and len(cells.distinct) == 1:
         return "ignored", f"the same in every row ({str(cells.distinct[0].as_py())[:30]})"
@@ -66,12 +71,20 @@ def _infer_from_text(cells: Cells) -> tuple[Kind, str]:
             is_boolean = not unit and len(numbers) == cells.num_present
             is_boolean = is_boolean and bool(np.isin(numbers, (0, 1)).all())
             return ("boolean" if is_boolean else "number"), ""
-    if _share(matches(sample, ISO_DATE)) >= MIN_SHARE:
-        return "date", ""
-    if _share(matches(sample, OTHER_DATE)) >= MIN_SHARE:
-        return "ignored", "dates must be written as 2020-12-31"
+    if _share(is_date(sample)) >= MIN_SHARE:
+        return _infer_date(cells)
     units = two_units(sample)
     return _infer_from_words(cells, f"not a number: {units}" if units else "")
+
+
+def _infer_date(cells: Cells) -> tuple[Kind, str]:
+    order, ambiguous = cells.order
+    if ambiguous:
+        return "ignored", f"{AMBIGUOUS_DATES}, such as {ambiguous}"
+    num_dates = int((~np.isnan(cells.parse("date", order=order))).sum())
+    if num_dates < MIN_SHARE * cells.num_present:
+        return "ignored", "dates in several orders, or outside the calendar"
+    return "date", ""
 
 
 def _are_boolean(words: set[str]) -> bool:
@@ -104,8 +117,10 @@ def two_units(values: pa.ChunkedArray) -> str:
 
 def _infer_from_words(cells: Cells, reason: str) -> tuple[Kind, str]:
     """Decide between category, text and names. ``reason``: why words that look otherwise."""
+    if find_separator(cells.values):
+        return "list", ""
     num_distinct, num_present = len(cells.distinct), cells.num_present
-    share_with_spaces = _share(pc.match_substring(cells.values, " "))
+    share_with_spaces = _share(matches(cells.values, f"[ {JOINER}]"))
     suffix = f"; {reason}" if reason else ""
     if share_with_spaces < 0.1:
         if num_distinct == num_present > 2:

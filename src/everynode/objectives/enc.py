@@ -21,13 +21,13 @@ from everynode.objectives.input_checks import refuse_unrelated_model, warn_of_pr
 from everynode.objectives.term import OneProcess, Processes, Step, Term
 from everynode.settings import TERMS, Settings, declarations
 
-#: Weights that are safe on graphs that they were not tuned on (docs/accuracy.md). The TV of 5 of
-#: the presets is not: with few labels and weak features, accuracy falls towards chance.
+#: Weights that are safe on graphs that they were not tuned on (docs/archive/accuracy.md). The TV
+#: of 5 of the presets is not: with few labels and weak features, accuracy falls towards chance.
 SAFE_WEIGHTS = {"tv": 0.5}
 #: The default of every option of ENC: the settings of the group "Objective", with safe weights.
 OPTIONS: dict[str, Any] = Settings().group("Objective") | SAFE_WEIGHTS
 #: The number of passes with different dropout, for terms that compare some. Four gain little, and
-#: cost twice as much (docs/accuracy.md).
+#: cost twice as much (docs/archive/accuracy.md).
 PASSES = 2
 
 

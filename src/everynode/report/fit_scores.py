@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from everynode.evaluation.fit_summary import FitSummary
 from everynode.evaluation.intervals import Score, wilson
-from everynode.evaluation.metrics import METRICS, Metric
+from everynode.evaluation.metrics import LOSSES, METRICS, Metric
 from everynode.report import svg
 from everynode.report.confusion import confusion_table
 from everynode.report.figures import figure
@@ -39,7 +39,7 @@ def scores(fit: FitSummary) -> Html:
         rows.append([h("th", metric.heading, scope="row"), *cells, meaning])
     sizes = [f"{name} ({count(len(part.nodes), 'node')})" for name, part in fit.parts.items()]
     monitor = fit.model.fitted_.settings.monitor
-    order = "lowest" if monitor == "loss" else "best"
+    order = "lowest" if monitor in LOSSES else "best"
     held_out = (
         "Validation: each label is predicted by networks that did not train on it. A network saw"
         " only part of the labels; the final predictions are the average of all networks. "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from everynode.evaluation.metrics import LOSSES
 from everynode.report.text import CANDIDATES, count, decided_by
 from everynode.selection.leaderboard import Leaderboard
 
@@ -67,7 +68,7 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
     for part, scores in summary["quality"].items():
         nodes = count(scores["nodes"], "node")
         yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"
-        if monitor not in ("accuracy", "loss"):
+        if monitor not in ("accuracy", *LOSSES):
             yield f"  {'':12} {monitor} {_score(scores[monitor])}"
     yield from alert_lines(summary)
     yield f"  {summary['caution']}"
@@ -98,7 +99,7 @@ def alert_lines(summary: dict[str, Any]) -> Iterator[str]:
 
 def _standings(summary: dict[str, Any]) -> Iterator[str]:
     """Yield the result of each candidate, the winner first, with the loss where scores tie."""
-    winner, by_loss = summary["objective"], summary["monitor"] == "loss"
+    winner, by_loss = summary["objective"], summary["monitor"] in LOSSES
     standings = dict(sorted(summary["candidates"].items(), key=lambda item: item[0] != winner))
     texts = {}
     for name, standing in standings.items():

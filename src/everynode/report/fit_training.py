@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from everynode.evaluation.fit_summary import FitSummary
+from everynode.evaluation.metrics import LOSSES
 from everynode.report.curves import curve_plots, term_name, terms_of
 from everynode.report.html import Html, h, join, prose, table
 from everynode.report.text import (
@@ -50,10 +51,10 @@ def _candidates(fit: FitSummary) -> Html | None:
     monitor, winner = fitted.settings.monitor, fit.model.objective_
     if len(standings) < 2:
         return None
-    metric = "accuracy" if monitor == "loss" else monitor  # the loss has its own column
+    metric = "accuracy" if monitor in LOSSES else monitor  # the loss has its own column
     rows = []
     for name, standing in standings.items():
-        score = standing.val_accuracy if monitor == "loss" else standing.val_score
+        score = standing.val_accuracy if monitor in LOSSES else standing.val_score
         meaning = h("span", CANDIDATES[name], class_="between") if name in CANDIDATES else None
         rows.append(
             [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+from everynode.evaluation.metrics import LOSSES
 from everynode.report.text import count
 from everynode.selection.study_storage import Trials
 
@@ -27,8 +29,8 @@ def study_lines(journal: Trials, result: dict[str, Any]) -> Iterator[str]:
     metric = result.get("monitor", "accuracy").replace("_", " ")
     score = result["val_accuracy" if metric == "accuracy" else "val_score"]
     best = f"{100 * score:.1f} % (trial {result['best_trial']})"
-    if metric == "loss":
-        best = f"{result['val_loss']:.3f} (trial {result['best_trial']})"
+    if result.get("monitor") in LOSSES:
+        best = f"{-math.log(max(score, 1e-300)):.3f} (trial {result['best_trial']})"
     yield f"  best mean validation {metric}  {best}"
     # The switch of a term has its own importance.
     for parameter in dict.fromkeys([*study.space, *importance]):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from everynode.evaluation.metrics import LOSSES
+
 DASH = "–"
 #: The candidates of successive halving, in words.
 CANDIDATES = {
@@ -104,8 +106,8 @@ def decided_by(monitor: str) -> str:
     >>> decided_by("loss")
     'by the lowest validation loss'
     """
-    if monitor == "loss":
-        return "by the lowest validation loss"
+    if monitor in LOSSES:
+        return f"by the lowest validation {monitor.replace('_', ' ')}"
     return f"by validation {monitor}, on a tie by the lower validation loss"
 
 

@@ -94,7 +94,12 @@ def averaging_weights(losses: Floats, *, seed: int = 0) -> Floats:
 
 
 def ensemble_weights(
-    log_p: Tensor, labels: Tensor, *, node_weight: Floats | None = None, seed: int = 0
+    log_p: Tensor,
+    labels: Tensor,
+    *,
+    node_weight: Floats | None = None,
+    handicap: Floats | None = None,
+    seed: int = 0,
 ) -> Floats:
     """Return the weights of the candidates in the ensemble.
 
@@ -110,6 +115,8 @@ def ensemble_weights(
         The class of each node.
     node_weight : array, optional
         The weight of each node, of mean 1.
+    handicap : array, optional
+        What each candidate is flattered by, in nats per node.
     seed : int
         The seed of the bags.
 
@@ -122,6 +129,8 @@ def ensemble_weights(
     """
     count, nodes = log_p.shape[:2]
     right = log_p.exp()[:, torch.arange(nodes), labels].numpy()  # the probability of the label
+    if handicap is not None:
+        right = right * np.exp(-handicap)[:, None]
     of_node = np.ones(nodes) if node_weight is None else node_weight
     base = averaging_weights(-np.log(np.maximum(right, 1e-300)) * of_node, seed=seed)
     random = np.random.default_rng([seed, 7])

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from everynode.evaluation.intervals import Score
+from everynode.extras import need_extra
 from everynode.storage.plain_values import from_plain
 
 if TYPE_CHECKING:
@@ -130,8 +131,7 @@ class Leaderboard(Sequence[LeaderboardRow]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a table with one row per candidate; the accuracy has three columns."""
-        import pandas
-
+        table = need_extra("tables", "Leaderboard.to_pandas", otherwise=", or use to_list()")
         rows = []
         for row in self.rows:
             values = row.to_dict()
@@ -140,4 +140,5 @@ class Leaderboard(Sequence[LeaderboardRow]):
                 {"candidate": values.pop("candidate"), "accuracy": accuracy,
                  "accuracy_low": low, "accuracy_high": high, **values}
             )  # fmt: skip
-        return pandas.DataFrame(rows)
+        frame: pandas.DataFrame = table.DataFrame(rows)
+        return frame

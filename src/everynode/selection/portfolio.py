@@ -29,11 +29,15 @@ from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.selection.time_limit import Deadline
 from everynode.training.callbacks import Callback, replay
+from everynode.training.closed_form import is_closed_form
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.process_pool import Engine, run_many
 
 LOG = logging.getLogger(__name__)
+#: Nats that a network is handicapped by for each fold. The nodes that judge it also chose its
+#: epoch, which flatters it by about one nat: as a fitted parameter does in Akaike's criterion.
+EPOCH_NATS = 1.0
 #: A candidate is dropped if its loss exceeds the best one by more than this many standard errors.
 MARGIN = 2.0
 #: At least this many candidates stay.
@@ -227,6 +231,12 @@ class Race:
         """Return candidates x nodes: the calibrated out-of-fold log-loss of each node."""
         return np.stack([self._losses(name, tuple(folds)) for name in names])
 
+    def handicap(self, names: Sequence[str], folds: Sequence[int]) -> np.ndarray:
+        """Return what the choice of the epoch is worth, in nats per node, for each candidate."""
+        each = EPOCH_NATS * len(folds) / max(len(self.labels(folds)), 1)
+        solved = [is_closed_form(self.candidates[name].settings) for name in names]
+        return np.where(solved, 0.0, each)
+
     def _losses(self, name: str, folds: tuple[int, ...]) -> np.ndarray:
         key = name, folds, len(self.results[name])
         if key not in self._cache:
@@ -261,7 +271,7 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return []
-        losses = self.losses(names, folds)
+        losses = self.losses(names, folds) + self.handicap(names, folds)[:, None]
         order = [int(i) for i in np.argsort(losses.mean(1), kind="stable")]
         best_of_kind = {self.candidates[names[i]].uses: i for i in reversed(order)}.values()
         stay = []
@@ -283,7 +293,8 @@ class Race:
         names, folds = self.common_folds()
         if not names:
             return ""
-        i = int(self.losses(names, folds).mean(1).argmin())
+        judged = self.losses(names, folds).mean(1) + self.handicap(names, folds)
+        i = int(judged.argmin())
         right = (self.logits(names[i], folds).argmax(1) == self.labels(folds)).double().mean()
         return f"best so far {names[i]} {100 * float(right):.1f} %"
 

@@ -225,7 +225,10 @@ def select(race: Race, *, seed: int = 0) -> Selection:
     names, folds = race.common_folds()
     labels = race.labels(folds)
     log_p = torch.stack([calibrated(race.logits(name, folds), labels)[0] for name in names])
-    weights = ensemble_weights(log_p, labels, node_weight=race.node_weight(folds), seed=seed)
+    weights = ensemble_weights(
+        log_p, labels, node_weight=race.node_weight(folds), handicap=race.handicap(names, folds),
+        seed=seed,
+    )  # fmt: skip
     by_name = dict(zip(names, weights.tolist(), strict=True))
     ensemble, held_out = assemble(race, by_name, folds)
     return Selection(ensemble, leaderboard(race, by_name), graph_gain(race), held_out)

@@ -68,7 +68,7 @@ def fit_candidates(
         The number of networks per fold.
     shares_patience : bool
         Whether several folds share one round and the patience if there are few labels
-        (docs/accuracy.md, "Few labels").
+        (docs/archive/accuracy.md, "Few labels").
     seed : int
         The seed of everything.
     checkpoint : Path, optional

@@ -21,7 +21,7 @@ from optuna.exceptions import OptunaError, StorageInternalError, UpdateFinishedT
 from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy import make_url
+from sqlalchemy import create_engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from everynode.errors import DataError, UsageError
@@ -137,7 +137,12 @@ class Journal(Trials):
                 self._begin(study)
         except DataError:
             raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise DataError(
+                f"Cannot use {path} for a study ({error.strerror or error}): make the folder "
+                "writable, or choose another --out."
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path} is not the journal of a study ({error}): move it away, or choose another "
                 "--out."
@@ -286,7 +291,25 @@ def _open(url: str) -> RDBStorage:
         # Wait up to 60 seconds for another writer, and at once for the right to write: a
         # transaction that reads first and writes later is refused without waiting.
         options["connect_args"] = {"timeout": 60, "isolation_level": "IMMEDIATE"}
+        _refuse_foreign_tables(url, options)
     return RDBStorage(url, engine_kwargs=options)
+
+
+def _refuse_foreign_tables(url: str, options: dict[str, Any]) -> None:
+    """Refuse an SQLite file with the tables of another program, before Optuna adds its tables."""
+    file = make_url(url).database
+    if not file or not Path(file).is_file():
+        return
+    engine = create_engine(url, **options)
+    try:
+        names = set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+    if names and not {"studies", "trials", "version_info"} <= names:
+        raise DataError(
+            f"{file} is the database of another program (its tables: "
+            f"{', '.join(sorted(names)[:5])}). Name another file in --storage."
+        )
 
 
 @contextmanager
@@ -299,6 +322,8 @@ def _refused(where: str) -> Iterator[None]:
         raise UsageError(
             f"{where} needs a driver that is not installed ({module}): install it with pip."
         ) from error
+    except DataError:
+        raise
     except (SQLAlchemyError, OptunaError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(

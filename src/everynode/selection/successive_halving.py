@@ -23,7 +23,8 @@ from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.result import TrainingResult
 
-#: The epochs of each round and the candidates left after it (docs/accuracy.md, "Safe by default").
+#: The epochs of each round and the candidates left after it (docs/archive/accuracy.md, "Safe by
+#: default").
 ROUNDS = ((20, 3), (40, 2), (80, 1))
 #: Where folds share the epochs, there is one round. Its epochs, and the least epochs and patience
 #: of a fold.
@@ -86,7 +87,7 @@ def successive_halving(
     diverges is out, and the next one takes its place.
 
     The default candidates take about twice as long as one training of cross-entropy
-    (docs/accuracy.md, "Safe by default" and "Few labels").
+    (docs/archive/accuracy.md, "Safe by default" and "Few labels").
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import Trial, TrialState
 
 from everynode.errors import Diverged, UsageError
+from everynode.evaluation.metrics import LOSSES
 from everynode.graph import Graph
 from everynode.selection.search_space import switch
 from everynode.selection.study import Study
@@ -240,9 +241,8 @@ def _validate(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[f
     if fitted.interrupted:
         raise KeyboardInterrupt
     loss = fitted.metrics["val_loss"]
-    if settings.monitor == "loss":
-        return math.exp(-loss), loss
-    return fitted.metrics[f"val_{settings.monitor}"], loss
+    value = fitted.metrics[f"val_{settings.monitor}"]
+    return math.exp(-value) if settings.monitor in LOSSES else value, loss
 
 
 def importance(journal: Trials) -> dict[str, float]:

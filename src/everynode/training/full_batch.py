@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from everynode.errors import DataError, UsageError
+from everynode.evaluation.calibrated_loss import calibrated_loss
 from everynode.evaluation.metrics import METRICS, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
@@ -156,7 +157,9 @@ def judge(
         "val_loss": nn.functional.cross_entropy(logits, labels, weight).item(),
         "val_accuracy": accuracy(logits, labels),
     }
-    if monitor not in ("loss", "accuracy"):
+    if monitor == "calibrated_loss":
+        row[history_name(monitor)] = calibrated_loss(logits, labels, weight)
+    elif monitor not in ("loss", "accuracy"):
         row[history_name(monitor)] = METRICS[monitor](logits, labels)
     return row
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from everynode import plugins
 from everynode.batches import Batches
 from everynode.errors import Diverged, UsageError
-from everynode.evaluation.metrics import accuracy
+from everynode.evaluation.metrics import LOSSES, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import usable_device
@@ -323,7 +323,7 @@ class Training:
         """Return the score of an epoch: the monitored metric, then minus the validation loss."""
         monitor, loss = self.settings.monitor, self.history["val_loss"][epoch]
         metric = 0.0 if monitor == "loss" else self.history[history_name(monitor)][epoch]
-        return metric, -loss
+        return -metric if monitor in LOSSES else metric, -loss
 
     def best_within(self, epochs: int) -> tuple[float, float]:
         """Return the highest :meth:`key` among the first ``epochs`` epochs."""

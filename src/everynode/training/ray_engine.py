@@ -17,6 +17,7 @@ import torch
 
 from everynode import __version__, plugins
 from everynode.errors import EverynodeError, UsageError
+from everynode.extras import need_extra
 from everynode.training.process_pool import Job, Result
 
 #: A job that is lost this often with its worker has failed.
@@ -126,13 +127,9 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     """Return Ray, connected, and whether this call opened the connection."""
     if address is not None:
         _reach(address)
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            "--engine ray needs Ray: pip install 'everynode[ray]', "
-            "here and on the machines of the cluster."
-        ) from error
+    ray: Any = need_extra(
+        "ray", "--engine ray", otherwise=", here and on the machines of the cluster"
+    )
     if ray.is_initialized():
         return ray, False
     try:

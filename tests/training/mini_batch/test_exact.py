@@ -302,7 +302,7 @@ def test_consistency_of_passes_that_differ(make_graph):
         for _ in range(2)
     ]
     passes = [view[sample.nodes] for view in views]
-    found = work.objective.breakdown(passes, work.network, sample)["consistency"]
+    found = work.objective.breakdown(passes, batch=sample)["consistency"]
     expected = consistency(views)
     assert found.item() == pytest.approx(expected.item(), abs=1e-12)
     for got, wanted in zip(

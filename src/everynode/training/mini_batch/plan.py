@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from everynode.errors import DataError, UsageError
+from everynode.extras import need_extra
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.neighbors import Integers, Neighbors
@@ -151,13 +151,9 @@ def plan_for(
 
 def cut(neighbors: Neighbors, clusters: int) -> Integers:
     """Return each node's cluster; METIS cuts the graph into equal parts through few edges."""
-    try:
-        pymetis: Any = importlib.import_module("pymetis")
-    except ImportError as error:
-        raise UsageError(
-            "Cutting a graph into clusters needs pymetis: "
-            "pip install 'everynode[scale]', or leave out --clusters."
-        ) from error
+    pymetis: Any = need_extra(
+        "scale", "Cutting a graph into clusters", otherwise=", or leave out --clusters"
+    )
     n = len(neighbors.crow) - 1
     if clusters > n:
         raise UsageError(
