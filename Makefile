@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	@echo "1. Two CSV files in: 400 people, who writes to whom, and the team of a third of them."
-	$(BIN)/everynode fit --nodes examples/people.csv --edges examples/links.csv --label team --weight messages --time-limit 60s --out runs/demo/fit
+	$(BIN)/everynode fit --nodes examples/people.csv --edges examples/links.csv --label team --weight messages --time-limit 40s --out runs/demo/fit
 	@head -4 runs/demo/fit/predictions.csv
 	@echo "2. ENC against cross-entropy on the bundled citation graph, three seeds."
 	$(BIN)/everynode compare citeseer --seeds 3 --out runs/demo

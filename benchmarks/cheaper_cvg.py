@@ -9,7 +9,7 @@ import dataclasses
 
 from common import write
 from everynode.datasets import load
-from everynode.experiments.statistics import compare_paired, summarise
+from everynode.experiments.statistics import compare_paired, summarize
 from everynode.settings import Settings
 from everynode.training import evaluate, train
 from everynode.training.process_pool import run_many
@@ -39,8 +39,8 @@ def main() -> None:
                 {
                     "graph": name,
                     "weight": weight,
-                    "every": summarise(always).mean,
-                    "fourth": summarise(fourth).mean,
+                    "every": summarize(always).mean,
+                    "fourth": summarize(fourth).mean,
                     **gap.to_dict(),
                 }
             )

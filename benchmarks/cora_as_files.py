@@ -22,7 +22,7 @@ import torch
 
 from common import write
 from everynode import Graph, NodeClassifier, load
-from everynode.experiments.statistics import compare_paired, summarise
+from everynode.experiments.statistics import compare_paired, summarize
 from everynode.sparse import SparseMatrix
 
 #: Number of seeds that are also trained on the named graph without the unused word.
@@ -98,7 +98,7 @@ def main() -> None:
             )
             print(seed, same[-1], *(f"{values[-1]:.4f}" for values in found.values()), flush=True)
     difference = compare_paired(found["fit"], found["train"]).to_dict() if seeds > 1 else None
-    summary = {name: summarise(values).to_dict() for name, values in found.items()}
+    summary = {name: summarize(values).to_dict() for name, values in found.items()}
     write(
         "own-cora",
         {

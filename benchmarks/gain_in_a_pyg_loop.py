@@ -3,7 +3,7 @@
     python benchmarks/gain_in_a_pyg_loop.py
 
 Two of PyG's GCNConv behind a linear layer, and Adam with PyG's usual settings. Writes results/stock-loop.json: on the public splits of
-Cora and Citeseer, with raw and with row-normalised features, for the README's three lines and for consistency, the validation and test
+Cora and Citeseer, with raw and with row-normalized features, for the README's three lines and for consistency, the validation and test
 accuracy of each seed at its best validation epoch. The weights are the README's and were not chosen here. ENC gets the features of the
 network, as there. Existing rows are not measured again.
 """
@@ -65,15 +65,15 @@ def train(graph: Graph, weights: dict[str, float], seed: int) -> tuple[float, fl
         Net(features, graph.num_classes),
         ENC(graph, **({"mi": 0.0, "tv": 0.0, "cvg": 0.0} | weights)),
     )
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     best = (0.0, 0.0)
     for _ in range(EPOCHS):
         model.train()
         logits = [model(edges) for _ in range(objective.passes)]
         loss = objective(logits if len(logits) > 1 else logits[0], model)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         model.eval()
         with torch.no_grad():
             right = (model(edges).argmax(1) == graph.labels).double()
@@ -87,9 +87,9 @@ def main() -> None:
     file = ROOT / "results" / "stock-loop.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text())["rows"] if file.exists() else []
     there = {(row["graph"], row["features"], row["way"]): row for row in rows}
-    for name, features in product(GRAPHS, ("raw", "row-normalised")):
+    for name, features in product(GRAPHS, ("raw", "row-normalized")):
         data = load(name).to_pyg()
-        if features == "row-normalised":
+        if features == "row-normalized":
             data = NormalizeFeatures()(data)
         for way, weights in WAYS.items():
             if (name, features, way) in there:
@@ -110,7 +110,7 @@ def main() -> None:
                 f"{100 * statistics.mean(val):.1f} / {100 * statistics.mean(test):.1f}",
                 flush=True,
             )
-    places = product(GRAPHS, ("raw", "row-normalised"), WAYS)
+    places = product(GRAPHS, ("raw", "row-normalized"), WAYS)
     write("stock-loop", {"epochs": EPOCHS, "rows": [there[place] for place in places]})
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from common import write
-from everynode.experiments.statistics import compare_paired, summarise
+from everynode.experiments.statistics import compare_paired, summarize
 
 
 def scores(command: str, graph: str, backbone: str) -> dict[str, list[float]]:
@@ -47,7 +47,7 @@ def main() -> None:
         before, after = scores(old, graph, backbone), scores(new, graph, backbone)
         for objective in before:
             gap = compare_paired(after[objective], before[objective])
-            means = summarise(before[objective]).mean, summarise(after[objective]).mean
+            means = summarize(before[objective]).mean, summarize(after[objective]).mean
             row = {
                 "graph": graph,
                 "backbone": backbone,

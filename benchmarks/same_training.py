@@ -38,7 +38,7 @@ def train(
     settings = Settings.preset(
         "default", graph="cora", split="public", backbone=backbone
     ).for_objective(objective)
-    network, terms, optimiser = build(graph, settings, fold=0, seed=0)
+    network, terms, optimizer = build(graph, settings, fold=0, seed=0)
     if start is None:
         start = {name: value.clone() for name, value in network.state_dict().items()}
     else:
@@ -49,9 +49,9 @@ def train(
     for _ in range(STEPS):
         network.train()
         loss = terms(network(graph), network)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         network.eval()
         with torch.no_grad():
             seen = torch.nn.functional.cross_entropy(network(graph)[val], graph.labels[val])

@@ -28,7 +28,7 @@ MEDIAN = "median"
 #: By name: the objective, and the changes to the default settings.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ce": ("ce", {}),
-    "ce, row-normalised input": ("ce", {"normalize_features": True}),
+    "ce, row-normalized input": ("ce", {"normalize_features": True}),
     "ce, no dropout inside": ("ce", {"layer_dropout": 0.0}),
     "tv 0.2": ("tv", {"tv": 0.2}),
     "tv 1": ("tv", {"tv": 1.0}),
@@ -41,14 +41,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "enc, tv 0.2, mi 0.05": ("enc", {"tv": 0.2, "mi": 0.05}),
     "enc, tv 1, mi 0.05": ("enc", {"tv": 1.0, "mi": 0.05}),
     "enc, gate none": ("enc", {"tv_gate": "none"}),
-    "enc, gate standardised": ("enc", {"tv_gate": "standardised"}),
+    "enc, gate standardized": ("enc", {"tv_gate": "standardized"}),
     "enc, sigma 3": ("enc", {"tv_sigma": 3.0}),
     "enc, sigma 30": ("enc", {"tv_sigma": 30.0}),
     "enc, sigma from the data": ("enc", {"tv_sigma": MEDIAN}),
     "enc, lambda 1": ("enc", {"mi_lambda": 1.0}),
     "enc, random halves": ("enc", {"halves": "random"}),
     "enc, CVG every 4th step": ("enc", {"cvg_every": 4}),
-    "enc, row-normalised input": ("enc", {"normalize_features": True}),
+    "enc, row-normalized input": ("enc", {"normalize_features": True}),
     "consistency 0.5": ("consistency", {"consistency": 0.5}),
     "consistency 1": ("consistency", {"consistency": 1.0}),
     "consistency 1, temperature 0.3": (

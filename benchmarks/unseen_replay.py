@@ -28,7 +28,7 @@ from everynode.settings import Settings
 from unseen import DESIGN_HALF, best_outsider
 
 #: What the halves choose from.
-GRID = {"TRUST": (50.0, 200.0, 800.0, 1e9), "START": (4, 8, 16), "LEAST_WEIGHT": (0.0, 0.03)}
+GRID = {"EVIDENCE": (0.5, 0.7, 0.85, 1.0), "TRUST": (50.0, 200.0, 800.0), "START": (4, 8)}
 
 
 class Replay(NamedTuple):

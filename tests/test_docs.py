@@ -209,7 +209,7 @@ assert all(p.grad is not None for p in module.model.parameters())
     "name",
     ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor", "cornell", "texas", "wisconsin"],
 )  # fmt: skip
-def test_with_row_normalised_features_the_gate_is_as_open_as_the_page_says(
+def test_with_row_normalized_features_the_gate_is_as_open_as_the_page_says(
     name: str, data_root: Path
 ) -> None:
     said = re.search(

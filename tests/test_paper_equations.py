@@ -261,7 +261,7 @@ def loop_total_variation(y: Matrix, case: Case, sigma: float, gate: str) -> floa
     return total / len(case.edges)
 
 
-@pytest.mark.parametrize("gate", ["none", "raw", "row", "standardised"])
+@pytest.mark.parametrize("gate", ["none", "raw", "row", "standardized"])
 @pytest.mark.parametrize("sigma", [0.1, 2.0, 10.0])
 def test_total_variation(case: Case, gate: str, sigma: float) -> None:
     logits = random(case.n, 3)
@@ -357,7 +357,7 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
     options = {
         "mi_lambda": 1.3,
         "tv_sigma": 3.0,
-        "tv_gate": "standardised",
+        "tv_gate": "standardized",
         "halves": "random",
         "seed": 3,
     }
@@ -367,7 +367,7 @@ def test_enc_is_the_weighted_sum_of_its_terms(case: Case) -> None:
     )
     ce = loop_cross_entropy(y, case.labels, case.train)
     mi = loop_mutual_information(y, 1.3)
-    tv = loop_total_variation(y, case, 3.0, "standardised")
+    tv = loop_total_variation(y, case, 3.0, "standardized")
     cvg = loop_cvg(model, case, p_1, p_2)
     preg = loop_p_reg(y, case)
     expected = {

@@ -107,8 +107,8 @@ class Settings:
     )  # fmt: skip
     tv_gate: str = setting(
         "raw", "Features in which total variation looks for boundaries.", "Objective",
-        choices=("raw", "row", "standardised", "none"),
-        search=Search(choices=("raw", "standardised", "none")), of_term="tv", option="gate",
+        choices=("raw", "row", "standardized", "none"),
+        search=Search(choices=("raw", "standardized", "none")), of_term="tv", option="gate",
     )  # fmt: skip
     cvg: float = weight(
         0.05, "CVG", "Weight of cross-validating gradients.",

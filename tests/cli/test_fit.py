@@ -289,7 +289,7 @@ def test_by_what_the_best_won_is_said_also_on_a_tie(monitor, words, raced):
         "leaderboard": [],
     }  # fmt: skip
     chosen, results = list(fit_lines(summary, Path("out")))[1:3]
-    assert chosen == f"  chosen       light-enc (ENC with light regularisation), {words}"
+    assert chosen == f"  chosen       light-enc (ENC with light regularization), {words}"
     assert results.strip() == f"validation {monitor} of the candidates: {raced}"
     assert set(candidates()) <= set(CANDIDATES)
 
@@ -524,6 +524,7 @@ def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, 
     files = ("--nodes", nodes, "--edges", edges)
     done = call(
         "fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--hidden-channels", "8", "--backbone", "gcn",
+        "--no-refit",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "held out once, in 3 folds" in done.stdout
@@ -1025,7 +1026,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
     assert "–%" not in page
     done = call(*words, "--cv", "3")
     assert done.returncode == 0
-    words = r"\((cross-entropy|ENC)( with light regularisation)?\)"
+    words = r"\((cross-entropy|ENC)( with light regularization)?\)"
     assert re.search(
         rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n",
         done.stdout,

@@ -306,6 +306,12 @@ def test_listing_makes_no_store_of_an_empty_file(call, words):
         ),
         (["list", "--graphs", "cora"], 2, "`everynode reproduce list` takes no choice of runs"),
         (["tsne", "--workers", "0"], 2, "--workers must be at least 1."),
+        (["tsne", "--device", "tpu9"], 2, "The device 'tpu9' cannot be used here"),
+        (
+            ["tsne", "--device", "cuda", "--workers", "2"],
+            2,
+            "--device cuda does one run at a time: leave out --workers.",
+        ),
         (
             ["tsne", "--data-dir", "nowhere"],
             3,

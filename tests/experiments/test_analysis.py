@@ -13,7 +13,7 @@ from scipy import stats
 from everynode.datasets.files import Root
 from everynode.experiments.analysis import CellResult, analyze, value
 from everynode.experiments.experiment import Cell, Experiment, find
-from everynode.experiments.statistics import compare_paired, holm, summarise
+from everynode.experiments.statistics import compare_paired, holm, summarize
 from everynode.report.export import to_json
 
 ROOT = Root.find("/nowhere")
@@ -70,7 +70,7 @@ def percent(values) -> list[float]:
 def test_a_cell_is_the_summary_of_its_runs_in_percent():
     found = outcome(experiment(), {("GCN", "c"): CE, ("ENC-GCN", "c"): ENC})
     cell = found["GCN", "c"]
-    assert cell.summary == summarise(percent(CE))
+    assert cell.summary == summarize(percent(CE))
     assert cell.values == tuple(percent(CE))
     assert (cell.planned, len(cell.keys), cell.diverged, cell.complete) == (5, 5, 0, True)
     assert cell.oracle.mean == pytest.approx(100 * np.mean(CE) + 1)
@@ -110,7 +110,7 @@ def test_only_runs_that_both_have_are_paired():
     )
     cell = found["ENC-GCN", "c"]
     assert cell.gain == compare_paired(percent([0.9, 0.8]), percent([0.5, 0.7]))
-    assert cell.summary == summarise(percent([0.9, 0.8, 0.1]))
+    assert cell.summary == summarize(percent([0.9, 0.8, 0.1]))
     assert (cell.planned, len(cell.keys), cell.complete) == (4, 3, False)
 
 
@@ -148,7 +148,7 @@ def test_runs_that_diverged_are_counted_and_have_no_value():
     )
     cell = found["ENC-GCN", "c"]
     assert (cell.diverged, len(cell.keys), cell.complete) == (1, 3, True)
-    assert cell.summary == summarise(percent([0.9, 0.8]))
+    assert cell.summary == summarize(percent([0.9, 0.8]))
     assert cell.gain == compare_paired(percent([0.9, 0.8]), percent([0.5, 0.7]))
     nothing = outcome(experiment(), {("ENC-GCN", "c"): [None, None]})["ENC-GCN", "c"]
     assert (nothing.diverged, nothing.summary, nothing.gain, nothing.oracle, nothing.verdict) == (
@@ -291,7 +291,7 @@ def verdict(
     in_order: bool = True,
 ) -> str:
     cell = Cell("r", "c", "cora", "public", published=paper, task=task)
-    keys, summary = ("key",) * len(values), summarise(values, test_share=2.0)
+    keys, summary = ("key",) * len(values), summarize(values, test_share=2.0)
     planned = len(values) + missing
     return CellResult(
         cell, planned=planned, needed=needed, in_order=in_order, keys=keys, values=tuple(values), diverged=diverged, summary=summary,

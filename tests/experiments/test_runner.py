@@ -257,6 +257,13 @@ def test_graphs_are_loaded_once_and_random_splits_are_dropped(monkeypatch, make_
     )
 
 
+def test_graphs_go_to_the_device_except_where_time_is_measured(make_run):
+    graphs = Graphs(device="meta")  # the device of this machine that is not its CPU
+    run = make_run(dataset="citeseer", split="public")
+    assert graphs.of(run).labels.device.type == "meta"
+    assert graphs.of(dataclasses.replace(run, task="time")).labels.device.type == "cpu"
+
+
 def test_a_random_split_is_that_of_load(make_run):
     run = make_run(dataset="citeseer", split="random", per_class=7, split_seed=3)
     assert Graphs().of(run).digest == load("citeseer", "random", per_class=7, seed=3).digest

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies
 from scipy import stats
 
-from everynode.experiments.statistics import compare_paired, holm, summarise
+from everynode.experiments.statistics import compare_paired, holm, summarize
 
 RNG = np.random.default_rng(7)
 SAMPLES = [RNG.normal(0.7, 0.02, size).tolist() for size in (2, 3, 10, 100)]
@@ -22,7 +22,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("values", SAMPLES, ids=len)
 def test_summary_is_students_interval(values):
-    got = summarise(values)
+    got = summarize(values)
     low, high = stats.t.interval(
         0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values)
     )
@@ -34,7 +34,7 @@ def test_summary_is_students_interval(values):
 
 
 def test_summary_by_hand():
-    got = summarise([1.0, 2.0, 3.0, 4.0])  # s = sqrt(5/3), t(0.975, 3) = 3.182446
+    got = summarize([1.0, 2.0, 3.0, 4.0])  # s = sqrt(5/3), t(0.975, 3) = 3.182446
     half = 3.182446305284263 * math.sqrt(5 / 3) / 2
     assert (got.mean, got.std, got.low, got.high) == pytest.approx(
         (2.5, math.sqrt(5 / 3), 2.5 - half, 2.5 + half), rel=1e-12
@@ -80,7 +80,7 @@ def test_turning_the_pair_round_turns_the_sign():
 
 
 def test_one_value_has_a_mean_and_no_interval():
-    got = summarise([0.7])
+    got = summarize([0.7])
     assert (got.count, got.mean) == (1, 0.7)
     assert all(math.isnan(v) for v in (got.std, got.low, got.high))
     assert got.to_dict() == {"count": 1, "mean": 0.7, "std": None, "low": None, "high": None}
@@ -92,7 +92,7 @@ def test_one_value_has_a_mean_and_no_interval():
 
 
 def test_equal_values_have_an_interval_of_no_width():
-    got = summarise([0.5, 0.5, 0.5])
+    got = summarize([0.5, 0.5, 0.5])
     assert (got.mean, got.std, got.low, got.high) == (0.5, 0.0, 0.5, 0.5)
     same = compare_paired([0.5, 0.25], [0.5, 0.25])
     assert (same.mean, same.p_value) == (0.0, 1.0)
@@ -127,7 +127,7 @@ def test_pairs_must_be_as_many():
 
 def test_the_interval_over_folds_is_wider_than_over_seeds():
     values = [0.7, 0.75, 0.72, 0.69, 0.74]
-    seeds, folds = summarise(values), summarise(values, test_share=20 / 48)
+    seeds, folds = summarize(values), summarize(values, test_share=20 / 48)
     assert folds.mean == seeds.mean
     ratio = (folds.high - folds.low) / (seeds.high - seeds.low)
     assert ratio == pytest.approx(((1 / 5 + 20 / 48) / (1 / 5)) ** 0.5)

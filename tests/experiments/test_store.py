@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import shutil
@@ -19,28 +18,7 @@ import pytest
 
 from everynode.errors import DataError
 from everynode.experiments.store import Store
-
-RECORD = {
-    "test_accuracy": 0.7000000000000001,
-    "settings": {"tv": 5.0},
-    "name": "Größe",
-    "none": None,
-}
-COST = {"seconds": 1.5}
-CURVE = {"ce": [1.0, 0.1], "val_accuracy": [0.25, 1e-300]}
-
-
-def key_of(specification: str) -> str:
-    return hashlib.sha256(specification.encode()).hexdigest()
-
-
-def rows_of(path: Path) -> list[tuple]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT * FROM runs ORDER BY key").fetchall()
-
-
-def lock_files(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob("*.lock")]
+from helpers.stores import COST, CURVE, RECORD, key_of, lock_files, rows_of
 
 
 def test_what_is_put_can_be_got(tmp_path):

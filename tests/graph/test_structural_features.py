@@ -18,7 +18,7 @@ def graph(n: int, groups: int, seed: int = 0):
     return np.stack(np.nonzero(joined)), (joined | joined.T).astype(float), group
 
 
-def standardised(columns):
+def standardized(columns):
     return (columns - columns.mean(0)) / columns.std(0)
 
 
@@ -29,7 +29,7 @@ def test_degrees_and_returns():
     log = np.log1p(degree)
     expected = np.column_stack([log, walk @ log, np.diag(walk @ walk), np.diag(walk @ walk @ walk)])
     np.testing.assert_allclose(
-        structural_features(pairs, 40)[:, :4], standardised(expected), atol=1e-5
+        structural_features(pairs, 40)[:, :4], standardized(expected), atol=1e-5
     )
 
 
@@ -50,7 +50,7 @@ def test_positions_are_leading_eigenvectors(monkeypatch):
     expected = vectors[:, np.argsort(-values)[1:4]]
     found = structural_features(pairs, 60)[:, 4:]
     assert found.shape == (60, 3)
-    cosine = np.abs((standardised(expected) * found).mean(0))
+    cosine = np.abs((standardized(expected) * found).mean(0))
     np.testing.assert_allclose(cosine, 1, atol=1e-4)
     raw = structure._positions(*_operator_parts(adjacency))
     assert ((raw**3).sum(0) > 0).all()

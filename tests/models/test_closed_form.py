@@ -22,8 +22,7 @@ class Majority(ClosedFormModel):
     share: Tensor
 
     def __init__(self, num_features: int, num_classes: int):
-        super().__init__()
-        self.num_features, self.num_classes = num_features, num_classes
+        super().__init__(num_features, num_classes)
         self.learn("share", torch.zeros(num_classes))
         self.learn("seen", torch.empty(0, dtype=torch.int64))
 

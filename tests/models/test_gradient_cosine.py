@@ -2,18 +2,16 @@
 
 import copy
 import pickle
-from collections.abc import Iterable
 
 import pytest
 import torch
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from everynode.graph import Graph, Split
 from everynode.models import Network
 from everynode.models.layer import brings
 from everynode.models.names import MODELS, model_class
-from everynode.numerics import gradient_cosine
+from helpers.halves import Halves
 
 #: The networks with derivatives and export; a new model of another kind has tests of its own.
 NETWORKS = [
@@ -43,26 +41,6 @@ def make(
     return Graph.from_arrays(
         x, edges, labels, splits=[split], edge_weight=weight, directed=directed
     ).to(torch.float64)
-
-
-class Halves:
-    """Two halves of the training nodes, and CVG both ways."""
-
-    def __init__(self, graph: Graph, seed: int = 0):
-        self.nodes = graph.nodes("train")
-        self.labels = graph.labels[self.nodes]
-        order = torch.randperm(len(self.nodes), generator=torch.Generator().manual_seed(seed))
-        self.halves = order[: len(order) // 2], order[len(order) // 2 :]
-
-    def short(self, logits: Tensor, network: Network) -> Tensor | None:
-        return network.gradient_cosine(logits, self.nodes, self.labels, self.halves, factor=-1.0)
-
-    def long(self, logits: Tensor, parameters: Iterable[Tensor]) -> Tensor:
-        losses = [
-            torch.nn.functional.cross_entropy(logits[self.nodes[half]], self.labels[half])
-            for half in self.halves
-        ]
-        return -gradient_cosine(losses, list(parameters))
 
 
 def network_for(graph: Graph, backbone: str = "gcn", **options: object) -> Network:
@@ -221,9 +199,9 @@ def test_copies_do_not_carry_the_graph() -> None:
     graph = make(dense=False, weighted=False)
     network = network_for(graph)
     Halves(graph).short(network(graph), network).backward()
-    assert network._views
+    assert network._fields
     for twin in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
-        assert not twin._views
+        assert not twin._fields
         assert twin._last is None
         torch.testing.assert_close(twin.eval()(graph), network.eval()(graph))
         network.train()

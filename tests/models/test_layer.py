@@ -18,7 +18,7 @@ from everynode.models import GCN, GCNLayer, Layer, Network
 from everynode.models.edge_list import EdgeList
 from everynode.models.export import Portable
 from everynode.models.layer import brings
-from everynode.models.network import Linear
+from everynode.models.linear import Linear
 from everynode.models.receptive_field import Hop
 from everynode.numerics import gradient_cosine
 from everynode.objectives import ENC

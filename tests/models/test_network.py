@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,34 +17,16 @@ from everynode.models import GCN, Network
 from everynode.models.layer import brings
 from everynode.models.names import MODELS, model_class
 from everynode.models.receptive_field import ReceptiveField
-from everynode.numerics import gradient_cosine
 from everynode.sparse import SparseMatrix
+from helpers.halves import Halves
+from helpers.layers import N, close, make_graph, random
 
-N, C = 20, 6
 #: The networks with derivatives and export; a new model of another kind has tests of its own.
 NETWORKS = [
     name
     for name in MODELS
     if issubclass(model_class(name), Network) and brings(model_class(name).layer, "derivatives")
 ]
-
-
-def make_graph(seed: int, *, weighted: bool = False, directed: bool = False) -> Graph:
-    rng = np.random.default_rng(seed)
-    edges = rng.integers(0, N - 2, (2, 40))  # two nodes are on their own
-    weight = rng.uniform(0.2, 3.0, 40) if weighted else None
-    return Graph.from_arrays(
-        rng.normal(size=(N, 5)), edges, np.arange(N) % 3, edge_weight=weight, directed=directed
-    ).to(torch.float64)
-
-
-def random(*shape: int, seed: int = 0) -> Tensor:
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
-
-
-def close(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours > 0).any()
-    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
 # ---------------------------------------------------------------- the architecture table
@@ -323,26 +305,6 @@ def test_the_same_nodes_of_another_graph_are_other_nodes(backbone: str) -> None:
 def labelled_chain(nodes: Tensor = NODES, **options: bool) -> Graph:
     nothing = torch.zeros(0, dtype=torch.int64)
     return chain(**options).with_splits([Split(nodes, nothing, nothing)])
-
-
-class Halves:
-    """Two halves of the training nodes, and CVG both ways."""
-
-    def __init__(self, graph: Graph, seed: int = 0):
-        self.nodes = graph.nodes("train")
-        self.labels = graph.labels[self.nodes]
-        order = torch.randperm(len(self.nodes), generator=torch.Generator().manual_seed(seed))
-        self.halves = order[: len(order) // 2], order[len(order) // 2 :]
-
-    def short(self, logits: Tensor, network: Network) -> Tensor | None:
-        return network.gradient_cosine(logits, self.nodes, self.labels, self.halves, factor=-1.0)
-
-    def long(self, logits: Tensor, parameters: Iterable[Tensor]) -> Tensor:
-        losses = [
-            torch.nn.functional.cross_entropy(logits[self.nodes[half]], self.labels[half])
-            for half in self.halves
-        ]
-        return -gradient_cosine(losses, list(parameters))
 
 
 def both_ways(

@@ -208,7 +208,8 @@ def test_several_passes_are_one_step(graph):
 
 def test_shares_that_are_known_are_taken(graph):
     logits = draw(1)
-    found = ENC(graph, mi=0, tv=0, cvg=0, prior=2.0, class_prior=[6, 2, 1]).breakdown(logits)
+    term = ClassPrior(2.0, shares=[6, 2, 1])
+    found = ENC(graph, mi=0, tv=0, cvg=0, terms=[term]).breakdown(logits)
     expected = class_prior(logits, torch.tensor([6, 2, 1], dtype=torch.float64) / 9)
     torch.testing.assert_close(found["prior"], expected)
     torch.testing.assert_close(found["total"], found["ce"] + 2.0 * expected)
@@ -239,12 +240,10 @@ def test_without_validation_nodes_it_has_to_be_given():
         splits=[Split(nodes[:2], nodes[:0], nodes[2:])],
     )
     with pytest.raises(
-        UsageError, match="give the classes' shares as class_prior, or leave out prior"
+        UsageError, match=r"terms=\[ClassPrior\(1.0, shares=\[...\]\)\]\), or leave"
     ):
         ENC(graph, prior=1.0)
-    ENC(graph, prior=1.0, class_prior=[1, 1])
-    with pytest.raises(UsageError, match=r"the weight of the term is 0: pass prior=1.0"):
-        ENC(graph, class_prior=[1, 1])
+    ENC(graph, terms=[ClassPrior(1.0, shares=[1, 1])])
 
 
 def test_not_in_batches(graph):

@@ -28,7 +28,7 @@ def graph() -> Graph:
 
 def test_the_signature_has_every_setting_of_the_objective():
     parameters = inspect.signature(ENC).parameters
-    own = {"graph", "terms", "fold", "seed", "class_prior"}
+    own = {"graph", "terms", "fold", "seed"}
     options = {name: p.default for name, p in parameters.items() if name not in own}
     assert options == Settings().group("Objective") | {"tv": 0.5}  # of presets: 5, not safe
     assert own <= parameters.keys()

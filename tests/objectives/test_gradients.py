@@ -83,7 +83,7 @@ TERMS = {
     "gradient": lambda graph: lambda logits: graph_gradient(logits, graph),
     "tv raw": lambda graph: on(graph, TotalVariation(gate="raw")),
     "tv row": lambda graph: on(graph, TotalVariation(gate="row", sigma=1.0)),
-    "tv standardised": lambda graph: on(graph, TotalVariation(gate="standardised", sigma=3.0)),
+    "tv standardized": lambda graph: on(graph, TotalVariation(gate="standardized", sigma=3.0)),
     "tv none": lambda graph: on(graph, TotalVariation(gate="none")),
     "enc": lambda graph: ENC(graph, mi=1.0, tv=2.0, cvg=0, preg=0.3, mi_lambda=2.0),
 }

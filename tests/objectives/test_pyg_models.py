@@ -35,15 +35,15 @@ def graph() -> Graph:
 
 def train(model: nn.Module, objective: ENC, data: Data, epochs: int = 100) -> list[float]:
     """The loop everybody writes."""
-    optimiser = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
     losses = []
     model.train()
     for _ in range(epochs):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = objective(model(data.x, data.edge_index), model)
         loss.backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-        optimiser.step()
+        optimizer.step()
         losses.append(float(loss.detach()))
     return losses
 

@@ -226,7 +226,7 @@ def test_no_labelled_training_node_is_refused() -> None:
 def test_a_graph_without_edges_has_no_variation() -> None:
     graph = make_graph(edges=False)
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    for gate in ("none", "raw", "row", "standardised"):
+    for gate in ("none", "raw", "row", "standardized"):
         value = total_variation(logits, graph, gate=gate)
         assert float(value.detach()) == 0.0
         assert torch.autograd.grad(value, logits)[0].abs().max() == 0
@@ -360,8 +360,8 @@ def test_the_keywords_that_are_there_at_all() -> None:
             "The 'sigma' of TotalVariation must be > 0. Got nan.",
         ),
         (
-            lambda: TotalVariation(gate="standardized"),
-            "Unknown gate 'standardized' (did you mean 'standardised'?). Choose from: raw, row, standardised, none.",
+            lambda: TotalVariation(gate="standardised"),
+            "Unknown gate 'standardised' (did you mean 'standardized'?). Choose from: raw, row, standardized, none.",
         ),
         (
             lambda: MutualInformation(lam=-0.5),
@@ -378,7 +378,7 @@ def test_the_keywords_that_are_there_at_all() -> None:
         (lambda: ENC(GRAPH, tv_sigma=-1), "The 'tv_sigma' of ENC must be > 0. Got -1."),
         (
             lambda: ENC(GRAPH, tv_gate="Raw"),
-            "Unknown tv_gate 'Raw' (did you mean 'raw'?). Choose from: raw, row, standardised, none.",
+            "Unknown tv_gate 'Raw' (did you mean 'raw'?). Choose from: raw, row, standardized, none.",
         ),
         (
             lambda: MutualInformation(weight=-1.0),

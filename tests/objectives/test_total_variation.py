@@ -46,7 +46,7 @@ def test_two_halves_of_the_edges_add_up(graph, gate):
 def test_what_the_gate_needs(graph):
     sample = Sample.of_graph(graph)
     with pytest.raises(UsageError, match=r"call bind\(graph\) first"):
-        TotalVariation(gate="standardised")(torch.zeros(12, 3), sample)
+        TotalVariation(gate="standardized")(torch.zeros(12, 3), sample)
     bare = dataclasses.replace(sample, graph=None, features=None, _cache={})
     with pytest.raises(UsageError, match="needs the features of the sample"):
         TotalVariation()(torch.zeros(12, 3), bare)

@@ -51,7 +51,7 @@ FIELDS: dict[str, tuple[type, Any]] = {
     "mi_lambda": (float, lambda v: v > 0),
     "tv": (float, lambda v: 0.01 <= v <= 5),
     "tv_sigma": (float, lambda v: v > 0),
-    "tv_gate": (str, ("raw", "row", "standardised")),
+    "tv_gate": (str, ("raw", "row", "standardized")),
     "cvg": (float, lambda v: 0.01 <= v <= 5),
     "halves": (str, ("random", "stratified", "fixed")),
     "lr_gnn": (float, lambda v: 1e-5 <= v <= 0.1),

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from everynode.selection.greedy_ensemble import (
+    EVIDENCE,
     averaging_weights,
     calibrated,
     combine,
@@ -54,7 +55,7 @@ def test_only_candidates_near_the_best_start(labels):
 def test_few_labels_cannot_tell_candidates_apart():
     """The same mean gap excludes a candidate with many labels, and hardly with few."""
     few = averaging_weights(np.array([[0.4] * 10, [0.5] * 10]))
-    many = averaging_weights(np.array([[0.4] * 100, [0.5] * 100]))
+    many = averaging_weights(np.array([[0.4] * 1000, [0.5] * 1000]))
     assert few[1] > 0.2
     assert many[1] < 0.001
 
@@ -64,7 +65,9 @@ def test_averaging_weights_are_the_mean_softmax_over_resamples():
     shares = np.random.default_rng([4, 8]).dirichlet(np.ones(5), size=1000)
     slow = np.zeros(3)
     for u in shares:
-        scores = [np.exp(-5 * sum(u[i] * losses[k, i] for i in range(5))) for k in range(3)]
+        scores = [
+            np.exp(-(5**EVIDENCE) * sum(u[i] * losses[k, i] for i in range(5))) for k in range(3)
+        ]
         slow += np.array(scores) / sum(scores) / len(shares)
     np.testing.assert_allclose(averaging_weights(losses, seed=4), slow)
 

@@ -61,7 +61,7 @@ def test_the_ends_of_every_range_are_legal_settings(backbone, end):
 
 
 @given(
-    st.floats(0, 100), st.integers(1, 80), st.sampled_from(["raw", "row", "standardised", "none"])
+    st.floats(0, 100), st.integers(1, 80), st.sampled_from(["raw", "row", "standardized", "none"])
 )
 def test_whatever_a_preset_says_the_trial_is_within_the_space(tv, num_layers, gate):
     space = search_space("gcnii", "tv")
@@ -146,7 +146,7 @@ OF_ENC = {
     "mi": {"low": 0.001, "high": 2.0, "log": True} | OFF,
     "mi_lambda": {"low": 0.0, "high": 2.0},
     "tv": {"low": 0.002, "high": 20.0, "log": True} | OFF,
-    "tv_gate": {"choices": ["raw", "standardised", "none"]},
+    "tv_gate": {"choices": ["raw", "standardized", "none"]},
     "tv_sigma": {"low": 3.0, "high": 100.0, "log": True},
     "cvg": {"low": 0.0005, "high": 1.0, "log": True} | OFF,
     "consistency": {"low": 0.05, "high": 2.0, "log": True} | OFF,

@@ -46,7 +46,7 @@ with process_group() as ranks:
             generator = torch.Generator().manual_seed(5)
             for p in work.network.parameters():
                 p.data += 0.3 * torch.randn(p.shape, generator=generator, dtype=p.dtype)
-            work.optimiser = torch.optim.SGD(work.network.parameters(), lr=0.0)
+            work.optimizer = torch.optim.SGD(work.network.parameters(), lr=0.0)
             for step in range(min(2, work.steps)):
                 work.advance(0)
             gradient = torch.cat([p.grad.reshape(-1) for p in work.network.parameters()])

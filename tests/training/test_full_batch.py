@@ -55,8 +55,9 @@ def test_validation_and_watched_nodes_take_one_pass() -> None:
 
 
 def test_refusals() -> None:
+    without_dropout = Settings(consistency=1.0, dropout=0.0, layer_dropout=0.0)
     with pytest.raises(UsageError, match="dropout and layer_dropout are 0"):
-        build_network(GRAPH, Settings(consistency=1.0, dropout=0.0, layer_dropout=0.0), seed=0)
+        build(GRAPH, without_dropout, fold=0, seed=0)
     one = GRAPH.with_labels([0] * 60, classes=["a"])
     with pytest.raises(DataError, match="nothing to tell apart"):
         build_network(one, Settings(), seed=0)

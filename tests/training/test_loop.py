@@ -240,9 +240,9 @@ def test_each_parameter_group_has_its_own_rates(graph, backbone):
     settings = dataclasses.replace(
         QUICK, backbone=backbone, lr_gnn=0.011, weight_decay_gnn=0.012, lr=0.013, weight_decay=0.014
     )
-    network, _, optimiser = build(graph, settings, fold=0, seed=0)
+    network, _, optimizer = build(graph, settings, fold=0, seed=0)
     rates = {
-        id(p): (g["lr"], g["weight_decay"]) for g in optimiser.param_groups for p in g["params"]
+        id(p): (g["lr"], g["weight_decay"]) for g in optimizer.param_groups for p in g["params"]
     }
     assert len(rates) == len(list(network.parameters()))
     for name, parameter in network.named_parameters():
@@ -464,7 +464,7 @@ def test_the_fold_that_was_named_is_trained_on(graph):
 
 
 def test_training_learns(graph):
-    """On an easy graph, far better than chance: the loop does minimise."""
+    """On an easy graph, far better than chance: the loop does minimize."""
     easy = small_graph(seed=1, noise=0.3)
     fitted = train(
         easy,

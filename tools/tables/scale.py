@@ -89,7 +89,7 @@ def disk_table() -> str:
     lines = ["| | seconds | CPU seconds | peak of resident memory, GB |", "|---|---|---|---|"]
     rows = (
         (f"an epoch: {r['steps']} steps, {r['seeds']:,} seeds", "epoch", "peak_gb_training"),
-        (f"{r['val']:,} validation nodes, all their neighbours", "validation", "peak_gb"),
+        (f"{r['val']:,} validation nodes, all their neighbors", "validation", "peak_gb"),
     )
     for name, what, peak in rows:
         lines.append(

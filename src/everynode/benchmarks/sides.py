@@ -55,7 +55,7 @@ class Ours:
 
     def __init__(self, graph: Graph, settings: Settings):
         self.graph = graph
-        model, self.objective, self.optimiser = build(graph, settings, fold=0, seed=0)
+        model, self.objective, self.optimizer = build(graph, settings, fold=0, seed=0)
         self.network = cast(Network, model)
         self.layer_bytes = layer_bytes(graph, settings)
         self.val = graph.nodes("val")
@@ -70,7 +70,7 @@ class Ours:
 
     def step(self) -> None:
         """Train and validate, as in one epoch of the training loop."""
-        step(self.network, self.objective, self.optimiser, self.graph)
+        step(self.network, self.objective, self.optimizer, self.graph)
         validate(self.network, self.graph, self.val, self.val_labels)
 
 
@@ -91,7 +91,7 @@ class Stock:
         )
         self.objective = StockObjective(data, s.tv_sigma, s.mi_lambda, s.mi, s.tv, s.cvg)
         rest = [*self.network.opening.parameters(), *self.network.closing.parameters()]
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             [
                 {
                     "params": self.network.convs.parameters(),
@@ -114,9 +114,9 @@ class Stock:
     def step(self) -> None:
         """Train and validate, as everynode does."""
         loss = self.loss()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.network.eval()
         with torch.no_grad():
             logits = self.network(self.data.x, self.data.edge_index)

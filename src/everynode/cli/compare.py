@@ -93,11 +93,12 @@ def compare(
     graphs.add(runs[0], graph)
     work = Schedule(runs, seconds_left(runs, store.records(), again=not resume), [])
     title = f"{name} {model.backbone}"
-    bar = RunBar(title, work, run_of_comparison, workers=engine.workers, quiet=quiet)
+    workers = engine.workers_on(data.device)
+    bar = RunBar(title, work, run_of_comparison, workers=workers, quiet=quiet)
     try:
         with bar:
             records = do_runs(
-                runs, graphs, store, workers=engine.workers, engine=do_many,
+                runs, graphs, store, workers=workers, engine=do_many,
                 on_record=bar.on_record, again=not resume,
             )  # fmt: skip
     except KeyboardInterrupt:

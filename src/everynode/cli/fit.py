@@ -219,12 +219,13 @@ def _refit(
 
 def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
     """Show the memory that training will need, and what to do if it is not free."""
+    from everynode.estimator_settings import settings_changes
     from everynode.machine import cores
     from everynode.settings import Settings
     from everynode.training.memory_estimate import memory_estimate
 
-    named: Any = classifier.settings or {}
-    changes = {k: v for k, v in dict(named).items() if k in ("hidden_channels", "num_layers")}
+    named = settings_changes(classifier)
+    changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
     workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
     estimate = memory_estimate(graph, Settings(**changes), workers=workers)
     if estimate.fits:

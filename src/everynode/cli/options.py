@@ -326,10 +326,16 @@ class EngineOptions:
     address: str | None = None
     "Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine."
 
+    def workers_on(self, device: str) -> int | None:
+        """Return the number of runs at once: one on a GPU, which forked processes cannot share."""
+        return self.workers if device == "cpu" else 1
+
     def start(self, device: str = "cpu") -> Engine:
         """Return the engine that runs many trainings."""
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers must be at least 1. Got {self.workers}.")
+        if device != "cpu" and (self.workers or 1) > 1:
+            raise UsageError(f"--device {device} does one run at a time: leave out --workers.")
         if self.engine == "ray":
             if device != "cpu":
                 raise UsageError("--engine ray runs on CPUs: leave out --device.")

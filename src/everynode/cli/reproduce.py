@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import EngineOptions, JsonFlag, QuietFlag
+from everynode.cli.options import DeviceFlag, EngineOptions, JsonFlag, QuietFlag
 from everynode.console import say
 from everynode.errors import UsageError
 
@@ -34,6 +34,7 @@ def reproduce(
     panels: str | None = None,
     stand_in: str | None = None,
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
+    device: DeviceFlag = "cpu",
     max_run_minutes: float | None = None,
     dry_run: bool = False,
     out: Path = Path("runs"),
@@ -44,6 +45,7 @@ def reproduce(
     """Run a table or figure of the paper, or about it, and show it beside the published numbers.
 
     Finished runs are not repeated: after an interruption the same command continues.
+    With every --device, times are measured on the CPU.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def reproduce(
         return 0
     from everynode.experiments.analysis import analyze  # needs SciPy
 
-    code = _do(name, work, path, data_dir, engine, quiet)
+    code = _do(name, work, path, data_dir, engine, device, quiet)
     records = Store(path).records()
     results = [analyze(one, preset, cells, records) for one, cells in plan.cells.items()]
     _print_results(results, json_output)
@@ -120,6 +122,7 @@ def _do(
     path: Path,
     data_dir: Path | None,
     engine: EngineOptions,
+    device: str,
     quiet: bool,
 ) -> int:
     """Do the runs with a progress bar; return the exit code."""
@@ -128,25 +131,23 @@ def _do(
     from everynode.cli.running import RunBar
     from everynode.experiments.runner import Graphs, do_timed_last
     from everynode.experiments.store import Store
+    from everynode.machine import usable_device
     from everynode.report.run_text import run_of_table, start_line
     from everynode.report.text import count
 
-    do_many = engine.start()
+    do_many, workers = engine.start(device), engine.workers_on(device)
+    graphs = Graphs(data_dir, device=usable_device(device))
     torch.set_num_threads(1)
     store = Store(path)
-    say(start_line(work, path, engine.workers), quiet)
-    bar = RunBar(name, work, run_of_table, workers=engine.workers, quiet=quiet)
+    say(start_line(work, path, workers), quiet)
+    bar = RunBar(name, work, run_of_table, workers=workers, quiet=quiet)
     try:
         with bar:
             do_timed_last(
-                work.runs,
-                Graphs(data_dir),
-                store,
-                workers=engine.workers,
-                engine=do_many,
+                work.runs, graphs, store, workers=workers, engine=do_many,
                 on_record=bar.on_record,
                 on_wait=lambda: say(f"Waiting: another process measures times for {path}.", quiet),
-            )
+            )  # fmt: skip
     except KeyboardInterrupt:
         say(f"\nInterrupted: finished runs are in {path}. The same command continues.")
         return INTERRUPTED

@@ -97,7 +97,8 @@ def tune(
     journal = Journal(path, study) if storage is None else Database(storage, study)
     for note in notes(journal, study, trials, new_space=bool(space), new_starts=bool(start_from)):
         say(note, quiet)
-    if not _run_trials(journal, graph, trials, engine.workers, run_many, quiet):
+    workers = engine.workers_on(data.device)
+    if not _run_trials(journal, graph, trials, workers, run_many, quiet):
         return INTERRUPTED
     best = result(journal)
     _write(journal, best["importance"], path.with_suffix(".svg"), export, quiet)

@@ -10,7 +10,7 @@ from typing import Any
 from everynode.datasets.files import Root
 from everynode.experiments.experiment import Cell, Experiment, Over, plan_all, versions_of
 from everynode.experiments.run_spec import Run
-from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarise
+from everynode.experiments.statistics import Paired, Summary, compare_paired, holm, summarize
 from everynode.objective_names import has_only_paper_terms, remark
 
 #: Smaller differences are rounding: 100 * 0.811 is a little more than 81.1.
@@ -91,7 +91,7 @@ class CellResult:
 
         The paper's mean is of the same ten folds, so the verdict uses this interval.
         """
-        return summarise(self.values) if self.values else None
+        return summarize(self.values) if self.values else None
 
     @property
     def verdict(self) -> str:
@@ -182,7 +182,7 @@ def analyze(
     records: Records,
 ) -> ExperimentResult:
     """Analyze the records (by key) of the planned runs of an experiment."""
-    results = [_summarise_cell(experiment, cell, runs, records) for cell, runs in plan.items()]
+    results = [_summarize_cell(experiment, cell, runs, records) for cell, runs in plan.items()]
     by_place = {
         (result.cell.panel, result.cell.row, result.cell.column): (result, runs)
         for result, runs in zip(results, plan.values(), strict=True)
@@ -215,7 +215,7 @@ def analyze_all(
     return [analyze(experiment, preset, plan, records) for experiment, plan in plans.items()]
 
 
-def _summarise_cell(
+def _summarize_cell(
     experiment: Experiment, cell: Cell, runs: Sequence[Run], records: Records
 ) -> CellResult:
     finished = [records[run.key] for run in runs if run.key in records]
@@ -239,8 +239,8 @@ def _summarise_cell(
         keys=keys,
         values=values,
         diverged=len(finished) - len(fine),
-        summary=summarise(values, test_share=test_share(experiment.over, fine)) if values else None,
-        oracle=summarise(oracles) if oracles and cell.metric == "test_accuracy" else None,
+        summary=summarize(values, test_share=test_share(experiment.over, fine)) if values else None,
+        oracle=summarize(oracles) if oracles and cell.metric == "test_accuracy" else None,
         gain=None,
         p_holm=None,
         remark=note,

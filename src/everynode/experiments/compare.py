@@ -10,7 +10,7 @@ from typing import Any
 from everynode.errors import EverynodeError, UsageError
 from everynode.experiments.analysis import test_share
 from everynode.experiments.experiment import Over
-from everynode.experiments.statistics import Paired, Summary, compare_paired, summarise
+from everynode.experiments.statistics import Paired, Summary, compare_paired, summarize
 from everynode.objective_names import objective_name
 
 BASELINE = "ce"
@@ -145,7 +145,7 @@ def compare_records(
         list(records),
         over,
         len(places) - len(pairs),
-        {name: summarise(test[name], test_share=share) for name in names},
-        {name: summarise(val[name], test_share=share) for name in names},
+        {name: summarize(test[name], test_share=share) for name in names},
+        {name: summarize(val[name], test_share=share) for name in names},
         gain if len(pairs) == len(places) else replace(gain, p_value=math.nan),
     )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from everynode.datasets import load, random_split
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store, state_path
@@ -34,10 +36,17 @@ class Graphs:
     ----------
     data_dir : path, optional
         Where the public graphs are.
+    device : torch.device or str
+        The device of all runs except those that measure times, which are compared on the CPU.
     """
 
-    def __init__(self, data_dir: str | os.PathLike[str] | None = None):
-        self.data_dir = data_dir
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        *,
+        device: torch.device | str = "cpu",
+    ):
+        self.data_dir, self.device = data_dir, device
         self._fixed: dict[tuple[Any, ...], Graph] = {}
         #: A graph with any random split, from which the other splits are made.
         self._bases: dict[tuple[Any, ...], Graph] = {}
@@ -63,9 +72,7 @@ class Graphs:
         if source in self._fixed:
             return self._fixed[source]
         if run.split != "random":
-            self._fixed[source] = load(
-                run.dataset, run.split, data_dir=self.data_dir, directed=run.directed
-            )
+            self._fixed[source] = self._load(run)
             return self._fixed[source]
         if source not in self._random:
             while len(self._random) >= KEPT:
@@ -73,22 +80,30 @@ class Graphs:
             assert run.per_class is not None
             assert run.split_seed is not None
             base = self._base(run)
+            split = random_split(base.labels.cpu(), run.per_class, seed=run.split_seed)
             self._random[source] = base.with_splits(
-                [random_split(base.labels, run.per_class, seed=run.split_seed)]
+                [tuple(part.to(base.labels.device) for part in split)]
             )
         return self._random[source]
 
     def _base(self, run: Run) -> Graph:
-        key = run.dataset, run.directed
+        key = run.dataset, run.directed, self._device_of(run)
         if key not in self._bases:
-            self._bases[key] = load(
-                run.dataset, "random", data_dir=self.data_dir, directed=run.directed
-            )
+            self._bases[key] = self._load(run)
         return self._bases[key]
 
-    @staticmethod
-    def _source(run: Run) -> tuple[Any, ...]:
-        return run.dataset, run.split, run.per_class, run.split_seed, run.directed, run.graph_digest
+    def _load(self, run: Run) -> Graph:
+        graph = load(run.dataset, run.split, data_dir=self.data_dir, directed=run.directed)
+        return graph.to(self._device_of(run))
+
+    def _device_of(self, run: Run) -> torch.device:
+        return torch.device("cpu" if run.task == "time" else self.device)
+
+    def _source(self, run: Run) -> tuple[Any, ...]:
+        return (
+            run.dataset, run.split, run.per_class, run.split_seed, run.directed, run.graph_digest,
+            self._device_of(run),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Paired(Summary):
     p_value: float
 
 
-def summarise(values: Sequence[float], *, test_share: float | None = None) -> Summary:
+def summarize(values: Sequence[float], *, test_share: float | None = None) -> Summary:
     """Return mean, standard deviation and Student's 95% interval.
 
     Parameters
@@ -52,7 +52,7 @@ def summarise(values: Sequence[float], *, test_share: float | None = None) -> Su
 
     Examples
     --------
-    >>> s = summarise([0.70, 0.72, 0.74])
+    >>> s = summarize([0.70, 0.72, 0.74])
     >>> round(s.mean, 2), round(s.std, 2), round(s.low, 3), round(s.high, 3)
     (0.72, 0.02, 0.67, 0.77)
     """

@@ -123,17 +123,10 @@ def train_run(
     forget_peak()
     test = graph.nodes("test", run.fold)
     fitted = train(
-        graph,
-        run.settings,
-        fold=run.fold,
-        seed=run.seed,
-        report=report,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        test_nodes=None if run.batches else test,
-        batches=run.batches,
-        ranks=ranks,
-    )
+        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, test_nodes=None if run.batches else test,
+        batches=run.batches, ranks=ranks,
+    )  # fmt: skip
     watched = fitted.history.get("test_accuracy", [])
     scores_of_parts, matrix = _evaluate(fitted, graph, run.fold)
     record = {
@@ -297,9 +290,8 @@ def _tsne(run: Run, graph: Graph, state: Path | None) -> Result:
     fitted, result = _train_to_the_end(run, graph, state)
     with torch.no_grad():
         probabilities = torch.softmax(fitted.network(graph), dim=1)
-    return dataclasses.replace(
-        result, record={**result.record, **_map_of(probabilities.double().numpy(), graph, run.seed)}
-    )
+    positions = _map_of(probabilities.double().cpu().numpy(), graph, run.seed)
+    return dataclasses.replace(result, record={**result.record, **positions})
 
 
 def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
@@ -307,7 +299,7 @@ def _tsne_input(run: Run, graph: Graph, state: Path | None) -> Result:
     return Result(
         {
             **run.describe(),
-            **_map_of(graph.dense_features.numpy(), graph, run.seed),
+            **_map_of(graph.dense_features.cpu().numpy(), graph, run.seed),
             **_provenance(run),
         },
         {},

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def structural_features(pairs: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float32]:
-    """Compute 36 standardised features per node from the edges alone.
+    """Compute 36 standardized features per node from the edges alone.
 
     They are the log degree, its mean over the neighbors, the return probabilities of a random walk
     after two and three steps, and 32 spectral positions. Features that a graph is too small or too

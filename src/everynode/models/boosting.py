@@ -43,10 +43,8 @@ class Boosting(ClosedFormModel):
 
     Parameters
     ----------
-    num_features, num_classes : int
-        Input columns and classes.
-    normalize_features : bool
-        Divide each row of the features by its sum.
+    num_features, num_classes, normalize_features
+        See :class:`~everynode.models.closed_form.ClosedFormModel`.
 
     Attributes
     ----------
@@ -75,10 +73,8 @@ class Boosting(ClosedFormModel):
     root: Tensor
     output: Tensor
 
-    def __init__(self, num_features: int, num_classes: int, *, normalize_features: bool = False):
-        super().__init__()
-        self.num_features, self.num_classes = num_features, num_classes
-        self.normalize_features = normalize_features
+    def __init__(self, num_features: int, num_classes: int, **options: Any):
+        super().__init__(num_features, num_classes, **options)
         for name in ("threshold", "value"):
             self.learn(name, torch.empty(0))
         for name in ("feature", "left", "right", "root", "output"):
@@ -89,14 +85,9 @@ class Boosting(ClosedFormModel):
         self._key: tuple[Any, ...] = ()
 
     def solve(
-        self,
-        graph: Graph,
-        train_nodes: Tensor,
-        *,
-        seed: int = 0,
-        class_weight: Tensor | None = None,
-        stage: int = 0,
-    ) -> None:
+        self, graph: Graph, train_nodes: Tensor, *,
+        seed: int = 0, class_weight: Tensor | None = None, stage: int = 0,
+    ) -> None:  # fmt: skip
         """Grow all trees once, and keep those of the first rounds."""
         self.learn("projection", self._projection(graph).to(graph.dtype))
         labels = graph.labels[train_nodes]

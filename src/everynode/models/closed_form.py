@@ -26,6 +26,13 @@ class ClosedFormModel(Model):
     A model may offer several solutions, such as strengths of regularization. Training then tries
     each as one epoch, and validation keeps the best. Of the objective, only class weights count.
 
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+
     Attributes
     ----------
     num_stages : int
@@ -34,16 +41,16 @@ class ClosedFormModel(Model):
 
     num_stages = 1
 
+    def __init__(self, num_features: int, num_classes: int, *, normalize_features: bool = False):
+        super().__init__()
+        self.num_features, self.num_classes = num_features, num_classes
+        self.normalize_features = normalize_features
+
     @abstractmethod
     def solve(
-        self,
-        graph: Graph,
-        train_nodes: Tensor,
-        *,
-        seed: int = 0,
-        class_weight: Tensor | None = None,
-        stage: int = 0,
-    ) -> None:
+        self, graph: Graph, train_nodes: Tensor, *,
+        seed: int = 0, class_weight: Tensor | None = None, stage: int = 0,
+    ) -> None:  # fmt: skip
         """Fit the model.
 
         Parameters

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
+from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix, draw_noise, drop
@@ -85,8 +85,7 @@ class FeatureNetwork(Model):
         """Return the logits of a graph in plain tensors, with plain torch operations."""
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         if self.normalize_features:
-            total = x.abs().sum(1, keepdim=True)
-            x = x / torch.where(total > 0, total, 1.0)
+            x = rows_divided_by_sum(x)
         return self.compute(x, self.plain_hops(edges))
 
     def drop_features(self, x: SparseMatrix | Tensor) -> SparseMatrix | Tensor:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from everynode.graph import Graph
+from everynode.models.linear import Linear
 from everynode.models.model import Model, input_features, node_indices
-from everynode.models.network import Linear
 from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix
 

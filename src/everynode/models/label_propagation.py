@@ -49,8 +49,7 @@ class LabelPropagation(ClosedFormModel):
     num_nodes: Tensor
 
     def __init__(self, num_features: int, num_classes: int):
-        super().__init__()
-        self.num_features, self.num_classes = num_features, num_classes
+        super().__init__(num_features, num_classes)
         self.learn("seeds", torch.empty(0, dtype=torch.int64))
         self.learn("seed_labels", torch.empty(0, dtype=torch.int64))
         self.learn("seed_weight", torch.empty(0))
@@ -58,14 +57,9 @@ class LabelPropagation(ClosedFormModel):
         self.learn("num_nodes", torch.tensor(0))
 
     def solve(
-        self,
-        graph: Graph,
-        train_nodes: Tensor,
-        *,
-        seed: int = 0,
-        class_weight: Tensor | None = None,
-        stage: int = 0,
-    ) -> None:
+        self, graph: Graph, train_nodes: Tensor, *,
+        seed: int = 0, class_weight: Tensor | None = None, stage: int = 0,
+    ) -> None:  # fmt: skip
         """Remember the labels of the training nodes."""
         labels = graph.labels[train_nodes]
         self.learn("seeds", train_nodes.clone())

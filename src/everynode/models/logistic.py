@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from torch import Tensor
 from everynode.graph import Graph
 from everynode.models.closed_form import ABSENT, ClosedFormModel, sample_weight
 from everynode.models.edge_list import EdgeList
+from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import input_features
 from everynode.sparse import SparseMatrix
 
@@ -34,15 +36,13 @@ class Logistic(ClosedFormModel):
               \min_{W, b}\; C \sum_{i \in V_l} \mathrm{CE}(z_i, y_i) + \tfrac 1 2 \lVert W \rVert^2
 
     Equal to scikit-learn's ``LogisticRegression`` after one step: the features are divided by the
-    root mean square of the lengths of the training rows, so that :math:`C` means the same whatever
+    root mean square of the lengths of the training rows, so that :math:`C` does not depend on
     their scale. Validation chooses :math:`C`.
 
     Parameters
     ----------
-    num_features, num_classes : int
-        Input columns and classes.
-    normalize_features : bool
-        Divide each row of the features by its sum.
+    num_features, num_classes, normalize_features
+        See :class:`~everynode.models.closed_form.ClosedFormModel`.
 
     Attributes
     ----------
@@ -68,23 +68,16 @@ class Logistic(ClosedFormModel):
     weight: Tensor
     bias: Tensor
 
-    def __init__(self, num_features: int, num_classes: int, *, normalize_features: bool = False):
-        super().__init__()
-        self.num_features, self.num_classes = num_features, num_classes
-        self.normalize_features = normalize_features
+    def __init__(self, num_features: int, num_classes: int, **options: Any):
+        super().__init__(num_features, num_classes, **options)
         self.learn("weight", torch.zeros((self.hops + 1) * num_features, num_classes))
         self.learn("bias", torch.zeros(num_classes))
         self._design: _Design | None = None
 
     def solve(
-        self,
-        graph: Graph,
-        train_nodes: Tensor,
-        *,
-        seed: int = 0,
-        class_weight: Tensor | None = None,
-        stage: int = 0,
-    ) -> None:
+        self, graph: Graph, train_nodes: Tensor, *,
+        seed: int = 0, class_weight: Tensor | None = None, stage: int = 0,
+    ) -> None:  # fmt: skip
         """Minimize the penalized cross-entropy by L-BFGS, from the solution of the last stage."""
         labels = graph.labels[train_nodes]
         present, target = torch.unique(labels, return_inverse=True)
@@ -139,8 +132,7 @@ class Logistic(ClosedFormModel):
     def export(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
         """Return the logits of a graph in plain tensors, with plain torch operations."""
         if self.normalize_features:
-            total = x.abs().sum(1, keepdim=True)
-            x = x / torch.where(total > 0, total, 1.0)
+            x = rows_divided_by_sum(x)
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         parts = [x @ block for block in self.weight.split(self.num_features)]
         weight: Tensor = getattr(edges, self.export_weight)()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork
-from everynode.models.network import Linear
+from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix
 

@@ -11,53 +11,16 @@ from torch import Tensor, nn
 from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
+from everynode.models.field_cache import FieldCache, FieldView
 from everynode.models.gradient_cosine import GradientCosine, NetworkTrace, SharedHalves
 from everynode.models.layer import Layer, LayerTrace, brings
+from everynode.models.linear import Linear, rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
-from everynode.models.receptive_field import Batch, Hop, ReceptiveField
+from everynode.models.receptive_field import Batch, Hop
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
 #: A larger receptive field is not worth a selection: the whole graph is cheaper.
 VIEW_BELOW = 0.8
-#: Number of receptive fields kept for the next epoch.
-KEPT_VIEWS = 4
-
-
-class Linear(nn.Module):
-    """``x W + b`` with W stored as inputs x outputs: sparse features multiply it without a copy.
-
-    Parameters
-    ----------
-    inputs, outputs : int
-        Number of columns before and after.
-    generator : torch.Generator, optional
-        Source of the initial weights (Glorot).
-    """
-
-    def __init__(self, inputs: int, outputs: int, *, generator: torch.Generator | None = None):
-        super().__init__()
-        weight = nn.init.xavier_uniform_(torch.empty(inputs, outputs), generator=generator)
-        self.weight = nn.Parameter(weight)
-        self.bias = nn.Parameter(torch.zeros(outputs))
-
-    def forward(self, x: Tensor | SparseMatrix) -> Tensor:
-        """Map n x inputs, dense or sparse, to n x outputs."""
-        if isinstance(x, Tensor):
-            return torch.addmm(self.bias, x, self.weight)
-        return (x @ self.weight).add_(self.bias)
-
-
-class _View(NamedTuple):
-    """The receptive field of some nodes with its features, kept for the next epoch."""
-
-    graph: Graph | Batch
-    nodes: Tensor
-    #: The version counter of ``nodes``: it changes when somebody writes to them.
-    version: int
-    field: ReceptiveField
-    features: SparseMatrix | Tensor
-    #: Positions of these features among the graph's; None: all of them.
-    entries: Tensor | None
 
 
 class _LastPass(NamedTuple):
@@ -152,7 +115,7 @@ class Network(Model):
         )
         self.layers = cast(Sequence[Layer], layers)
         self._last: _LastPass | None = None
-        self._views: dict[int, _View] = {}
+        self._fields = FieldCache()
 
     # ---------------------------------------------------------------- logits
 
@@ -300,45 +263,21 @@ class Network(Model):
         complete = [d for d in derivatives if d is not None]
         if len(complete) < len(derivatives):
             return None
-        features = trace.features
-        if view.entries is not None:
-            features = _select(features, view.entries, view.features)
+        features = view.select(trace.features)
         sweeps = GradientCosine(self, parameters, trace, view.field, complete, features)
         return sweeps.cosine(labels, halves, weight, shared, factor)
 
-    def _view(self, graph: Graph | Batch, nodes: Tensor) -> _View:
-        """Return the receptive field of the nodes; training asks for the same in every epoch."""
-        view = self._views.get(id(nodes))
-        version = 0 if nodes.is_inference() else nodes._version
-        if (
-            view is not None
-            and view.nodes is nodes
-            and view.version == version
-            and view.graph is graph
-        ):
-            return view
-        hops = self._hops(graph)
-        total = hops[-1].looped_adjacency.shape[0]
-        if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < total):
-            raise UsageError(
-                f"The nodes of graph {graph.name!r} are 0 to {total - 1}. "
-                f"Got {int(nodes.min())} to {int(nodes.max())}."
-            )
-        field = ReceptiveField.within(hops, nodes)
-        restricted = _restrict(self.features_of(graph), field.levels[0].nodes)
-        view = _View(graph, nodes, version, field, *restricted)
-        if isinstance(graph, Graph):  # the same batch does not come again
-            recent = list(self._views.items())[1 - KEPT_VIEWS :]
-            self._views = {**dict(recent), id(nodes): view}
-        return view
+    def _view(self, graph: Graph | Batch, nodes: Tensor) -> FieldView:
+        """Return the receptive field of the nodes."""
+        return self._fields.view(graph, nodes, self._hops(graph), self.features_of(graph))
 
     def clear_cache(self) -> None:
         """Forget the last pass and the receptive fields, and with them the graphs."""
-        self._last, self._views = None, {}
+        self._last, self._fields = None, FieldCache()
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for copies and pickles, without the cached graphs."""
-        return {**super().__getstate__(), "_last": None, "_views": {}}
+        return {**super().__getstate__(), "_last": None, "_fields": FieldCache()}
 
     # ---------------------------------------------------------------- parameters, export
 
@@ -362,36 +301,11 @@ class Network(Model):
         """Return the logits of a graph in plain tensors, with plain torch operations."""
         edges = EdgeList.of(edge_index, edge_weight.to(x.dtype), x.shape[0])
         if self.normalize_features:
-            total = x.abs().sum(1, keepdim=True)
-            x = x / torch.where(total > 0, total, 1.0)
+            x = rows_divided_by_sum(x)
         f = f_0 = torch.relu(x @ self.opening.weight + self.opening.bias)
         for layer in self.layers:
             f = layer.export(f, f_0, edges)
         return f @ self.closing.weight + self.closing.bias
-
-
-def _restrict(
-    features: SparseMatrix | Tensor, rows: Tensor | None
-) -> tuple[SparseMatrix | Tensor, Tensor | None]:
-    """Return some rows of the features (None: all), and the positions of their values.
-
-    The positions of dense features are rows.
-    """
-    if rows is None:
-        return features, None
-    if isinstance(features, Tensor):
-        return features[rows], rows
-    return features.rows(rows)
-
-
-def _select(
-    features: SparseMatrix | Tensor, entries: Tensor, like: SparseMatrix | Tensor
-) -> SparseMatrix | Tensor:
-    """Repeat :func:`_restrict`, with result ``like, entries``, for features with other values."""
-    if isinstance(features, SparseMatrix) and isinstance(like, SparseMatrix):
-        return like.with_values(features.values.index_select(0, entries))
-    assert isinstance(features, Tensor)  # both are sparse or both are dense
-    return features.index_select(0, entries)
 
 
 def _is_changed(module: nn.Module) -> bool:

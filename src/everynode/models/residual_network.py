@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, check_hops
-from everynode.models.network import Linear
+from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch, Hop
 from everynode.sparse import SparseMatrix
 
@@ -112,5 +112,5 @@ def _linear_of_blocks(layer: Any, blocks: list[Tensor]) -> Tensor:
 
 
 def itself(h: Tensor) -> Tensor:
-    """Return the rows as they are."""
+    """Return the rows unchanged."""
     return h

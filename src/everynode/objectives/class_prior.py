@@ -117,6 +117,15 @@ class ClassPrior(Term):
     ----------
     confusion, mean, steps : Tensor
         The running means behind the estimate, and the number of steps in them.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> term = ClassPrior(0.5, shares=[2, 1, 1])
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[term])
+    >>> objective.weights
+    {'ce': 1.0, 'prior': 0.5}
     """
 
     name = "prior"
@@ -158,7 +167,8 @@ class ClassPrior(Term):
             raise UsageError(
                 "The class prior is estimated from validation nodes, and fold "
                 f"{fold} of graph {graph.name!r} has none with a label: "
-                "set some apart, give the classes' shares as class_prior, or leave out prior."
+                "set some apart, pass ENC(graph, terms=[ClassPrior(1.0, shares=[...])]), or leave "
+                "out prior."
             )
         #: One-hot classes of the validation nodes, their counts, and those of the training nodes.
         self.truth = nn.functional.one_hot(graph.labels[self.val_nodes], k).cpu().double()

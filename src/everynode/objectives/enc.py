@@ -46,13 +46,12 @@ class ENC(nn.Module):
     graph : Graph or DiskGraph
         The graph to train on.
     terms : sequence of Term
-        Terms of your own, added to the sum.
+        Further terms, added to the sum: your own, or one whose constructor takes data, such as
+        ``ClassPrior(3.0, shares=[0.9, 0.1])``.
     fold : int
         The fold whose training nodes are labelled.
     seed : int
         The seed of the terms' own random numbers.
-    class_prior : sequence of float, optional
-        The share of each class in the graph, for the term ``prior``; None: estimate them.
     mi, tv, cvg, ... : float
         The weight of each term of :data:`everynode.settings.TERMS`; 0 leaves it out.
     class_weight : None, "balanced" or mapping, optional
@@ -97,7 +96,6 @@ class ENC(nn.Module):
         terms: Sequence[Term] = (),
         fold: int = 0,
         seed: int = 0,
-        class_prior: Sequence[float] | Tensor | None = None,
         **options: Any,
     ):
         super().__init__()
@@ -109,12 +107,7 @@ class ENC(nn.Module):
         _check_options(options)
         require(seed >= 0, "seed", "ENC", ">= 0", seed)
         values = OPTIONS | options
-        if class_prior is not None and not values["prior"]:
-            raise UsageError(
-                "ENC got a class_prior, but the weight of the term is 0: "
-                "pass prior=1.0, or leave out class_prior."
-            )
-        active = [*_declared_terms(values, class_prior), *_plugin_terms(values["weights"]), *terms]
+        active = [*_declared_terms(values), *_plugin_terms(values["weights"]), *terms]
         if not any(_name_of(term) == "ce" for term in active):
             active.insert(0, CrossEntropy())
         self.terms = nn.ModuleDict()
@@ -294,7 +287,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         require(declared.allows(value), name, "ENC", declared.expected, value)
 
 
-def _declared_terms(values: Mapping[str, Any], class_prior: Any) -> list[Term]:
+def _declared_terms(values: Mapping[str, Any]) -> list[Term]:
     """Return the terms of :class:`Settings` that have a weight."""
     terms = []
     for name in TERMS:
@@ -304,8 +297,6 @@ def _declared_terms(values: Mapping[str, Any], class_prior: Any) -> list[Term]:
                 for setting, declared in declarations().items()
                 if declared.of_term == name
             }
-            if name == "prior":  # shares are data, not a setting
-                options["shares"] = class_prior
             module, _, cls = declarations()[name].term.partition(":")
             terms.append(getattr(import_module(module), cls)(values[name], **options))
     return terms

@@ -73,7 +73,7 @@ def total_variation(
         The squared distance of features at which a boundary shows.
     gate : str
         The features in the exponential: ``raw``; ``row`` (each row divided by its sum: with
-        :math:`\sigma = 10` the gate is then nearly 1 everywhere); ``standardised`` (columns of
+        :math:`\sigma = 10` the gate is then nearly 1 everywhere); ``standardized`` (columns of
         unit variance); or ``none`` for the plain total variation without the exponential.
     """
     sample = Sample.of_graph(graph)
@@ -95,6 +95,14 @@ class TotalVariation(Term):
         The weight of the term; None: ``default_weight``.
     sigma, gate
         See :func:`total_variation`.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[TotalVariation(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'tv': 0.5}
     """
 
     name = "tv"
@@ -118,8 +126,8 @@ class TotalVariation(Term):
     def bind(
         self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
     ) -> Self:
-        """Measure the columns of the features, if the gate standardises them."""
-        if self.gate == "standardised":
+        """Measure the columns of the features, if the gate standardizes them."""
+        if self.gate == "standardized":
             if isinstance(graph, Graph):
                 key = "one over standard deviation"
                 self._column_scale = graph.cached(key, lambda: column_scale([graph.features]))
@@ -161,8 +169,8 @@ class TotalVariation(Term):
         return _operator(sample, factor, None if sample.is_full else dtype)
 
     def _squared_feature_gradient(self, sample: Sample) -> np.ndarray:
-        if self.gate == "standardised" and self._column_scale is None:
-            raise UsageError("TotalVariation standardises features: call bind(graph) first.")
+        if self.gate == "standardized" and self._column_scale is None:
+            raise UsageError("TotalVariation standardizes features: call bind(graph) first.")
         if sample.features is None:
             raise UsageError(
                 "The gate of total variation needs the features of the sample: "
@@ -223,7 +231,7 @@ def squared_feature_gradient(
 ) -> np.ndarray:
     r"""Return :math:`\|(\nabla f^{in})_{ij}\|_2^2` of every edge, in float64.
 
-    ``scale``: the factor of each column, for the ``standardised`` gate.
+    ``scale``: the factor of each column, for the ``standardized`` gate.
     """
     assert sample.features is not None
     features = normalize_rows(sample.features) if gate == "row" else sample.features
@@ -234,7 +242,7 @@ def squared_feature_gradient(
 def column_scale(blocks: Iterable[SparseMatrix | Tensor]) -> np.ndarray:
     """Return one over the standard deviation of each column; 0 for a constant column.
 
-    The features come in ``blocks`` of rows. Nothing is centred: that would make sparse features
+    The features come in ``blocks`` of rows. Nothing is centered: that would make sparse features
     dense.
     """
     rows, total, square = 0, np.zeros(()), np.zeros(())

@@ -8,7 +8,7 @@ from typing import Any
 
 from everynode.experiments.analysis import CellResult, ExperimentResult, value
 from everynode.experiments.experiment import Experiment, Over
-from everynode.experiments.statistics import summarise
+from everynode.experiments.statistics import summarize
 from everynode.report.cell import SCORES, cell_facts, digits_of, metric_name, place_name
 from everynode.report.confusion import confusion_table
 from everynode.report.curves import curve_plots, term_name, terms_of
@@ -103,7 +103,7 @@ def _selected_epoch(records: Sequence[Mapping[str, Any]]) -> Html | None:
     body = []
     for title, values, digits in rows:
         if values:
-            summary = summarise(values)
+            summary = summarize(values)
             texts = (number(summary.mean, digits), number(summary.std, digits))
             body.append([h("th", title, scope="row"), *(h("td", text) for text in texts)])
     if not body:

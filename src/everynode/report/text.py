@@ -12,8 +12,8 @@ DASH = "–"
 CANDIDATES = {
     "ce": "cross-entropy",
     "enc": "ENC",
-    "light-ce": "cross-entropy with light regularisation",
-    "light-enc": "ENC with light regularisation",
+    "light-ce": "cross-entropy with light regularization",
+    "light-enc": "ENC with light regularization",
 }
 
 

@@ -23,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 BAGS, BAG_SHARE, STEPS = 20, 0.6, 25
 #: Resamples of the labels for the starting weights.
 RESAMPLES = 1000
+#: n nodes weigh as n to this power: they also chose temperatures and epochs, so their evidence is
+#: less than it seems (1: full weight).
+EVIDENCE = 0.7
 #: The starting weights count as this many steps of the greedy choice.
 START = 8
 #: A gap below this over the root of the number of nodes is no evidence: with a few nodes, the
@@ -65,9 +68,9 @@ def paired_gap(losses: Floats, best: Floats) -> tuple[float, float]:
 def averaging_weights(losses: Floats, *, seed: int = 0) -> Floats:
     r"""Return the pseudo-BMA+ weights of the candidates (Yao et al. 2018).
 
-    .. math:: w_k = \mathrm{E}_u\left[ \frac{e^{-n \sum_i u_i \ell_{ki}}}
-              {\sum_j e^{-n \sum_i u_i \ell_{ji}}} \right],
-              \qquad u \sim \mathrm{Dirichlet}(1, ..., 1)
+    .. math:: w_k = \mathrm{E}_u\left[ \frac{e^{-m \sum_i u_i \ell_{ki}}}
+              {\sum_j e^{-m \sum_i u_i \ell_{ji}}} \right],
+              \qquad u \sim \mathrm{Dirichlet}(1, ..., 1), \qquad m = n^{0.7}
 
     The expectation over resampled labels keeps close candidates together, as many as the labels
     cannot tell apart.
@@ -87,7 +90,7 @@ def averaging_weights(losses: Floats, *, seed: int = 0) -> Floats:
     nodes = losses.shape[1]
     random = np.random.default_rng([seed, 8])
     shares = random.dirichlet(np.ones(nodes), size=RESAMPLES)
-    score = -nodes * shares @ losses.T
+    score = -(nodes**EVIDENCE) * shares @ losses.T
     weights = np.exp(score - score.max(1, keepdims=True))
     mean: Floats = (weights / weights.sum(1, keepdims=True)).mean(0)
     return mean

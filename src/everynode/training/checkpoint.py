@@ -82,7 +82,7 @@ class TrainingState:
         }
         for part, values in parts.items():
             tensors |= {f"{part}.{name}": value for name, value in values.items()}
-        for index, moments in runner.optimiser.state_dict()["state"].items():
+        for index, moments in runner.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
         return cls(
             tensors={name: value.detach().contiguous().cpu() for name, value in tensors.items()},
@@ -218,7 +218,7 @@ def save_model(
     # Encode the card before writing anything: a class name may be refused.
     card = json.loads(json.dumps(card, default=_to_python))
     content = json.dumps({**card, "digest": card_digest(card)}, indent=1).encode()
-    # The card comes last and names the digest of the weights, so half a model is recognised.
+    # The card comes last and names the digest of the weights, so half a model is recognized.
     write_atomically(folder / "model.safetensors", weights)
     write_atomically(folder / "model.json", content)
 
@@ -257,7 +257,7 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
     folder = model_folder(folder)
     card_path, weights_path = folder / "model.json", folder / "model.safetensors"
     for path in (card_path, weights_path):
-        if path.exists() and not path.is_file():  # a pipe would wait for ever
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise DataError(f"{path} is not a file: train again, or restore the folder.")
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ class Solved:
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.train_nodes = graph.nodes("train", fold)
         self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
-        network, self.optimiser = build_network(graph, settings.replace(consistency=0.0), seed=seed)
+        network, self.optimizer = build_network(graph, settings, seed=seed)
         assert isinstance(network, ClosedFormModel)
         self.network: Model = network
         self.objective: nn.Module = nn.Module()

@@ -15,7 +15,7 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.models.build import build_model
 from everynode.models.model import Model
-from everynode.objectives import ENC
+from everynode.objectives import ENC, Term
 from everynode.objectives.cross_entropy import class_weights
 from everynode.settings import Settings
 
@@ -45,7 +45,7 @@ class WholeGraph:
         val = validation_nodes(graph, fold, settings.monitor)
         self.monitor, self.labels = settings.monitor, graph.labels[val]
         self.looked_at = val if watch is None else torch.cat([val, watch])
-        self.network, self.objective, self.optimiser = build(graph, settings, fold=fold, seed=seed)
+        self.network, self.objective, self.optimizer = build(graph, settings, fold=fold, seed=seed)
         self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
         self.layer_bytes = layer_bytes(graph, settings)
         self.step, self.sums = 0, dict[str, float]()
@@ -53,7 +53,7 @@ class WholeGraph:
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
         self.objective.epoch = epoch
-        self.sums = step(self.network, self.objective, self.optimiser, self.graph)
+        self.sums = step(self.network, self.objective, self.optimizer, self.graph)
         self.step = 1
 
     def validate(self) -> dict[str, float]:
@@ -78,9 +78,22 @@ def build(
 
     All start from one seed, but each draws from its own random generator.
     """
-    network, optimiser = build_network(graph, settings, seed=seed)
+    network, optimizer = build_network(graph, settings, seed=seed)
     objective = ENC.from_settings(graph, settings, fold=fold, seed=seed)
-    return network, objective.to(graph.labels.device), optimiser
+    require_dropout(objective, settings)
+    return network, objective.to(graph.labels.device), optimizer
+
+
+def require_dropout(objective: ENC, settings: Settings) -> None:
+    """Refuse a term that compares passes if nothing makes the passes differ."""
+    if settings.dropout or settings.layer_dropout:
+        return
+    for name, term in objective.terms.items():
+        if isinstance(term, Term) and "passes" in term.needs:
+            raise UsageError(
+                f"The term {name!r} compares passes with different dropout, but dropout and "
+                f"layer_dropout are 0. Set one of them, or set {name} to 0."
+            )
 
 
 def build_network(
@@ -91,11 +104,6 @@ def build_network(
         raise DataError(
             f"Graph {graph.name!r} has {graph.num_classes} class(es), nothing to tell apart: "
             "label nodes of at least two classes."
-        )
-    if settings.consistency and not (settings.dropout or settings.layer_dropout):
-        raise UsageError(
-            "Consistency compares passes with different dropout, but dropout and layer_dropout "
-            "are 0. Set one of them, or set consistency to 0."
         )
     model = build_model(graph.num_features, graph.num_classes, settings, seed=seed)
     model.to(device=device or graph.labels.device, dtype=graph.dtype)
@@ -125,14 +133,14 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
 
 
 def step(
-    network: Model, objective: ENC, optimiser: torch.optim.Optimizer, graph: Graph
+    network: Model, objective: ENC, optimizer: torch.optim.Optimizer, graph: Graph
 ) -> dict[str, float]:
     """Take one training step; return each term before weighting, and ``total``."""
     network.train()
     terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     terms["total"].backward()
-    optimiser.step()
+    optimizer.step()
     return {name: value.item() for name, value in terms.items()}
 
 

@@ -80,7 +80,7 @@ class StepRunner(Protocol):
         ...
 
     @property
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> torch.optim.Optimizer:
         """The optimizer."""
         ...
 
@@ -243,7 +243,7 @@ class Training:
     def _resume(self, state: TrainingState, path: Path, test_nodes: Tensor | None) -> None:
         runner = self.runner
         try:
-            self.best = state.restore(self.network, runner.objective, runner.optimiser)
+            self.best = state.restore(self.network, runner.objective, runner.optimizer)
         except (RuntimeError, KeyError, ValueError, TypeError) as error:
             raise UnusableState(f"{path} is the training state of another model") from error
         self.history, self.best_epoch, self.best_key = (

@@ -155,7 +155,7 @@ def whole(
     return values, gradient(terms["total"], work.network), torch.softmax(logits, 1).mean(0).detach()
 
 
-@pytest.mark.parametrize("gate", ["raw", "row", "standardised", "none"])
+@pytest.mark.parametrize("gate", ["raw", "row", "standardized", "none"])
 @pytest.mark.parametrize("clusters", [None, 5])
 def test_the_mean_over_an_epoch_is_the_graphs(make_graph, kind, gate, clusters):
     """CE, TV, consistency, and MI given the right marginal: value and gradient, to the last digits."""

@@ -125,14 +125,14 @@ def test_a_graph_on_disk(make_graph, tmp_path):
     )  # fmt: skip
     torch.manual_seed(0)
     model = GraphSAGE(graph.num_features, 8, num_layers=2, out_channels=4)
-    objective, optimiser = ENC(disk), torch.optim.Adam(model.parameters(), lr=0.05)
+    objective, optimizer = ENC(disk), torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
     for _ in range(30):
         for batch in NeighborLoader(disk, [5, 5], batch_size=40, clusters=None):
             loss = objective(model(batch.x, batch.edge_index), model, batch)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             losses.append(loss.item())
     assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
 

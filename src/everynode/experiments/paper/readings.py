@@ -6,7 +6,7 @@ from everynode.presets import read_preset
 #: The baseline: the choices of ``presets/paper.toml``.
 AS_HERE = "as chosen here"
 #: The readings that do not change cross-entropy.
-OF_TERMS = {"row-normalised features in the gate", "stratified halves"}
+OF_TERMS = {"row-normalized features in the gate", "stratified halves"}
 
 
 def readings(backbone: str) -> dict[str, Changes]:
@@ -15,7 +15,7 @@ def readings(backbone: str) -> dict[str, Changes]:
     others: dict[str, Changes] = {
         "epoch by validation accuracy": (("monitor", "accuracy"),),
         "raw input features": (("normalize_features", False),),
-        "row-normalised features in the gate": (("tv_gate", "row"),),
+        "row-normalized features in the gate": (("tv_gate", "row"),),
         "stratified halves": (("halves", "stratified"),),
         "dropout before every layer": (("layer_dropout", dropout),),
         "no early stopping": (("patience", 1500),),
@@ -49,7 +49,7 @@ EXPERIMENT = Experiment(
     reference="not in the paper",
     about="Cora, public split, 2 layers. The paper says that it follows GCNII in early stopping"
     " and the choice of the epoch (lowest validation loss, patience 100). It does not say"
-    " how features and gate are normalised, and its sources differ on dropout inside the "
+    " how features and gate are normalized, and its sources differ on dropout inside the "
     "layers. Each line changes one of these choices, or draws the halves by class; the "
     "last line changes all of them. The gain is over the first line, on the same seeds.",
     over="seeds",

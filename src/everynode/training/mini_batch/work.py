@@ -15,7 +15,12 @@ from everynode.models.receptive_field import Batch
 from everynode.objectives import ENC
 from everynode.settings import Settings
 from everynode.training.distributed import Ranks
-from everynode.training.full_batch import build_network, judge, validation_nodes
+from everynode.training.full_batch import (
+    build_network,
+    judge,
+    require_dropout,
+    validation_nodes,
+)
 from everynode.training.mini_batch.inference import infer
 from everynode.training.mini_batch.plan import SURROUNDINGS, generator, plan_for
 from everynode.training.mini_batch.sampler import Sampler, draw_sample
@@ -56,7 +61,7 @@ class Batched:
         ranks: Ranks,
     ):
         self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
-        self.network, self.optimiser = build_network(graph, settings, seed=seed, device=self.device)
+        self.network, self.optimizer = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
         if self.network.num_hops is None:
             raise UsageError(
@@ -66,6 +71,7 @@ class Batched:
         self.fan_out = batches.for_layers(self.network.num_hops)
         objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
         objective.check_mini_batches()
+        require_dropout(objective, settings)
         self.objective = objective.to(self.device)
         self.tv_edges = batches.tv_edges if "edges" in objective.needs else 0
         self.sampler = Sampler(graph)
@@ -95,7 +101,7 @@ class Batched:
         on_device = batch.to(self.device)
         passes = [self.network(on_device) for _ in range(self.objective.passes)]
         terms = self.objective.breakdown(passes, self.network, sample)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         terms.pop("total").backward()
         # Every process has the whole value of a term that is not additive.
         values = {
@@ -103,7 +109,7 @@ class Batched:
             for name, value in terms.items()
         }
         sums = self.ranks.add_up_gradients(list(self.network.parameters()), list(values.values()))
-        self.optimiser.step()
+        self.optimizer.step()
         values = dict(zip(values, sums, strict=True))
         weights = self.objective.current_weights()
         values["total"] = sum(weights[name] * value for name, value in values.items())
