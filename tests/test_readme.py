@@ -35,7 +35,9 @@ def test_what_we_found_has_at_most_1500_words_with_its_tables() -> None:
 
 def test_the_changelog_has_at_most_100_lines_before_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert len(changelog.split("## 0.19.0")[1].splitlines()) <= 100
+    _, before = changelog.split("\n## 0.19.0")
+    assert len(before.splitlines()) <= 100
+    assert changelog.count("\n## 0.20.0") == 1
 
 
 @pytest.mark.parametrize("tool", ["readme.py", "results_index.py"])
