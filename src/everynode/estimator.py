@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from everynode.errors import DataError, UsageError
 from everynode.estimator_files import load_classifier, save_classifier
-from everynode.estimator_inputs import prediction_graph, training_graph
+from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
 from everynode.estimator_settings import (
     candidate_settings,
@@ -33,8 +32,8 @@ from everynode.evaluation.calibration import (
     temperature,
     temperature_of_average,
 )
-from everynode.graph import Graph, Split
-from everynode.graph.label_encoding import as_row, encode, in_order, unlabelled
+from everynode.graph import Graph
+from everynode.graph.label_encoding import encode, in_order
 from everynode.models.export import Portable
 from everynode.models.model import node_indices
 from everynode.selection.ensemble import (
@@ -453,26 +452,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "fitted_")
         if isinstance(X, Graph):
-            part = "test" if y is None else y
-            if part not in Split._fields:
-                raise UsageError(
-                    f"score(graph, part) takes 'train', 'val' or 'test'. Got {part!r}."
-                )
-            nodes = X.nodes(part, self._fold if fold is None else fold).cpu().numpy()
-            if not len(nodes):
-                raise DataError(f"Graph {X.name!r} has no labelled {part} node to score on.")
-            # By name: another graph may number its classes differently.
-            truth = in_order(X.classes)[X.labels.cpu().numpy()[nodes]]
+            nodes, truth = graph_truth(X, y, self._fold if fold is None else fold)
             return float(np.mean(self.predict(X, nodes=nodes) == truth))
-        if y is None:
-            raise UsageError("score(X, y, edge_index=...) needs the labels y.")
-        y = as_row(y)
-        labelled = ~unlabelled(y)
-        if not labelled.any():
-            raise DataError("No node has a label in y to score on.")
+        nodes, truth = array_truth(y)
         predicted = self.predict(X, edge_index=edge_index, edge_weight=edge_weight)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[labelled]
-        return float(np.average(predicted[labelled] == y[labelled], weights=weights))
+        weights = None if sample_weight is None else np.asarray(sample_weight)[nodes]
+        return float(np.average(predicted[nodes] == truth, weights=weights))
 
     def save(self, folder: str | Path) -> None:
         """Write a model folder (safetensors and JSON) for :meth:`load` and ``everynode predict``.

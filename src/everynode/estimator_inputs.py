@@ -1,4 +1,4 @@
-"""The graphs that NodeClassifier trains on and predicts, from a Graph or from arrays."""
+"""The graphs and labels that NodeClassifier takes, from a Graph or from arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 from sklearn.utils.validation import validate_data
 
 from everynode.errors import DataError, UsageError
-from everynode.graph import UNLABELLED, Graph
+from everynode.graph import UNLABELLED, Graph, Split
+from everynode.graph.label_encoding import as_row, in_order, unlabelled
 from everynode.machine import usable_device
 
 if TYPE_CHECKING:
@@ -80,6 +81,29 @@ def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight
         directed=model.directed_,
     )
     return moved(graph.to(parameter.dtype), parameter.device)
+
+
+def graph_truth(graph: Graph, part: str | None, fold: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labelled nodes of a part (None: test) of a fold, and their class names."""
+    part = "test" if part is None else part
+    if part not in Split._fields:
+        raise UsageError(f"score(graph, part) takes 'train', 'val' or 'test'. Got {part!r}.")
+    nodes = graph.nodes(part, fold).cpu().numpy()
+    if not len(nodes):
+        raise DataError(f"Graph {graph.name!r} has no labelled {part} node to score on.")
+    # By name: another graph may number its classes differently.
+    return nodes, in_order(graph.classes)[graph.labels.cpu().numpy()[nodes]]
+
+
+def array_truth(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of ``y`` that have a label, and their labels."""
+    if y is None:
+        raise UsageError("score(X, y, edge_index=...) needs the labels y.")
+    y = as_row(y)
+    nodes = np.flatnonzero(~unlabelled(y))
+    if not len(nodes):
+        raise DataError("No node has a label in y to score on.")
+    return nodes, y[nodes]
 
 
 def moved(graph: Graph, device: torch.device) -> Graph:

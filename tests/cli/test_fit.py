@@ -524,6 +524,7 @@ def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, 
     files = ("--nodes", nodes, "--edges", edges)
     done = call(
         "fit", *files, "--label", "team", "--out", "out", "--epochs", "30", "--hidden-channels", "8", "--backbone", "gcn",
+        "--no-refit",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "held out once, in 3 folds" in done.stdout

@@ -9,7 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everynode.evaluation.calibration import HIGHEST, LOWEST, SPREAD, reliability, temperature
+from everynode.evaluation.calibration import (
+    HIGHEST,
+    LOWEST,
+    SPREAD,
+    reliability,
+    temperature,
+    temperature_of_average,
+)
 from everynode.evaluation.metrics import expected_calibration_error
 
 
@@ -103,3 +110,25 @@ def test_the_bins_are_those_of_the_calibration_error():
     assert [made.confidence for made in bins] == sorted(made.confidence for made in bins)
     gap = sum(made.count * abs(made.accuracy - made.confidence) for made in bins) / 500
     assert gap == pytest.approx(expected_calibration_error(probabilities, labels), abs=1e-5)
+
+
+def test_the_average_of_folds_gets_the_temperature_of_the_average():
+    """Calibrated folds that differ by noise: their average is under-confident as it is."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randn(4000, 3, generator=generator, dtype=torch.float64) * 2
+    labels = torch.multinomial(torch.softmax(truth, 1), 1, generator=generator)[:, 0]
+    noise = torch.randn(5, 4000, 3, generator=generator, dtype=torch.float64)
+    folds = [torch.log_softmax(truth + 1.5 * one, dim=1) for one in noise]
+    divisor = temperature(torch.cat(folds), labels.repeat(5))
+    mean = torch.logsumexp(torch.stack(folds), 0) - math.log(5)
+    chosen = temperature_of_average(folds, divisor)
+    before, after = (
+        expected_calibration_error(torch.softmax(mean / by, 1), labels) for by in (divisor, chosen)
+    )
+    assert chosen < divisor
+    assert after < 0.6 * before
+
+
+def test_folds_that_contradict_each_other_do_not_make_the_average_sure():
+    sure = torch.tensor([[0.99, 0.01], [0.01, 0.99]]).log().repeat(20, 1)
+    assert temperature_of_average([sure, sure.flip(1)], 1.0) == 0.6

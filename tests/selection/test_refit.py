@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from copy import copy
+
 import numpy as np
 import pytest
 import torch
@@ -111,7 +114,12 @@ def test_a_checkpoint_continues_beside_the_files_of_the_fit(graph, delivered, tm
 
 
 def test_members_without_all_folds_are_left_out(measured, graph, monkeypatch):
-    real, ran = refit_module.Job, []
+    ensemble, real, ran = measured.ensemble_, refit_module.Job, []
+    best = dataclasses.replace(ensemble.members[0], weight=0.6)
+    renamed = dataclasses.replace(best.candidate, name="other")
+    other = dataclasses.replace(best, weight=0.4, candidate=renamed)
+    measured = copy(measured)
+    measured.ensemble_ = dataclasses.replace(ensemble, members=(best, other))
 
     def stop(runner, units):
         """Run the first member whole and the second one on one fold."""

@@ -168,7 +168,7 @@ def fit(
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
-        _show_memory(classifier, graph, show)
+        _show_memory(classifier, graph, partial(say, quiet=True) if quiet else show)
         if any((folder / STATES).glob("*")):
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():

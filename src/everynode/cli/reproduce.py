@@ -45,7 +45,7 @@ def reproduce(
     """Run a table or figure of the paper, or about it, and show it beside the published numbers.
 
     Finished runs are not repeated: after an interruption the same command continues.
-    Times are measured on the CPU, whatever the --device.
+    With every --device, times are measured on the CPU.
 
     Parameters
     ----------

@@ -20,6 +20,9 @@ from everynode.evaluation.metrics import ECE_BINS
 LOWEST, HIGHEST = 0.05, 20.0
 #: The average of the folds is compared with each fold on that many nodes: at least, and at most.
 LEAST_TO_COMPARE, MOST_TO_COMPARE = 30, 10_000
+#: The least share of the temperature that is left: where labelled nodes differ from the others,
+#: folds disagree because they do not know.
+SHARPEST = 0.6
 #: The standard deviation of the normal prior on the logarithm of the temperature.
 SPREAD = 0.5
 
@@ -103,7 +106,7 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if confidence(mean, math.exp(middle)) > target else (low, middle)
-    return min(round(math.exp(low), 6), divisor)
+    return max(min(round(math.exp(low), 6), divisor), SHARPEST * divisor)
 
 
 def nodes_without(taught: Tensor, num_nodes: int) -> Tensor:

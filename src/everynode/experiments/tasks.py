@@ -123,17 +123,10 @@ def train_run(
     forget_peak()
     test = graph.nodes("test", run.fold)
     fitted = train(
-        graph,
-        run.settings,
-        fold=run.fold,
-        seed=run.seed,
-        report=report,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        test_nodes=None if run.batches else test,
-        batches=run.batches,
-        ranks=ranks,
-    )
+        graph, run.settings, fold=run.fold, seed=run.seed, report=report, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, test_nodes=None if run.batches else test,
+        batches=run.batches, ranks=ranks,
+    )  # fmt: skip
     watched = fitted.history.get("test_accuracy", [])
     scores_of_parts, matrix = _evaluate(fitted, graph, run.fold)
     record = {

@@ -19,12 +19,11 @@ from everynode.graph.validation import (
     UNLABELLED,
     Split,
     check_features,
-    check_labels,
-    check_split,
+    check_node_labels,
+    checked_splits,
     encode_labels,
     tidy_edges,
     tidy_features,
-    tidy_split,
 )
 from everynode.sparse import SparseMatrix
 
@@ -156,7 +155,7 @@ class Graph(Operators):
         n = matrix.shape[0]
         if codes is None:
             codes, classes = torch.full((n,), UNLABELLED), ()
-        _check_node_labels(codes, len(classes), n)
+        check_node_labels(codes, len(classes), n)
         if node_ids is not None and len(node_ids) != n:
             raise DataError(f"{n} nodes have {len(node_ids)} names: give one per node.")
         edges, weights, repairs = tidy_edges(edge_index, edge_weight, n, directed)
@@ -165,7 +164,7 @@ class Graph(Operators):
             edges,
             codes,
             tuple(classes),
-            _checked_splits(splits, n),
+            checked_splits(splits, n),
             weights,
             directed,
             name,
@@ -258,7 +257,7 @@ class Graph(Operators):
 
         A split has three sets of nodes (train, val, test), as indices or boolean masks.
         """
-        return self._sharing(splits=_checked_splits(splits, self.num_nodes))
+        return self._sharing(splits=checked_splits(splits, self.num_nodes))
 
     def with_labels(self, labels: Any, classes: Sequence[Hashable] | None = None) -> Graph:
         """Return the graph with other labels; cached operators are shared.
@@ -276,7 +275,7 @@ class Graph(Operators):
             codes, encoded = torch.full((self.num_nodes,), UNLABELLED), self.classes
         elif classes is None and isinstance(encoded, range) and self.classes:
             encoded = self.classes
-        _check_node_labels(codes, len(encoded), self.num_nodes)
+        check_node_labels(codes, len(encoded), self.num_nodes)
         return self._sharing(labels=codes.to(self.labels.device), classes=tuple(encoded))
 
     def with_features(self, features: Any) -> Graph:
@@ -368,15 +367,6 @@ class Graph(Operators):
         return self.features.rows(index)[0]
 
 
-def neighbor_means(looped: SparseMatrix, dtype: torch.dtype) -> SparseMatrix:
-    """Return A + I without its diagonal, each row divided by its sum; zero rows stay zero."""
-    pattern = looped.pattern
-    values = torch.where(pattern.row == pattern.column, 0.0, looped.values)
-    total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
-    values = values / torch.where(total > 0, total, 1)[pattern.row]
-    return SparseMatrix(pattern, values.to(dtype))
-
-
 def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
     """Return the labelled nodes of one part of a fold.
 
@@ -395,19 +385,3 @@ def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
         unknown("part", part, Split._fields)
     index: Tensor = getattr(graph.splits[fold], part)
     return index[graph.labels[index] >= 0]
-
-
-def _check_node_labels(labels: Tensor, num_classes: int, n: int) -> None:
-    check_labels(labels, num_classes)
-    if len(labels) != n:
-        raise DataError(
-            f"{n} nodes have features but {len(labels)} have labels: "
-            "give one label (or -1) per node."
-        )
-
-
-def _checked_splits(splits: Sequence[Sequence[Any]], n: int) -> tuple[Split, ...]:
-    tidy = tuple(tidy_split(split, n) for split in splits)
-    for fold, split in enumerate(tidy):
-        check_split(split, n, fold)
-    return tidy

@@ -59,7 +59,7 @@ def as_row(y: Any) -> np.ndarray:
 def in_order(classes: Sequence[Any]) -> np.ndarray:
     """Return the classes as an array that keeps their types.
 
-    By itself NumPy turns a number beside text into text, and tuples into rows.
+    NumPy alone would turn a number beside text into text, and tuples into rows.
 
     >>> in_order(["a", "b"]), in_order([1, "a"])
     (array(['a', 'b'], dtype='<U1'), array([1, 'a'], dtype=object))

@@ -1,4 +1,4 @@
-"""What is computed from a graph: operators, degrees, homophily, digest. Each is computed once."""
+"""Operators, degrees, homophily and digest of a graph, each computed once."""
 
 from __future__ import annotations
 

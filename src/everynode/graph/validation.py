@@ -22,7 +22,19 @@ UNLABELLED = -1
 
 
 class Split(NamedTuple):
-    """Train, validation and test nodes: disjoint sets of sorted node indices."""
+    """Train, validation and test nodes: disjoint sets of sorted node indices.
+
+    Attributes
+    ----------
+    train, val, test : Tensor
+        The node indices of each part, in ascending order.
+
+    Examples
+    --------
+    >>> split = tidy_split([[2, 0], [False, True, False], []], 3)
+    >>> split.train.tolist(), split.val.tolist(), split.test.tolist()
+    ([0, 2], [1], [])
+    """
 
     train: Tensor
     val: Tensor
@@ -256,3 +268,21 @@ def check_split(split: Split, n: int, fold: int) -> None:
                     "make the masks disjoint."
                 )
         owner[part] = index
+
+
+def check_node_labels(labels: Tensor, num_classes: int, n: int) -> None:
+    """Refuse wrong labels, or another number of them than of nodes."""
+    check_labels(labels, num_classes)
+    if len(labels) != n:
+        raise DataError(
+            f"{n} nodes have features but {len(labels)} have labels: "
+            "give one label (or -1) per node."
+        )
+
+
+def checked_splits(splits: Sequence[Sequence[Any]], n: int) -> tuple[Split, ...]:
+    """Return folds of a graph with n nodes, each converted and checked."""
+    tidy = tuple(tidy_split(split, n) for split in splits)
+    for fold, split in enumerate(tidy):
+        check_split(split, n, fold)
+    return tidy

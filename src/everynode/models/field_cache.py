@@ -21,7 +21,7 @@ class FieldView(NamedTuple):
 
     graph: Graph | Batch
     nodes: Tensor
-    #: The version counter of ``nodes``: it changes when somebody writes to them.
+    #: The version counter of ``nodes``: every write to them changes it.
     version: int
     field: ReceptiveField
     features: SparseMatrix | Tensor

@@ -39,6 +39,14 @@ class GATLayer(Layer):
         Not used.
     generator : torch.Generator, optional
         Source of the initial weights.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> from everynode.models.receptive_field import Hop
+    >>> f = torch.ones(20, 4)
+    >>> GATLayer(4)(f, f, Hop(generate(20, 40, 8, 3))).shape
+    torch.Size([20, 4])
     """
 
     def __init__(
@@ -234,6 +242,8 @@ class Attention:
 
 class GAT(Network):
     """A :class:`~everynode.models.network.Network` of :class:`GATLayer`.
+
+    Parameters and attributes are those of the base class.
 
     Examples
     --------

@@ -22,6 +22,14 @@ class GCNLayer(Layer):
               \tilde P = \tilde D^{-1/2} \tilde A \tilde D^{-1/2}
 
     :math:`W^{(l)}` starts as the identity. There is no bias.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> from everynode.models.receptive_field import Hop
+    >>> f = torch.ones(20, 4)
+    >>> GCNLayer(4)(f, f, Hop(generate(20, 40, 8, 3))).shape
+    torch.Size([20, 4])
     """
 
     def mix(self, f: Tensor, f_0: Tensor, hop: Hop) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -39,6 +47,8 @@ class GCNLayer(Layer):
 
 class GCN(Network):
     """A :class:`~everynode.models.network.Network` of :class:`GCNLayer`.
+
+    Parameters and attributes are those of the base class.
 
     Examples
     --------

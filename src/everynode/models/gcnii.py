@@ -38,6 +38,14 @@ class GCNIILayer(Layer):
         Number :math:`l` of the layer in the network, from 1.
     generator : torch.Generator, optional
         Not used: the initial weights are not random.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> from everynode.models.receptive_field import Hop
+    >>> f = torch.ones(20, 4)
+    >>> GCNIILayer(4, alpha=0.1, lam=0.5)(f, f, Hop(generate(20, 40, 8, 3))).shape
+    torch.Size([20, 4])
     """
 
     def __init__(

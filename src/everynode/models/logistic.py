@@ -36,7 +36,7 @@ class Logistic(ClosedFormModel):
               \min_{W, b}\; C \sum_{i \in V_l} \mathrm{CE}(z_i, y_i) + \tfrac 1 2 \lVert W \rVert^2
 
     Equal to scikit-learn's ``LogisticRegression`` after one step: the features are divided by the
-    root mean square of the lengths of the training rows, so that :math:`C` means the same whatever
+    root mean square of the lengths of the training rows, so that :math:`C` does not depend on
     their scale. Validation chooses :math:`C`.
 
     Parameters

@@ -112,5 +112,5 @@ def _linear_of_blocks(layer: Any, blocks: list[Tensor]) -> Tensor:
 
 
 def itself(h: Tensor) -> Tensor:
-    """Return the rows as they are."""
+    """Return the rows unchanged."""
     return h

@@ -117,6 +117,15 @@ class ClassPrior(Term):
     ----------
     confusion, mean, steps : Tensor
         The running means behind the estimate, and the number of steps in them.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> term = ClassPrior(0.5, shares=[2, 1, 1])
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[term])
+    >>> objective.weights
+    {'ce': 1.0, 'prior': 0.5}
     """
 
     name = "prior"

@@ -90,6 +90,14 @@ class Consistency(Term):
     ramp : int
         Epochs over which the weight grows linearly from 0; 0: full weight at once. Early targets
         are guesses, and a large weight would make the network believe them.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[Consistency(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'consistency': 0.5}
     """
 
     name = "consistency"

@@ -61,6 +61,12 @@ class CrossEntropy(Term):
     ----------
     class_weight : Tensor or None
         The weight of each class, 1 on average over the training nodes; None: all weigh the same.
+
+    Examples
+    --------
+    >>> from everynode.datasets import generate
+    >>> CrossEntropy().bind(generate(20, 40, 8, 3), class_weight="balanced").class_weight.shape
+    torch.Size([3])
     """
 
     name = "ce"

@@ -93,6 +93,15 @@ class CrossValidatingGradients(Term):
     calls : Tensor
         The number of steps so far. The draws depend on it and on the seed. It is part of
         ``state_dict``, so that resumed training continues with the same draws.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> term = CrossValidatingGradients(0.5)
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[term])
+    >>> objective.weights
+    {'ce': 1.0, 'cvg': 0.5}
     """
 
     name = "cvg"

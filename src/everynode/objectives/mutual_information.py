@@ -126,6 +126,14 @@ class MutualInformation(Term):
         The running class marginal of mini-batches.
     steps : Tensor
         The number of steps in it.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[MutualInformation(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'mi': 0.5}
     """
 
     name = "mi"

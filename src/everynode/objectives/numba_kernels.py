@@ -19,7 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
-#: Sums may be taken in any order. NaN and infinity keep their meaning, and the difference of two
+#: Sums run in any order. NaN and infinity keep their meaning, and the difference of two
 #: equal products is 0.
 FASTMATH = {"nsz", "arcp", "reassoc"}
 

@@ -40,6 +40,14 @@ class PReg(Term):
     ----------
     weight : float, optional
         The weight of the term; None: 1.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[PReg(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'preg': 0.5}
     """
 
     name = "preg"

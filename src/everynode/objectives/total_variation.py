@@ -95,6 +95,14 @@ class TotalVariation(Term):
         The weight of the term; None: ``default_weight``.
     sigma, gate
         See :func:`total_variation`.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[TotalVariation(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'tv': 0.5}
     """
 
     name = "tv"

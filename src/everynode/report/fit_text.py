@@ -72,7 +72,8 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
             yield f"  {'':12} {monitor} {_score(scores[monitor])}"
     yield from alert_lines(summary)
     yield f"  {summary['caution']}"
-    yield f"  {summary['learned']}"
+    if learned := summary.get("learned"):
+        yield f"  {learned}"
     if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
         advice = "" if several else " Leave out --objective to try other candidates."
         yield (

@@ -29,7 +29,7 @@ Starts = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Study:
-    """What is tuned, and how a trial is judged. Studies with the same ``name`` are the same study.
+    """The subject of a study, and how it judges a trial. Its ``name`` is its identity.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def starting_points(
 
 def _default_starts(space: Space, place: Mapping[str, Any], objective: str) -> Starts:
     """Return the candidates of the default preset, and the paper's settings if there are any."""
-    # Cross-entropy too, whatever the objective: it may need little of its terms.
+    # Cross-entropy for every objective: the best weights of its terms may be small.
     starts = {
         f"default {name}": within(space, settings) for name, settings in candidates(**place).items()
     }

@@ -119,14 +119,9 @@ def successive_halving(
     field = _Field(sizes, report)
     for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
-        settings = dataclasses.replace(settings, patience=patience)
-        field.trainings[name] = []
-        for number, fold in enumerate(folds):
-            suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
-            file = f"{prefix}{name}{suffix}.safetensors"
-            state = checkpoint / file if checkpoint else None
-            training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
-            field.trainings[name].append(training)
+        patient = dataclasses.replace(settings, patience=patience)
+        states = checkpoint / f"{prefix}{name}" if checkpoint else None
+        field.add(name, graph, patient, folds=folds, seed=seed, states=states)
 
     # `order`: the best first. The first `places` of them train in the next round.
     order, places = list(candidates), len(candidates)
@@ -162,6 +157,18 @@ class _Field:
         self.report = report
         self.trainings: dict[str, list[Training]] = {}
         self.failed: dict[str, Diverged] = {}
+
+    def add(
+        self, name: str, graph: Graph, settings: Settings, *, folds: Sequence[int], seed: int,
+        states: Path | None,
+    ) -> None:  # fmt: skip
+        """Add a candidate: a training on each fold, with consecutive seeds."""
+        self.trainings[name] = []
+        for number, fold in enumerate(folds):
+            suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
+            state = states and states.with_name(f"{states.name}{suffix}.safetensors")
+            training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
+            self.trainings[name].append(training)
 
     def alive(self, names: Iterable[str]) -> list[str]:
         """Return the candidates that have not diverged."""

@@ -257,7 +257,7 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
     folder = model_folder(folder)
     card_path, weights_path = folder / "model.json", folder / "model.safetensors"
     for path in (card_path, weights_path):
-        if path.exists() and not path.is_file():  # a pipe would wait for ever
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise DataError(f"{path} is not a file: train again, or restore the folder.")
     try:
         card = json.loads(card_path.read_text(encoding="utf-8"))

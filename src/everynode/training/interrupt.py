@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event, so that no step is torn; the second one interrupts.
+    """Turn the first Ctrl-C into an event, so that the step completes; the second one interrupts.
 
     Only the main thread receives Ctrl-C. In any other thread the event is never set.
     """

@@ -1,4 +1,4 @@
-"""Torch's random generators of the CPU and of one device; other devices are left alone."""
+"""Torch's random generators of the CPU and of one device; other devices keep theirs."""
 
 from __future__ import annotations
 

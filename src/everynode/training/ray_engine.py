@@ -62,7 +62,7 @@ def run_on_ray(
     try:
         # Ray must not retry by itself: lost jobs are counted here.
         task = ray.remote(num_cpus=1, max_retries=0, runtime_env=_environment())(_call)
-        # Inside a list Ray passes the reference on; by itself, a copy of the object for every job.
+        # In a list Ray passes the reference; a bare reference would be copied for every job.
         box = [ray.put(shared)]
 
         def submit(job: Job, losses: int) -> None:

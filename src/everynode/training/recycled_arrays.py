@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
-#: Alignment in bytes for vectorised operations; torch's own allocator uses the same.
+#: Alignment in bytes for vectorized operations; torch's own allocator uses the same.
 _ALIGNMENT = 64
 
 #: Operations that create the arrays of a step, and their versions that write into given memory.

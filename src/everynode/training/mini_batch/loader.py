@@ -20,7 +20,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.training.mini_batch.plan import ORDER, SURROUNDINGS, Plan, Seeds, generator, plan_for
 from everynode.training.mini_batch.sampler import draw_sample
 
-#: Options of PyTorch's and PyG's loaders that this one decides by itself.
+#: Options of PyTorch's and PyG's loaders that this loader sets.
 REFUSED = {
     "input_nodes",
     "input_id",

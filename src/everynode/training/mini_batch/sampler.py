@@ -99,7 +99,7 @@ class Sampler:
 
     def __init__(self, graph: Graph | DiskGraph):
         self.graph = graph
-        # Each node's row in the batch, or -1; kept, since filling it anew would take too long.
+        # Each node's row in the batch, or -1; kept, since refilling it is slow.
         self._row = np.full(graph.num_nodes, -1, dtype=np.int32)
 
     def batch(self, roots: Integers, fan_out: Sequence[int], rng: np.random.Generator) -> Batch:
