@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 # Many small runs want one thread each: two on two busy cores spin while they wait.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long lint bench reproduce docs gallery clean
+.PHONY: help demo test test-long lint bench reproduce torture docs gallery clean
 
 help:
 	@echo "make demo    two CSV files in; labels, leaderboard and page out; then ENC against cross-entropy (3 minutes)"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    the documentation site, into build/docs"
 	@echo "make bench   side by side with stock PyG"
+	@echo "make torture   fuzzed files, hostile models, kills, full disks, shared stores (hours; continues where it stopped)"
 	@echo "make clean   remove the virtual environment and caches"
 	@echo "make reproduce   the paper's tables and figures (about three days on two cores, because the runs in results/ are taken over first; REPRODUCE='--max-run-minutes 2' for the short runs only)"
 
@@ -55,6 +56,10 @@ reproduce: $(READY)
 
 bench: $(READY)
 	$(BIN)/everynode bench $(BENCH)
+
+torture: $(READY)
+	$(BIN)/python -m tools.torture $(TORTURE)
+	$(BIN)/python -m tools.torture.page
 
 docs: $(READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto docs build/docs

@@ -2,7 +2,7 @@
 
     python benchmarks/gat_seeds.py FIRST LAST > scores.json
 
-Run it in an environment with the version of everynode in question; docs/speed.md compares two versions.
+Run it in an environment with the version of everynode in question; docs/archive/speed.md compares two versions.
 """
 
 from __future__ import annotations

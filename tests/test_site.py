@@ -12,6 +12,7 @@ import pytest
 import everynode
 
 pytest.importorskip("sphinx", reason="needs the extra [docs]")
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[1]
 
 

@@ -12,8 +12,9 @@ PAGES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 
 
 def page(path: Path) -> str:
-    """The text of a page, its links to docs/ made links within the site."""
+    """The text of a page: links to docs/ lead within the site, other files are only named."""
     text = path.read_text(encoding="utf-8")
+    text = re.sub(r"\[([^\]]+)\]\((?!https?:|docs/|#)([^)]+)\)", r"\1 (`\2`)", text)
     return re.sub(r"\]\(docs/", "](../", text)
 
 

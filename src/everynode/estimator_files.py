@@ -116,6 +116,7 @@ def load_classifier(
         model.ensemble_ = PortfolioEnsemble.load(
             folder, card["members"], card["num_nodes"], card["inputs"]
         )
+        check_together([model.fitted_, *model.ensemble_.results], folder)
         model.leaderboard_ = Leaderboard.from_list(card["leaderboard"])
         model.graph_gain_ = GraphGain.from_dict(card["graph_gain"])
         model.fitted_ = dataclasses.replace(

@@ -9,6 +9,8 @@ import lzma
 from pathlib import Path
 
 import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import everynode as en
@@ -114,6 +116,15 @@ def test_long_whole_numbers_in_lists_and_raw_bytes_as_weights(tmp_path):
     pq.write_table(pa.table({**edges, "weight": weights}), tmp_path / "edges.parquet")
     with pytest.raises(DataError, match=r"holds fixed_size_binary\[4\]. Weights are numbers"):
         en.read({"id": [0, 1, 2, 3]}, tmp_path / "edges.parquet")
+
+
+def test_damaged_text_in_parquet_is_refused(tmp_path):
+    bad = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xc8")]
+    )
+    pq.write_table(pa.table({"source": ["1", "2"], "target": bad}), tmp_path / "e.parquet")
+    with pytest.raises(DataError, match="Invalid UTF8"):
+        en.read(edges=tmp_path / "e.parquet")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

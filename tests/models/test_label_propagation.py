@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.nn import LabelPropagation as Theirs
 
+from everynode.datasets import generate
 from everynode.errors import DataError
 from everynode.models.label_propagation import SHARES, SMOOTHING, STEPS, LabelPropagation
 
@@ -33,3 +34,15 @@ def test_another_graph_is_refused(random_graph) -> None:
     other = type(graph).from_arrays(torch.rand(7, 5).double(), [[0], [1]]).to(torch.float64)
     with pytest.raises(DataError, match="labels of a graph of 20 nodes"):
         model(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seeds", 20), ("seeds", -1), ("seed_labels", 3), ("seed_labels", 2**40)],
+)
+def test_damaged_labels_of_a_loaded_model_are_refused(name, value):
+    graph, model = generate(20, 40, 8, 3), LabelPropagation(8, 3)
+    model.solve(graph, graph.nodes("train"))
+    getattr(model, name)[0] = value
+    with pytest.raises(DataError, match="do not belong to this graph"):
+        model(graph)

@@ -432,7 +432,7 @@ def test_halves_are_a_fair_partition(
         assert all(abs(in_1[c] - in_2[c]) <= 1 for c in range(5))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(st.integers(0, 2**63 - 1), st.integers(1, 5))
 def test_fixed_halves_stay_and_the_others_change(seed: int, calls: int) -> None:
     graph = make_graph(train=10)

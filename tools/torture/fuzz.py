@@ -8,7 +8,9 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,32 @@ class TooSlow(BaseException):
     """An input took too long. It derives from BaseException, so that no reader catches it."""
 
 
+@dataclass
+class Watch:
+    """Processor seconds and grown memory of a block."""
+
+    seconds: float = 0.0
+    megabytes: float = 0.0
+
+
+@contextmanager
+def stopwatch() -> Iterator[Watch]:
+    """Measure a block."""
+    from everynode.training.memory import forget_peak, peak_mb
+
+    watch = Watch()
+    forget_peak()
+    before, began = peak_mb(), time.process_time()
+    yield watch
+    watch.seconds, watch.megabytes = time.process_time() - began, peak_mb() - before
+
+
 def _alarm(*_: Any) -> None:
     raise TooSlow
 
 
 def fuzz(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
     """Read the inputs of some seeds; return the outcomes, and append the failures."""
-    from everynode.training.memory import forget_peak, peak_mb
-
     outcomes: Counter[str] = Counter()
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, _alarm)
@@ -40,14 +60,12 @@ def fuzz(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
             for path in folder.iterdir():
                 path.unlink()
             case = make_case(seed, folder)
-            forget_peak()
-            before, began = peak_mb(), time.process_time()
-            outcome, detail = _read(case)
-            took, grown = time.process_time() - began, peak_mb() - before
-            if took > SECONDS:
-                outcome, detail = "slow", f"{took:.1f} s"
-            elif grown > MEGABYTES:
-                outcome, detail = "large", f"{grown:.0f} MB"
+            with stopwatch() as watch:
+                outcome, detail = _read(case)
+            if watch.seconds > SECONDS:
+                outcome, detail = "slow", f"{watch.seconds:.1f} s"
+            elif watch.megabytes > MEGABYTES:
+                outcome, detail = "large", f"{watch.megabytes:.0f} MB"
             outcomes["inputs"] += 1
             outcomes[outcome] += 1
             if outcome not in ("read", "compared", "refused"):

@@ -127,6 +127,7 @@ def _read_parquet(path: Path) -> Table:
         size = 8 * described.num_rows * described.num_columns
         check_unpacked(path, size, unpacked_limit(path, ARRAY_BYTES))
         table = pq.read_table(path)
+        table.validate(full=True)  # damaged text would fail later, without the name of the file
     except DataError:
         raise
     except (pa.ArrowException, ValueError) as error:

@@ -76,6 +76,15 @@ class LabelPropagation(ClosedFormModel):
                 f"but graph {graph.name!r} has {graph.num_nodes}. Use a model for new nodes."
             )
 
+        pairs = (self.seeds, graph.num_nodes), (self.seed_labels, self.num_classes)
+        if len({len(self.seeds), len(self.seed_labels), len(self.seed_weight)}) > 1 or any(
+            ((values < 0) | (values >= size)).any() for values, size in pairs
+        ):
+            raise DataError(
+                "The labels in label propagation do not belong to this graph: train again, or "
+                "restore the folder of the model."
+            )
+
     def logits(self, graph: Graph, nodes: Tensor | None) -> Tensor:
         """Return the logarithms of the propagated labels."""
         start = self.seed_weight.new_zeros(graph.num_nodes, self.num_classes).to(graph.dtype)

@@ -114,7 +114,9 @@ class Member:
         candidate = Candidate(
             card["candidate"], settings, preparation.name, card["uses"], card["for_new_nodes"]
         )
-        return cls(candidate, preparation, results, card["temperature"], card["weight"])
+        return cls(
+            candidate, preparation, results, float(card["temperature"]), float(card["weight"])
+        )
 
 
 @dataclass(frozen=True)
