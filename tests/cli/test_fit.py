@@ -717,7 +717,7 @@ def test_a_column_of_amounts_or_names_is_no_label(call, own_files):
     assert done.returncode == 3
     expected = "the 120 labels in column 'revenue' have 104 different values, such as 1000 and 1001. The column looks like an amount or a name."
     assert expected in done.stderr
-    assert "Name the column that holds the classes." in done.stderr
+    assert "Name the column that holds the classes (label=" in done.stderr
 
 
 @pytest.mark.parametrize("words", WRONG)
