@@ -48,6 +48,10 @@ KNOWN: dict[str, tuple[str, str]] = {
         "The tables with tuned settings",
         "everynode results tables results/tables-tuned.json --preset tuned --store results/runs-tuned.csv",
     ),
+    "torture.json": (
+        "Fuzzed files and models, kills, full disks: tried and failed",
+        "make torture",
+    ),
     "tsne-paper.json": ("Cora's nodes in the plane, before and after training", "make reproduce"),
     "tuned-class-prior.toml": (
         "Settings of the tuning round of 0.11.0",

@@ -22,7 +22,11 @@ def read(tags, **options):
     return en.read(table, EDGES, **options)
 
 
-@pytest.mark.parametrize("write", ["; ".join, ";".join, "|".join, json.dumps, str, list], ids=str)
+@pytest.mark.parametrize(
+    "write",
+    ["; ".join, ";".join, "|".join, json.dumps, str, list],
+    ids=["; ", ";", "|", "json", "python", "list"],
+)
 def test_every_writing_gives_the_same_features(write):
     graph = read([write(tags) for tags in TAGS])
     assert graph.feature_encoder.feature_names == NAMES
