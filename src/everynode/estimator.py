@@ -315,7 +315,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model = NodeClassifier("gcn", "ce", settings={"epochs": 3}, verbose=False).fit(graph)
         >>> measured, delivered = model.score(graph), model.refit(graph)
         >>> len(model.held_out_.nodes), len(delivered.held_out_.nodes)
-        (500, 3327)
+        (500, 3312)
         """
         check_is_fitted(self, "fitted_")
         trained = refit_classifier(self, graph, nodes, checkpoint, engine, callbacks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import multiprocessing
 import os
 import random
@@ -412,13 +413,16 @@ def test_a_state_that_outlived_its_run_is_removed(make_run, graphs, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, capfd, workers):
+def test_states_of_no_use_give_way(make_run, graph, graphs, tmp_path, capfd, monkeypatch, workers):
     """Damaged ones, and those of a training that an upgrade or a change of settings made another: none may stop the others."""
     runs, path = [make_run(seed) for seed in range(3)], tmp_path / "runs.db"
     do_runs(runs, graphs, Store(tmp_path / "undisturbed.db"), workers=1)
     state_path(path, runs[0].key).write_bytes(b"no state")
     train(graph, runs[0].settings, seed=7, checkpoint=state_path(path, runs[1].key))
     capfd.readouterr()
+    monkeypatch.setattr(
+        logging.getLogger("everynode"), "handlers", [logging.StreamHandler(sys.__stderr__)]
+    )
     do_runs(runs, graphs, Store(path), workers=workers)
     assert rows_of(path) == rows_of(tmp_path / "undisturbed.db")
     assert list(tmp_path.glob("*.state")) == []

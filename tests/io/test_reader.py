@@ -155,7 +155,7 @@ BAD = {
     "only a byte order mark": ({"nodes_csv": b"\xef\xbb\xbf"}, ("nodes.csv is empty",)),
     "heading only": ({"nodes_csv": "id,x,label\n"}, ("nodes.csv", "no rows")),
     "zero bytes": ({"nodes_csv": bytes(range(256))}, ("nodes.csv", "not text")),
-    "excel": ({"nodes_csv": b"PK\x03\x04" + bytes(100)}, ("Excel", "CSV")),
+    "excel": ({"nodes_csv": b"PK\x03\x04" + bytes(100)}, ("Excel", ".xlsx")),
     "not gzip": ({"nodes_csv": gzip.compress(NODES.encode())[:-9]}, ("nodes.csv", "damaged")),
     "two columns of one name": ({"nodes_csv": "id,x,x,label\n1,2,3,a\n"}, ("nodes.csv, row 1", "columns 2 and 3", "'x'")),
     "no heading": ({"nodes_csv": "1,0.5,3\n2,0.7,4\n"}, ("nodes.csv, row 1", "heading")),

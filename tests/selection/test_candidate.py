@@ -31,7 +31,7 @@ def test_every_entry_names_a_candidate_and_its_settings_are_valid(name):
         candidates = portfolio(effort, graph)
         assert len({c.name for c in candidates}) == len(candidates) >= 3
         assert {c.settings.backbone for c in candidates} <= set(model_names())
-        assert all(c.settings.monitor == "loss" for c in candidates)
+        assert all(c.settings.monitor == "calibrated_loss" for c in candidates)
 
 
 def test_larger_efforts_try_more():

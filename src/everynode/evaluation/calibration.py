@@ -93,7 +93,7 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
     >>> sure = torch.tensor([[0.9, 0.1]]).log()
     >>> round(temperature_of_average([sure, sure], 1.0), 3)
     1.0
-    >>> temperature_of_average([sure, torch.tensor([[0.6, 0.4]]).log(), sure], 1.0) < 1
+    >>> temperature_of_average([sure, torch.tensor([[0.3, 0.7]]).log(), sure], 1.0) < 1
     True
     """
     mean = torch.logsumexp(torch.stack(list(folds)), dim=0) - math.log(len(folds))

@@ -62,7 +62,7 @@ def sentence(fit: FitSummary) -> str:
     >>> graph = generate(200, 600, 8, 3, seed=0)
     >>> model = NodeClassifier(objective="ce", settings={"epochs": 3}, verbose=False).fit(graph)
     >>> sentence(FitSummary.of(model, graph))
-    'Quality is measured on 59 test labels. The model learned from 60 labels, and not from these.'
+    'Quality is measured on 56 test labels. The model learned from 108 labels, and not from these.'
     """
     part, found = fit.judged, delivery(fit)
     scored = counted(len(part.nodes), f"{part.name} label")
