@@ -23,7 +23,7 @@ from common import ROOT
 from everynode.selection import greedy_ensemble
 from everynode.selection.fold_result import LOGITS, FoldResult
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
-from everynode.selection.portfolio import Race
+from everynode.selection.race import Race
 from everynode.settings import Settings
 from unseen import DESIGN_HALF, best_outsider
 

@@ -4,54 +4,23 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 import pytest
-import torch
 
-from everynode import Graph, Split
+from everynode import Graph
 from everynode.errors import EverynodeError
 from everynode.selection import portfolio as module
 from everynode.selection.candidate import Candidate
-from everynode.selection.portfolio import (
-    Job,
-    Race,
-    Workload,
-    require_results,
-    run_job,
-    run_portfolio,
-)
+from everynode.selection.portfolio import require_results, run_portfolio
+from everynode.selection.portfolio_job import Job
+from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.training.process_pool import run_many
-
-
-def candidate(name: str, uses: str = "both", preparation: str = "standardize", **settings):
-    quick = {"hidden_channels": 8, "epochs": 20, "monitor": "loss", "lr": 0.03, "lr_gnn": 0.03}
-    chosen = Settings(**quick | settings).for_objective("ce")
-    return Candidate(name, chosen, preparation, uses)
-
-
-CANDIDATES = [
-    candidate("gcn"),
-    candidate("mlp", "features", backbone="mlp"),
-    candidate("appnp", backbone="appnp"),
-    candidate("blind", lr=1e-6, lr_gnn=1e-6),
-    candidate("blinder", lr=1e-7, lr_gnn=1e-7),
-]
+from helpers.races import CANDIDATES, candidate, race_graph
 
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    rng = np.random.default_rng(0)
-    labels = np.arange(90) % 3
-    x = np.eye(3)[labels] @ rng.normal(size=(3, 6)) + 0.5 * rng.normal(size=(90, 6))
-    source = rng.integers(0, 90, 270)
-    target = (source + 3 * rng.integers(1, 30, 270)) % 90
-    nodes = torch.from_numpy(rng.permutation(60))
-    folds = [
-        Split(nodes[torch.arange(60) % 3 != k].sort().values, nodes[k::3].sort().values, torch.arange(60, 90))
-        for k in range(3)
-    ]  # fmt: skip
-    return Graph.from_arrays(x.astype(np.float32), np.stack([source, target]), labels, splits=folds)
+    return race_graph()
 
 
 def summary(race: Race):
@@ -72,12 +41,6 @@ def test_every_candidate_has_its_first_fold_and_the_best_have_all(graph):
     assert not race.cut
     assert not race.interrupted
     assert len(race.labels(folds)) == 60  # every label is held out once
-
-
-def test_the_best_of_each_kind_stays(graph):
-    worst = [*CANDIDATES[:3], candidate("lost", "graph", lr=1e-7, lr_gnn=1e-7)]
-    race = run_portfolio(graph, worst, folds=range(3), keep=(1, 1))
-    assert race.folds("lost") == {0, 1, 2}
 
 
 def test_processes_and_seeds_do_not_change_the_result(graph, monkeypatch):
@@ -165,28 +128,3 @@ def test_progress_counts_trainings_and_names_the_best(graph):
     assert [row[0] for row in seen] == list(range(1, 10))
     assert seen[-1][:2] == (9, 9)
     assert seen[-1][2].startswith("best so far ")
-
-
-def test_class_weights_count_in_the_comparison(graph):
-    heavy = [candidate("gcn", class_weight={0: 5.0, 1: 1.0, 2: 1.0})]
-    race = run_portfolio(graph, heavy, folds=[0])
-    weight = race.node_weight([0])
-    assert weight.mean() == pytest.approx(1.0)
-    first = race.labels([0]).numpy() == 0
-    assert weight[first].min() == pytest.approx(5 * weight[~first].max())
-
-
-def test_the_key_of_a_job_changes_with_everything_that_matters(graph):
-    workload = Workload({"standardize": graph}, {c.name: c for c in CANDIDATES})
-    keys = {
-        workload.key(Job(*job))
-        for job in (("gcn", 0, 0), ("gcn", 1, 0), ("gcn", 0, 1), ("mlp", 0, 0))
-    }
-    assert len(keys) == 4
-    assert workload.key(Job("gcn", 0, 0, 5.0)) == workload.key(Job("gcn", 0, 0))
-
-
-def test_a_job_leaves_no_state_behind(graph, tmp_path):
-    workload = Workload({"standardize": graph}, {c.name: c for c in CANDIDATES}, tmp_path)
-    assert isinstance(run_job(Job("gcn", 0, 0), workload), bytes)
-    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []

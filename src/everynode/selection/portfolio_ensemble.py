@@ -27,7 +27,7 @@ from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
-from everynode.selection.portfolio import Race
+from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
 from everynode.training import load_model, save_model

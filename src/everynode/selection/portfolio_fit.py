@@ -12,8 +12,9 @@ from everynode.graph import Graph
 from everynode.progress import Bar
 from everynode.selection.candidate import Effort, portfolio
 from everynode.selection.cross_validation import check_monitor, with_validation
-from everynode.selection.portfolio import Race, require_results, run_portfolio
+from everynode.selection.portfolio import require_results, run_portfolio
 from everynode.selection.portfolio_ensemble import Selection, select
+from everynode.selection.race import Race
 from everynode.selection.time_limit import parse_time
 from everynode.training.callbacks import Callback
 from everynode.training.process_pool import Engine

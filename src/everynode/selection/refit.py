@@ -25,9 +25,11 @@ from everynode.progress import Bar
 from everynode.selection.candidate import Effort
 from everynode.selection.cross_validation import with_validation
 from everynode.selection.ensemble import held_out
-from everynode.selection.portfolio import Job, JobRunner, Race, fold_seeds, start_race
+from everynode.selection.portfolio import JobRunner, fold_seeds, start_race
 from everynode.selection.portfolio_ensemble import PortfolioEnsemble, assemble
 from everynode.selection.portfolio_fit import PortfolioOptions, fold_count, seeds_per_fold
+from everynode.selection.portfolio_job import Job
+from everynode.selection.race import Race
 from everynode.selection.single_fit import fit_candidates
 from everynode.selection.time_limit import parse_time
 from everynode.training.callbacks import Callback
