@@ -16,7 +16,7 @@ from everynode.io.summary import counted
 if TYPE_CHECKING:
     from everynode.evaluation.fit_summary import FitSummary
 
-#: From the worst on. With an "error", the headline number is not to be trusted.
+#: The worst first. With an "error", the headline number cannot be trusted.
 Severity = Literal["error", "warning"]
 #: Labelled nodes without edges are reported from this share on.
 ISOLATED = 0.2
@@ -40,7 +40,16 @@ RARE_ADVICE = (
 class Alert(NamedTuple):
     """One finding about a fit.
 
-    ``advice`` names the flag of ``everynode fit`` that helps.
+    Attributes
+    ----------
+    severity : {"error", "warning"}
+        With an error, do not trust the scores.
+    kind : str
+        A short name of the finding.
+    text : str
+        The finding in one sentence.
+    advice : str
+        The flag of ``everynode fit`` that helps.
     """
 
     severity: Severity

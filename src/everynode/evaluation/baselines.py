@@ -19,9 +19,18 @@ KINDS = {"features": "columns only", "graph": "links only", "both": "columns and
 
 
 class Baseline(NamedTuple):
-    """The accuracy of a simple way to predict.
+    """The accuracy of a simple prediction rule.
 
-    ``nodes`` of the ``part`` (test or validation) are scored.
+    Attributes
+    ----------
+    name : str
+        The rule.
+    accuracy : Score
+        Its accuracy with interval.
+    nodes : int
+        The number of scored nodes.
+    part : str
+        ``test`` or ``validation``.
     """
 
     name: str

@@ -93,18 +93,25 @@ class ScoredPart:
 
 
 class ClassCounts(NamedTuple):
-    """Counts of one class: training nodes, nodes of the scored part, and predictions."""
+    """Counts of one class.
+
+    Attributes
+    ----------
+    name : str
+        The name of the class.
+    train : int
+        Labelled training nodes of the class.
+    true, called, right : int
+        Nodes of the scored part with this label, with this prediction, and with both.
+    predicted : int
+        Predictions of the class among all nodes.
+    """
 
     name: str
-    #: Labelled training nodes of the class.
     train: int
-    #: Nodes of the scored part that have this label.
     true: int
-    #: Nodes of the scored part with this prediction.
     called: int
-    #: Nodes of the scored part with this label and this prediction.
     right: int
-    #: Predictions of the class among all nodes.
     predicted: int
 
 
@@ -203,7 +210,7 @@ class FitSummary:
 
     @property
     def judged(self) -> ScoredPart:
-        """The part that estimates best how good the model is: test, else validation."""
+        """The part whose scores are reported: test, else validation."""
         return next(iter(self.parts.values()))
 
     @property
@@ -213,7 +220,7 @@ class FitSummary:
 
     @property
     def leaks(self) -> tuple[Leak, ...]:
-        """The feature columns that tell the label."""
+        """The feature columns with label leakage."""
         return () if self.graph.summary is None else self.graph.summary.leaks
 
     @cached_property
@@ -235,7 +242,7 @@ class FitSummary:
 
     @cached_property
     def headline(self) -> tuple[str, ...]:
-        """How many are right, against the majority, and whether to trust it."""
+        """The sentences of the headline; see :mod:`everynode.evaluation.headline`."""
         return headline(self)
 
     @property

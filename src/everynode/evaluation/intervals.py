@@ -16,8 +16,17 @@ FEW = 5
 
 
 class Score(NamedTuple):
-    """A number and its 95% interval; NaN where there is none.
+    """A number and its 95% interval.
 
+    Attributes
+    ----------
+    value : float
+        The number.
+    low, high : float
+        The ends of the interval; NaN without an interval.
+
+    Examples
+    --------
     >>> print(Score(0.9, 0.596, 0.982), "or", Score(0.02))
     0.900 (0.596 to 0.982) or 0.020 (no interval)
     """

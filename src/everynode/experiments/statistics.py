@@ -17,7 +17,17 @@ RELATIVE_ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean, its standard deviation (ddof 1) and its 95% interval; NaN for a single value."""
+    """A mean with its standard deviation and its 95% interval.
+
+    Attributes
+    ----------
+    count : int
+        The number of values.
+    mean, std : float
+        The mean and the standard deviation (ddof 1).
+    low, high : float
+        The ends of the interval; NaN for a single value.
+    """
 
     count: int
     mean: float
@@ -35,7 +45,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Paired(Summary):
-    """The summary of paired differences, with the two-sided p-value of no difference."""
+    """The summary of paired differences.
+
+    Attributes
+    ----------
+    p_value : float
+        The two-sided p-value under the null hypothesis of no difference.
+    """
 
     p_value: float
 

@@ -42,7 +42,13 @@ class Rows(Protocol):
 
 
 class MemoryRows:
-    """Matrix in memory."""
+    """Matrix in memory.
+
+    Parameters
+    ----------
+    array : ndarray
+        The matrix.
+    """
 
     def __init__(self, array: Array):
         self.array = array
@@ -63,7 +69,19 @@ class MemoryRows:
 
 
 class FileRows:
-    """Matrix in an open file, row after row from ``offset`` on."""
+    """Matrix in an open file, stored row by row.
+
+    Parameters
+    ----------
+    file : file object
+        The open file.
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        Type of the numbers.
+    offset : int
+        Position of the first row in the file, in bytes.
+    """
 
     def __init__(
         self, file: BinaryIO, shape: tuple[int, int], dtype: npt.DTypeLike, offset: int = 0
@@ -86,7 +104,7 @@ class FileRows:
         return rows
 
     def read(self, rows: Array) -> Array:
-        """Return some rows; consecutive ones are read in one go."""
+        """Return some rows; consecutive rows are read with one call."""
         out = np.empty((len(rows), self.shape[1]), self.dtype)
         if not out.size:
             return out

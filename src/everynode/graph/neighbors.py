@@ -15,13 +15,20 @@ Reals = npt.NDArray[np.floating[Any]]
 
 
 class Drawn(NamedTuple):
-    """Sampled neighbors of some nodes, node after node."""
+    """Sampled neighbors of some nodes, as CSR arrays.
 
-    #: Where the neighbors of each node start, and where the last ones end.
+    Attributes
+    ----------
+    crow : array
+        Row pointers: where the neighbors of each node start, and where the last ones end.
+    nodes : array
+        The neighbors.
+    weight : array
+        Weight of each edge, divided by its sampling probability.
+    """
+
     crow: Integers
-    #: The neighbors.
     nodes: Integers
-    #: Weight of each edge, divided by the probability of drawing it.
     weight: Reals
 
 

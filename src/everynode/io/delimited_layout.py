@@ -45,16 +45,26 @@ MAGIC = {
 
 
 class Layout(NamedTuple):
-    """The layout of a delimited text file."""
+    """The layout of a delimited text file.
+
+    Attributes
+    ----------
+    delimiter : str
+        The sign between two cells.
+    width : int
+        The number of cells per row.
+    num_comments : int
+        The number of comment lines before the table.
+    names : tuple of str or None
+        The column names if they are not in the first row: the last comment, or made-up names.
+    is_utf16 : bool
+        Whether the file starts with a byte order mark of UTF-16.
+    """
 
     delimiter: str
-    #: The number of cells per row.
     width: int
-    #: The number of comment lines before the table.
     num_comments: int
-    #: The column names if they are not in the first row: the last comment, or made-up names.
     names: tuple[str, ...] | None
-    #: Whether the file starts with a byte order mark of UTF-16.
     is_utf16: bool
 
 

@@ -21,10 +21,17 @@ from everynode.io.tables import EXAMPLES, Table
 
 
 class Ends(NamedTuple):
-    """The source and target ids of all edges, and their positions among the node ids."""
+    """The source and target ids of all edges, and their positions among the node ids.
+
+    Attributes
+    ----------
+    ids : tuple of pyarrow.ChunkedArray
+        The source ids and the target ids.
+    positions : array of shape (2, m)
+        The position of each id; -1 for an unknown node.
+    """
 
     ids: tuple[pa.ChunkedArray, pa.ChunkedArray]
-    #: 2 x m, -1 for an unknown node.
     positions: Ints
 
     def unknown(self) -> pa.ChunkedArray:
@@ -38,15 +45,23 @@ class Ends(NamedTuple):
 
 
 class EdgeTable(NamedTuple):
-    """The edges as listed in the file, with self-loops and repetitions."""
+    """The edges as listed in the file, with self-loops and repetitions.
 
-    #: 2 x m node positions.
+    Attributes
+    ----------
+    pairs : array of shape (2, m)
+        Node positions.
+    weight : array of shape (m,) or None
+        A positive weight per edge.
+    rows : array of shape (m,)
+        The row of each edge in the table.
+    comma : str
+        The meaning of a comma in the weights.
+    """
+
     pairs: Ints
-    #: A positive weight per edge, or None.
     weight: Floats | None
-    #: The row of each edge in the table.
     rows: Ints
-    #: The meaning of a comma in the weights.
     comma: str = ""
 
 

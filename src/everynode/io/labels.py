@@ -33,7 +33,15 @@ LISTED_CLASSES = 10
 
 
 class Labels(NamedTuple):
-    """Class indices, -1 for an unlabelled node, and the class names."""
+    """The encoded labels of a node table.
+
+    Attributes
+    ----------
+    codes : array of shape (n,)
+        Class indices; -1 for an unlabelled node.
+    classes : tuple
+        The class names, in the order of their indices.
+    """
 
     codes: npt.NDArray[np.int64]
     classes: tuple[Hashable, ...]
@@ -135,7 +143,7 @@ def _note_missing_words(column: pa.ChunkedArray, cells: Cells, notes: Notes) -> 
 def _check_classes(
     classes: Sequence[Hashable], text: pa.ChunkedArray, table: Table, name: str
 ) -> None:
-    """Refuse a label column without labels, with one class, or with names or amounts."""
+    """Refuse a label column without labels, with a single class, or with names or amounts."""
     num_labelled = len(text) - text.null_count
     if not num_labelled:
         raise DataError(

@@ -142,13 +142,20 @@ def check_heading(
 
 
 class RequestedFeatures(NamedTuple):
-    """The sources of the features."""
+    """The requested sources of the features.
 
-    #: The columns, each with its declared kind or None.
+    Attributes
+    ----------
+    columns : dict of str to str or None
+        The columns, each with its declared kind or None.
+    matrix : bool
+        Whether to use the feature matrix of the file, if it has one.
+    structure : bool
+        Whether to add structural features.
+    """
+
     columns: dict[str, Kind | None]
-    #: Whether to use the feature matrix of the file, if it has one.
     matrix: bool
-    #: Whether to add structural features.
     structure: bool
 
 
