@@ -45,7 +45,7 @@ def bench(
     out
         Keep the rows in this file, in the format of --json. Its rows are not measured again.
     data_dir
-        Where the public graphs are.
+        Folder of the public graphs.
     """
     from everynode.benchmarks.measure import bench as measure
     from everynode.benchmarks.measure import machine

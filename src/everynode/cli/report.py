@@ -43,7 +43,7 @@ def report(
     folds
         Number of folds.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.exports import ExportedRuns, is_export

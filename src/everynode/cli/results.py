@@ -82,7 +82,7 @@ def results_export(
     store
         The store of runs.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.record_selection import nothing_selected, select_records
@@ -130,7 +130,7 @@ def results_tables(
     store
         The store of runs, or a file of `everynode results export`, with its times.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.analysis import analyze_all

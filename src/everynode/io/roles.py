@@ -115,7 +115,7 @@ def _neo4j_column(role: str, names: Sequence[str]) -> str | None:
 
 
 def layout_columns(names: Sequence[str]) -> list[str]:
-    """Return the columns of Gephi's layout and colours; none if the table is not Gephi's."""
+    """Return the columns of Gephi's layout and colors; none if the table is not Gephi's."""
     if not {name.lower() for name in names} >= LAYOUT_MARKS:
         return []
     return [name for name in names if name.lower() in LAYOUT]
