@@ -1,4 +1,4 @@
-"""Findings about a graph, the arrays that they are computed from, and the words that they use."""
+"""Findings about a graph, the arrays behind them, and their wording."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def feature_rows(graph: Graph) -> scipy.sparse.csr_array:
 
 
 def group_rows(matrix: scipy.sparse.csr_array) -> Ints:
-    """Return a number per row, equal for equal rows."""
+    """Return one number per row; equal rows have equal numbers."""
     groups: dict[tuple[bytes, bytes], int] = {}
     keys = (
         (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())

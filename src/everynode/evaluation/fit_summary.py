@@ -1,4 +1,4 @@
-"""Evaluation of a fitted classifier: scores, reliability, nodes to review, and a map of the nodes.
+"""Evaluation of a fitted classifier: scores, reliability, nodes to review, and a node map.
 
 The page of ``everynode fit`` (:mod:`everynode.report.fit_page`) shows these numbers;
 ``fit.json`` keeps them (:meth:`FitSummary.to_dict`).
@@ -58,7 +58,7 @@ class ScoredPart:
     log_probabilities : Tensor
         n x k, before the temperature.
     temperature : float
-        The divisor of the logits that calibrates the probabilities.
+        The temperature that calibrates the probabilities.
     """
 
     name: str
@@ -136,7 +136,7 @@ class FitSummary:
     quality : dict of str to dict of str to Score
         The scores of each part, by metric.
     delivered : NodeClassifier or None
-        The classifier that learned from all labels after ``model`` was measured.
+        The classifier that was refitted on all labels after ``model`` was measured.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class FitSummary:
 
     @property
     def learned(self) -> str:
-        """Say which labels measured the quality, and which taught the delivered model."""
+        """The labels that measured the quality, and those that trained the model, in words."""
         return sentence(self)
 
     @property
@@ -225,7 +225,7 @@ class FitSummary:
 
     @cached_property
     def alerts(self) -> tuple[Alert, ...]:
-        """The findings that say how far to trust the fit, the worst first."""
+        """The findings that limit the trust in the fit, the worst first."""
         return find_alerts(self)
 
     @cached_property
@@ -247,7 +247,7 @@ class FitSummary:
 
     @property
     def caution(self) -> str:
-        """Say how far to trust the scores, in at most three sentences."""
+        """Return at most three sentences on how far to trust the scores."""
         if self.leaks:
             return "Do not expect this score for new nodes: see the alerts."
         if "test" in self.parts:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-#: Differences within this share of the values are equal: 22/37 - 21/37 != 21/37 - 20/37 in floats.
+#: Differences within this relative tolerance are equal: in floats, 22/37 - 21/37 != 21/37 - 20/37.
 RELATIVE_ROUNDING = 1e-12
 
 
@@ -85,7 +85,7 @@ def compare_paired(
     s^2 (1/n + test/train) instead of s^2/n (Nadeau and Bengio, "Inference for the Generalization
     Error", 2003). ``test_share`` is test nodes / training nodes; None means independent seeds.
 
-    Equal differences other than zero have no p-value: with few test nodes they are chance.
+    Equal differences other than zero have no p-value: with few test nodes, they occur by chance.
     """
     if len(a) != len(b):
         raise ValueError(f"paired values must have equal length: {len(a)} and {len(b)}")
@@ -102,7 +102,7 @@ def compare_paired(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct p-values for multiple tests (Holm 1979).
 
-    False claims in a whole table then are as rare as in one cell.
+    This controls the family-wise error rate, over a whole table.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

@@ -166,7 +166,7 @@ class DiskGraph:
         sha = hashlib.sha256(repr((n, tuple(classes))).encode())
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Without the card the folder holds no graph, until everything is written.
+            # The card is removed first and written last: without it, the folder has no graph.
             (folder / CARD).unlink(missing_ok=True)
             arrays = {"crow": neighbors.crow, "col": neighbors.col, "labels": y.numpy()}
             arrays |= {

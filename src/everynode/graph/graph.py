@@ -125,7 +125,7 @@ class Graph(Operators):
     ) -> Graph:
         """Check arrays and build a graph.
 
-        Self-loops and repeated edges are dropped and counted in :attr:`repairs`.
+        Self-loops and repeated edges are dropped, and counted in :attr:`repairs`.
 
         Parameters
         ----------
@@ -141,7 +141,8 @@ class Graph(Operators):
         classes
             Class names, in the order of their indices. None: the sorted labels.
         edge_weight
-            Positive weights. Among repeated edges, or the two directions of one, the largest stays.
+            Positive weights. Of repeated edges, and of the two directions of an edge, the largest
+            weight is kept.
         directed
             Keep the direction of the edges.
         name
@@ -290,8 +291,8 @@ class Graph(Operators):
         Parameters
         ----------
         features
-            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It takes the type of the
-            present features. The copy has no ``feature_encoder``.
+            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It is converted to the type of
+            the current features. The new graph has no ``feature_encoder``.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Matrices that are read and written a few rows at a time, in memory or in a file.
+"""Matrices in memory or in a file, which are read and written a few rows at a time.
 
 A file is read, not mapped: Linux may hold 2 MB in memory for every row read from a mapped file.
 """
@@ -152,10 +152,10 @@ def _write_at(file: BinaryIO, content: memoryview, offset: int) -> int:
 
 
 def room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> Rows:
-    """Return a matrix to write to: in memory, or if it is large in a temporary file.
+    """Return an empty matrix: in memory, or in a temporary file if it is large.
 
-    The file lies in ``folder`` if that is writable: the system's own folder for temporary files may
-    be in memory.
+    The file lies in ``folder`` if that is writable, because the system's folder for temporary files
+    may be in memory.
     """
     if rows * columns * np.dtype(dtype).itemsize <= IN_MEMORY:
         return MemoryRows(np.empty((rows, columns), dtype))

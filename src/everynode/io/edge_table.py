@@ -207,7 +207,7 @@ def _drop_unknown(
 
 
 def _similar_id(unknown: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
-    """Describe the first unknown id that equals a known one but for capitals and spaces."""
+    """Describe the first unknown id that differs from a known id only in case or spaces."""
 
     def fold(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s\p{Zs}]", "")
@@ -233,7 +233,7 @@ def _read_weights(edges: Table, name: str, training: str | None) -> tuple[Floats
     if any(is_type(kind) for is_type in other_types):
         raise DataError(f"{edges.where}, column {name!r} holds {kind}. Weights are numbers.")
     comma = training
-    # Thousands in training may have been fractions: a file that shows it is refused below.
+    # Thousands in training may have been fractions; files that prove it are refused below.
     if comma is None or comma != "thousands":
         where = f"Column {name!r} of {edges.where}"
         comma = resolve_comma(cells, possible_commas(cells), where, training=training)

@@ -107,9 +107,9 @@ def _make_tables(
     format: str,
     numbers: Sequence[Any] | None = None,
 ) -> GraphTables:
-    """Make the two tables. The node table holds declared nodes only, as the file repeats them.
+    """Make the two tables. The node table holds the declared nodes, with repetitions.
 
-    So a repeated id, or an edge to an undeclared node, is treated as in any other table.
+    Repeated ids and edges to undeclared nodes are then treated as in any other table.
     """
     if not len(nodes) or not len(edges):
         raise DataError(

@@ -21,10 +21,10 @@ from everynode.io.parsing import is_text
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, where_true, writable_array
 
-#: More classes than this are refused as amounts or names if this share of the labels differs:
-#: the first share holds for numbers, the second for words.
+#: A label column with more classes than this is refused as amounts or names if this share of the
+#: labels differs: the first share applies to numbers, the second to words.
 MANY_CLASSES, AMOUNT_SHARE, NAME_SHARE = 20, 0.5, 0.9
-#: More distinct numbers than this, each rarer than this on average, may be a measurement.
+#: The least number of distinct numbers, and their largest mean count, that suggest a measurement.
 MANY_NUMBERS, RARE = 20, 10
 #: Whole numbers as pandas writes them in a column with missing values.
 FLOAT_INTEGER = r"^(0|-?[1-9]\d*)\.0$"
@@ -112,7 +112,7 @@ def _as_text(cells: Cells) -> pa.ChunkedArray:
             f"{counted(len(several), 'such row')}). A node has one label: keep one, or name "
             "another column (label='...', or --label)."
         )
-    # pandas writes 1 as 1.0 in a column with missing labels.
+    # In a column with missing labels, pandas writes 1 as 1.0.
     if pc.all(pc.match_substring_regex(text, FLOAT_INTEGER)).as_py():
         text = pc.replace_substring_regex(text, r"\.0$", "")
     return text

@@ -1,6 +1,6 @@
 """Streaming reader of XML with line numbers, for files that hold a graph.
 
-Only the elements that a handler keeps stay in memory. Entities are refused: a few lines of them can
+Only the elements that a handler keeps stay in memory. Entities are refused, because a few lines can
 expand to gigabytes.
 """
 
