@@ -1,4 +1,4 @@
-"""What several test files need."""
+"""Fixtures that several test files share."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 import torch
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # so a shell starts what runs in the background; many tests press Ctrl-C
+# A shell starts background jobs with SIGINT ignored, and many tests press Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Every test with one torch thread, as the results are promised for, and with the number it found afterwards."""
+    """Run every test with one torch thread, for which results are reproducible; restore the number afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -29,9 +28,13 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """A folder with the public graphs in PyG's layout; the test is skipped where there is none."""
+    """A folder with the public graphs, from EVERYNODE_DATA; by default ../shared/datasets.
+
+    The folder has PyG's layout. Without it, the test is skipped.
+    """
     named = os.environ.get("EVERYNODE_DATA")
-    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "datasets"
+    default = Path(__file__).parents[1] / ".." / "shared" / "datasets"
+    folder = Path(named) if named else default.resolve()
     if not folder.is_dir():
         pytest.skip("needs the public graphs: set EVERYNODE_DATA to a folder that holds them")
     return folder
@@ -39,7 +42,7 @@ def data_root() -> Path:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder to work in, without public graphs, and with a cache of its own."""
+    """Work in an empty folder, without public graphs and with a separate cache."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EVERYNODE_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -50,7 +53,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """``everynode ...`` in this process, which saves the imports; anything but an exit code (so: a traceback) fails the test."""
+    """Call ``everynode ...`` in this process, which saves the imports; a traceback fails the test."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         from everynode.cli import main

@@ -1,4 +1,4 @@
-"""Lazy packages: importing PyTorch takes a second, and listing things should not wait for it."""
+"""Packages that load their public names on first use, because importing PyTorch takes a second."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Mini-batches: their options, declared once.
 
-A field of :class:`Batches` carries its default, range and help text, as one of
+A field of :class:`Batches` declares its default, range and help text, as a field of
 :class:`everynode.Settings` does. The checks, the flags of ``everynode train`` and the defaults of
-:class:`everynode.NeighborLoader` follow from it. Nothing here imports PyTorch.
+:class:`everynode.NeighborLoader` follow from it. This module does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def batch_declarations() -> dict[str, Declaration]:
 def check_batch_option(
     name: str, value: Any, *, owner: str = "Batches", parameter: str = ""
 ) -> None:
-    """Refuse a value outside the declared range; ``parameter``: its name in ``owner``.
+    """Refuse a value outside the declared range; ``parameter`` is its name in ``owner``.
 
     >>> check_batch_option("size", 1, owner="NeighborLoader", parameter="batch_size")
     Traceback (most recent call last):

@@ -23,7 +23,7 @@ def say(text: str, quiet: bool = False) -> None:
 
 
 def showable(text: str) -> str:
-    """Replace the undecodable bytes of a file name by a mark, so that it can be printed.
+    """Replace the undecodable bytes of a file name by a mark, to make it printable.
 
     >>> showable(b"caf\\xe9.csv".decode(errors="surrogateescape"))
     'caf\N{REPLACEMENT CHARACTER}.csv'

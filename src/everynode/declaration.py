@@ -1,7 +1,7 @@
 """The declaration of a setting: its help, range, search range, and what it belongs to.
 
-:mod:`everynode.settings` and :mod:`everynode.batches` declare every setting with it. Nothing here
-imports PyTorch.
+:mod:`everynode.settings` and :mod:`everynode.batches` declare every setting with it. This module
+does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from everynode.errors import require, unknown
 
 #: The headings of ``--help``, in this order.
 Group = Literal["Training", "Model", "Objective", "Optimizer", "Mini-batches"]
-#: What a value must be, by the type of the default.
+#: The expected value in words, by the type of the default.
 KINDS: dict[type, str] = {
     int: "a whole number", float: "a number", bool: "True or False", str: "text"
 }  # fmt: skip
@@ -25,7 +25,7 @@ KINDS: dict[type, str] = {
 class Search:
     """The values that tuning tries: a range, or a list of choices.
 
-    The weight of a term may also be 0 under the objective ``enc``; tuning decides whether it is.
+    Under the objective ``enc``, tuning may also set the weight of a term to 0.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ class Declaration:
     above, below : float
         The range of a number, ends excluded.
     minus_one : str
-        What -1 stands for; empty if -1 is a number like any other.
+        The meaning of -1; empty if -1 has no special meaning.
     choices : tuple of str
-        The values of a name.
+        The allowed names.
     search : Search
-        The values that tuning tries; None leaves the setting alone.
+        The values that tuning tries; None: the setting is not tuned.
     off : object
         The value at which the setting does nothing, if there is one.
     term : str
@@ -91,7 +91,7 @@ class Declaration:
     paper : bool
         Only for the weight of a term: whether the paper has the term.
     of_term : str
-        The term that the setting belongs to. Without the term it does nothing.
+        The term that the setting belongs to. Without the term, it has no effect.
     option : str
         The name of this setting in the constructor of the term.
     of_backbone : str
@@ -209,7 +209,7 @@ def document(cls: type[Any]) -> None:
 
 
 def plain_value(value: Any, name: str, default: Any) -> Any:
-    """Return a value in the form that is stored: plain numbers, and pairs in one order.
+    """Return a value in its stored form: plain numbers, and sorted pairs.
 
     >>> plain_value(1, "tv", 5.0), plain_value({"b": 1, "a": 2}, "weights", ())
     (1.0, (('a', 2.0), ('b', 1.0)))

@@ -1,4 +1,4 @@
-"""Errors that users can do something about: one sentence each, with the remedy."""
+"""Errors that users can fix: one sentence each, with the remedy."""
 
 from __future__ import annotations
 
@@ -8,25 +8,65 @@ from typing import NoReturn
 
 
 class EverynodeError(Exception):
-    """Something outside the program is wrong; the message says what, and the remedy."""
+    """Base class of all errors that users can fix; the message names the problem and the remedy.
+
+    Attributes
+    ----------
+    exit_code : int
+        Exit code of a command that ends with this error.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise DataError("nodes.csv is empty. Name another file.")
+    ... except EverynodeError as error:
+    ...     print(error, error.exit_code)
+    nodes.csv is empty. Name another file. 3
+    """
 
     exit_code = 1
 
 
 class UsageError(EverynodeError, ValueError):
-    """A name, a flag or a parameter is wrong (exit code 2)."""
+    """Invalid name, flag or parameter. It is also a ``ValueError``.
+
+    Attributes
+    ----------
+    exit_code : int
+        2.
+
+    Examples
+    --------
+    >>> import everynode as en
+    >>> en.Settings(dropout=2.0)
+    Traceback (most recent call last):
+    everynode.errors.UsageError: The 'dropout' of Settings must be in [0, 1). Got 2.0.
+    """
 
     exit_code = 2
 
 
 class DataError(EverynodeError, ValueError):
-    """A file or a graph is wrong (exit code 3)."""
+    """Invalid file or graph. It is also a ``ValueError``.
+
+    Attributes
+    ----------
+    exit_code : int
+        3.
+
+    Examples
+    --------
+    >>> import everynode as en
+    >>> en.Graph.from_arrays([[1.0], [2.0]], [[0], [2]], [0, 1])
+    Traceback (most recent call last):
+    everynode.errors.DataError: Edge 0 joins nodes 0 and 2, but nodes are 0 to 1 ...
+    """
 
     exit_code = 3
 
 
 class Diverged(EverynodeError):
-    """The loss is not finite any more: the settings are wrong, not the files (exit code 1)."""
+    """The loss became infinite or NaN: change the settings, not the files (exit code 1)."""
 
 
 def unknown(what: str, name: object, choices: Iterable[str]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""NodeClassifier: everything behind the interface of scikit-learn."""
+"""NodeClassifier: the estimator with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ KEPT = "the best result so far is kept."
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A node classifier that learns from every node, labelled or not.
 
-    It takes a :class:`Graph`, or a feature matrix and labels with the edges beside them::
+    It takes a :class:`Graph`, or a feature matrix and labels together with the edges::
 
         NodeClassifier().fit(graph).predict(graph)
         NodeClassifier().fit(X, y, edge_index=edges).predict(X, edge_index=edges)
 
-    In ``y``, -1 (or None, NaN, empty text) marks a node without a label. If the graph has no
-    validation nodes, labels are held out to select the epoch and the candidate; see ``cv``.
+    In ``y``, -1 (or None, NaN, empty text) marks an unlabelled node. If the graph has no validation
+    nodes, labels are held out to select the epoch and the candidate; see ``cv``.
 
     Paper: `Every Node Counts <https://arxiv.org/abs/2211.16631>`_.
 
@@ -95,7 +95,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``quick``, 10 min for ``standard``, none for ``best``.
     preset : str, default="default"
         The source of the settings: ``default``, ``paper``, ``tuned``, ``authors`` (the last three
-        have certain graphs only), or a file of ``everynode tune``.
+        cover certain graphs only), or a file of ``everynode tune``.
     settings : Settings or dict, optional
         Any other setting, such as ``{"epochs": 200, "hidden_channels": 128, "tv": 2.0}``; see
         :class:`Settings`. In a portfolio it applies to every candidate. A parameter of the
@@ -106,21 +106,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : "balanced" or dict, optional
         The weight of each class. ``balanced``: rare classes weigh as much as common ones.
     terms : sequence of Term, optional
-        Your own terms with their weights, added to the objective: to every candidate with ENC, or
-        to the objective that is named.
+        Your own terms with their weights. They are added to the named objective, or to every
+        candidate with ENC.
     cv : int, float or "auto", default="auto"
-        How labels are held out if the graph has no validation nodes, stratified by class. An int
+        How labels are held out, stratified by class, if the graph has no validation nodes. An int
         is the number of folds: each label is held out once, and the networks of the folds are
-        averaged. A float between 0 and 1 holds out that share of the labels once. ``auto``: 3
+        averaged. A float between 0 and 1 is the share of labels that is held out once. ``auto``: 3
         folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_estimators : int, default=1
         The number of networks per fold, with consecutive seeds; their probabilities are averaged.
         Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/found.md).
     for_new_nodes : bool, default=False
-        Leave out models of the portfolio that cannot predict nodes outside the training graph.
+        Exclude models of the portfolio that cannot predict nodes outside the training graph.
     n_jobs : int, optional
-        Trainings of the portfolio at once. None: one per core.
+        The number of parallel trainings of the portfolio. None: one per core.
     device : str or torch.device, optional
         The device of training and prediction. None: the device of the graph.
     random_state : int, RandomState or None, default=0
@@ -143,7 +143,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ensemble_ : PortfolioEnsemble or None
         The members of the portfolio's ensemble.
     graph_gain_ : GraphGain or None
-        What the graph adds to the features, and the features to the graph; ``print`` it.
+        The gain of the graph over the features alone, and of the features over the graph alone.
     network_, networks_ : Model, list of Model
         The first network, and all of them.
     history_ : dict of str to list
@@ -157,8 +157,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     held_out_temperature_ : float
         The temperature of the out-of-fold predictions.
     temperature_ : float
-        The temperature of the predictions. It changes no predicted class. Where several folds are
-        averaged, it keeps the mean confidence of a fold.
+        The temperature of the predictions. It changes no predicted class. If several folds are
+        averaged, it preserves the mean confidence of single folds.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
 
@@ -235,16 +235,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fold : int
             The fold of the graph.
         checkpoint : path, optional
-            A folder for the state of the training. The same call continues from there.
+            A folder for the training state. The same call continues from there.
         engine : Engine, optional
             The engine that runs the trainings of the portfolio, such as
             :func:`everynode.training.ray_engine.run_on_ray`. None: processes on this machine.
         callbacks : sequence of Callback
-            Functions of the training, the epoch and its values, called after every epoch; see
+            Functions that are called after every epoch; see
             :class:`everynode.training.callbacks.Callback`.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
-        encoded = encode(y) if arrays else None  # here, so that its warnings name the caller
+        encoded = encode(y) if arrays else None  # here, so its warnings point to the caller
         given = training_graph(self, X, y, edge_index, edge_weight, encoded)
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
@@ -276,7 +276,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             self.temperature_ = temperature_of_average(each, self.temperature_)
         for network in self.networks_:
-            network.clear_cache()  # it refers to the graph, which may be large
+            network.clear_cache()  # the cache refers to the graph, which may be large
 
     def refit(
         self,
@@ -287,9 +287,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         engine: Engine | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
-        """Return a classifier that learned from all labels, with the models that were chosen.
+        """Return a classifier with the selected models, trained on all labels.
 
-        This classifier stays as it is, so its score on test nodes stays out of sample. The refit
+        This classifier does not change, so its score on test nodes stays out of sample. The refit
         keeps the settings, the members of the ensemble and their weights. Cross-validation over
         the labels selects the epochs and calibrates: ``held_out_`` of the result has the
         out-of-fold predictions of all labels.
@@ -297,11 +297,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         graph : Graph
-            The graph of the fit. Its splits do not count.
+            The graph of the fit. Its splits are ignored.
         nodes : Tensor, optional
             The labelled nodes to learn from. None: all.
         checkpoint : path, optional
-            A folder for the state of the training, which may be that of the fit. The same call
+            A folder for the training state, which may be the folder of the fit. The same call
             continues from there.
         engine : Engine, optional
             The engine of the trainings; see :meth:`fit`.
@@ -398,7 +398,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mean_log_probabilities(self.networks_, graph, nodes)
 
     def embed(self, graph: Graph) -> Tensor:
-        """Return one vector per node, of the first network."""
+        """Return the embeddings of the first network, one vector per node."""
         source = self.network_ if self.ensemble_ is None else self.ensemble_
         with torch.no_grad():
             return source.embed(graph)
@@ -469,7 +469,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_classifier(self, Path(folder))
 
     def export(self, file: str | Path) -> None:
-        """Write a program for ``torch.export.load``, which predicts without everynode.
+        """Write a program for ``torch.export.load`` that predicts without everynode.
 
         It maps dense features, ``edge_index`` and edge weights of any graph to probabilities; see
         :class:`everynode.models.export.Portable`.

@@ -63,7 +63,7 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
         extra["feature_names"] = model.feature_names_in_.tolist()
     if model.feature_encoder_ is not None:
         extra["feature_encoder"] = model.feature_encoder_.to_dict()
-    # The first network comes last: its card counts the others.
+    # The first network is written last, because its card counts the others.
     if model.ensemble_ is not None:
         model.ensemble_.save(Path(folder))
         extra |= _portfolio_card(model)
@@ -74,7 +74,7 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
 
 
 def _portfolio_card(model: NodeClassifier) -> dict[str, Any]:
-    """Return what :func:`load_classifier` needs of a portfolio."""
+    """Return the entries from which :func:`load_classifier` rebuilds a portfolio."""
     assert model.ensemble_ is not None
     assert model.leaderboard_ is not None
     assert model.graph_gain_ is not None

@@ -91,7 +91,7 @@ def graph_truth(graph: Graph, part: str | None, fold: int) -> tuple[np.ndarray, 
     nodes = graph.nodes(part, fold).cpu().numpy()
     if not len(nodes):
         raise DataError(f"Graph {graph.name!r} has no labelled {part} node to score on.")
-    # By name: another graph may number its classes differently.
+    # Compare names, because another graph may number its classes differently.
     return nodes, in_order(graph.classes)[graph.labels.cpu().numpy()[nodes]]
 
 

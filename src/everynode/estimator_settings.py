@@ -1,4 +1,4 @@
-"""The settings that the parameters of NodeClassifier stand for."""
+"""The settings that follow from the parameters of NodeClassifier."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def check_parameters(model: NodeClassifier) -> None:
 def shares_patience(model: NodeClassifier) -> bool:
     """Whether folds with few labels share the patience.
 
-    They do for the default candidates, unless the patience is given: a chosen objective may
+    Only the default candidates do, and only without an explicit patience: a chosen objective may
     need many epochs.
     """
     default = model.objective == "auto" and model.preset == "default"

@@ -24,9 +24,9 @@ def need_extra(extra: str, feature: str, *, otherwise: str = "") -> ModuleType:
     extra
         A key of :data:`EXTRAS`.
     feature
-        What needs the extra; the subject of the error message.
+        The feature that needs the extra; the subject of the error message.
     otherwise
-        Another way out, added to the message.
+        An alternative, added to the message.
 
     Raises
     ------

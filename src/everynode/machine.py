@@ -1,4 +1,4 @@
-"""This machine: its cores, its processor, its devices."""
+"""Properties of this machine: cores, processor and devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everynode.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-#: Increase it when a change of the code changes results by more than rounding. Every key changes.
+#: Increase it when a code change alters results by more than rounding. Every key then changes.
 PROTOCOL = 1
 
 
@@ -25,7 +25,7 @@ def cores() -> int:
 
 @cache
 def cpu() -> str:
-    """Return the processor and the instruction set torch uses; rounding depends on both."""
+    """Return the processor and torch's instruction set; rounding depends on both."""
     import torch
 
     name = platform.processor() or platform.machine()
@@ -59,17 +59,17 @@ def usable_device(device: torch.device | str) -> torch.device:
 
 
 def others_running() -> int | None:
-    """Return the number of other threads that want a core now; None if the system hides it."""
+    """Return the number of other runnable threads; None if the system does not report it."""
     try:
         load = Path("/proc/loadavg").read_text(encoding="ascii").split()
         running = int(load[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
         return None
-    # This thread runs, so a system that reports 0 does not count threads.
+    # This thread is running, so a system that reports 0 does not count threads.
     return running - 1 if running else None
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions that decide a result beside the run's own choices."""
+    """Return the software versions that influence a result."""
     return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}

@@ -1,4 +1,4 @@
-"""Times of both sides, interleaved in one process, beside the limits of the machine."""
+"""Times of both sides, interleaved in one process, and the limits of the machine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def bench(
                 for limit in missing:
                     count = limit["threads"]
                     torch.set_num_threads(count)
-                    with reused_memory():  # as in the training loop; it helps stock PyG too
+                    with reused_memory():  # as in the training loop; stock PyG benefits too
                         own_times, stock_times = interleaved(us.step, them.step, seconds)
                     yield {
                         "graph": name,
@@ -91,9 +91,9 @@ def bench(
 def interleaved(
     us: Callable[[], None], them: Callable[[], None], seconds: float
 ) -> tuple[list[float], list[float]]:
-    """Return the times of both sides, which take turns of two steps.
+    """Return the times of both sides, which alternate after every two steps.
 
-    Takes at least ``seconds`` in total, and at least five turns.
+    The measurement takes at least ``seconds``, and at least five turns.
     """
     for warm in (us, them, us, them):
         warm()
@@ -137,24 +137,24 @@ def machine(threads: int = 1) -> dict[str, Any]:
 
 
 def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
-    """Return the time of the slower of arithmetic and memory, in ms."""
+    """Return the roofline time in ms: the larger of arithmetic time and memory time."""
     return max(needed["flops"] / limit["gflops"], needed["bytes"] / limit["gbytes_per_s"]) / 1e6
 
 
 def work(
     graph: Graph, backbone: str, objective: str, hidden_channels: int = 64
 ) -> dict[str, float]:
-    """Estimate the flops and bytes that a step and an evaluation need at least.
+    """Estimate a lower bound on the flops and bytes of a training step and an evaluation.
 
-    Counted are the product of the features, one dense product and one propagation per layer, and
-    the closing product. Each counts once forward, once in evaluation (over the validation nodes'
-    receptive field), and in the backward pass once per operand that needs a gradient. CVG adds,
-    over the labelled nodes' receptive field, a backward pass for each half, a forward pass along
-    each half's direction, and one backward pass with two more products per layer.
+    The estimate counts the product of the features, one dense product and one propagation per
+    layer, and the closing product. Each counts once forward, once in evaluation (over the receptive
+    field of the validation nodes), and once backward per operand that needs a gradient. CVG adds
+    passes over the receptive field of the labelled nodes: a backward and a forward-mode pass for
+    each half, and one backward pass with two more products per layer.
 
-    Every product reads or writes each of its arrays once, at the speed of memory (4 bytes a number,
-    8 a sparse entry). Caches make it faster. Attention, dropout, ReLU and the other terms are not
-    counted and make it slower.
+    Every product reads or writes each of its arrays once, at the speed of memory (4 bytes per
+    number, 8 per sparse entry). Caches make it faster. Attention, dropout, ReLU and the other terms
+    are not counted.
     """
     n, c, k, num_layers = graph.num_nodes, hidden_channels, graph.num_classes, DEPTH[backbone]
     nnz_x = (

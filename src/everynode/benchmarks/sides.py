@@ -131,7 +131,7 @@ def one_fold(graph: Graph) -> Graph:
 
 
 def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, float]:
-    """Return the differences in loss and (relative) gradient; raise if they are not rounding.
+    """Return the differences in loss and (relative) gradient; raise if they exceed rounding.
 
     Both sides start from the same weights and use the same dropout masks and halves.
     """
@@ -189,7 +189,7 @@ def _paired(us: Ours, them: Stock) -> list[tuple[Tensor, Tensor, bool]]:
 
 
 def copy_weights(us: Ours, them: Stock) -> None:
-    """Give both sides the same random weights: identities would hide a transposed product."""
+    """Copy random weights to both sides: identity weights would hide a transposed product."""
     with torch.no_grad():
         for own, stock in (
             (us.network.opening, them.network.opening),
@@ -213,7 +213,7 @@ def copy_weights(us: Ours, them: Stock) -> None:
 
 
 def _record_halves(network: Network) -> list[tuple[Tensor, Tensor]]:
-    """Return a list that receives the halves of each cross-validating gradient, as nodes."""
+    """Record the halves of each cross-validating gradient, as nodes, in the returned list."""
     recorded: list[tuple[Tensor, Tensor]] = []
     gradient_cosine = network.gradient_cosine
 
@@ -234,7 +234,7 @@ def _record_halves(network: Network) -> list[tuple[Tensor, Tensor]]:
 
 @contextmanager
 def _same_masks(us: Ours, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
-    """Let both sides use these dropout masks: the input's, then the closing layer's."""
+    """Use the same dropout masks on both sides: first the input's, then the closing layer's."""
     scale, features = 1.0 / (1.0 - p), us.graph.features
     first = masks[0]
     if isinstance(features, SparseMatrix):

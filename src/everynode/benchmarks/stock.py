@@ -1,4 +1,4 @@
-"""The benchmark's other side: the same training as a careful PyG user would write it.
+"""The baseline of the benchmark: the same training in plain PyG, written with care.
 
 Dense features, ``GCNConv(cached=True)``, ``GATConv``, ``GCN2Conv(cached=True)``, torch's dropout
 and Adam, the TV gate computed once, and autograd for CVG. The architecture is the paper's, with the

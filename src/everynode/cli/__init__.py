@@ -33,7 +33,7 @@ from everynode.errors import EverynodeError
 
 
 def _exactly(kind: Any, tokens: Sequence[Token]) -> Any:
-    """Convert the words of a flag; cyclopts alone would round 2.5 to 2 for a whole number."""
+    """Convert the words of a flag. Without this, cyclopts rounds 2.5 to 2 for whole numbers."""
     for token in tokens if int in (kind, *get_args(kind)) else ():
         if "." in token.value:
             raise ValueError(f"{token.value} is not a whole number.")
@@ -72,7 +72,7 @@ app.command(results)
 def main() -> None:
     """Run a command. Bad input becomes one sentence on stderr and exit code 2 or 3."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller: output is lost, results are not
+        if getattr(sys, name) is None:  # closed by the caller: only the output is lost
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
     if isinstance(sys.stdout, io.TextIOWrapper):  # file names may not be text
         sys.stdout.reconfigure(errors="backslashreplace")

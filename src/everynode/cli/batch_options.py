@@ -13,7 +13,7 @@ from everynode.errors import UsageError
 
 
 def _flag(name: str, default: Any) -> tuple[str, Any, Any]:
-    """Return the field of a mini-batch option's flag: its name, its type with help, its default."""
+    """Return the field of a mini-batch option: its name, its type with help, its default."""
     declared = batch_declarations()[name]
     options: dict[str, Any] = {"group": GROUPS[declared.group], "help": declared.help}
     if declared.flags:

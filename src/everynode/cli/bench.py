@@ -26,7 +26,7 @@ def bench(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Time one training step and one evaluation beside stock PyG, on the graphs that are here.
+    """Time one training step and one evaluation against stock PyG, on the available graphs.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def bench(
     threads
         Numbers of torch threads.
     seconds
-        Time to measure each combination.
+        Seconds per combination.
     memory
-        Measure peak memory too, in separate processes (one thread).
+        Also measure peak memory, in separate processes (one thread).
     out
-        Keep the rows in this file, in the format of --json. Its rows are not measured again.
+        Keep the rows in this file, in the format of --json. Rows of the file are not repeated.
     data_dir
-        Where the public graphs are.
+        Folder of the public graphs.
     """
     from everynode.benchmarks.measure import bench as measure
     from everynode.benchmarks.measure import machine

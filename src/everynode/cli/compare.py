@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -26,6 +26,9 @@ from everynode.console import say
 if TYPE_CHECKING:
     from everynode.experiments.compare import Comparison
     from everynode.experiments.run_spec import Run
+    from everynode.experiments.runner import Graphs
+    from everynode.experiments.store import Store
+    from everynode.training.process_pool import Engine
 
 
 def compare(
@@ -45,7 +48,7 @@ def compare(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Compare the objective with plain cross-entropy, paired, with intervals.
+    """Compare the objective with plain cross-entropy on the same seeds or folds.
 
     All other settings are the same, unless the preset has separate settings for cross-entropy:
     tuned, a file of `everynode tune`, and the paper's depth of GCNII on Citeseer and Pubmed.
@@ -70,13 +73,9 @@ def compare(
     """
     import torch
 
-    from everynode.cli.running import RunBar
     from everynode.experiments.compare import compare_records, objectives_of, pairs_of
-    from everynode.experiments.planning import Schedule
-    from everynode.experiments.runner import Graphs, do_runs
-    from everynode.experiments.runtime_model import seconds_left
+    from everynode.experiments.runner import Graphs
     from everynode.experiments.store import Store, store_path
-    from everynode.report.run_text import run_of_comparison
 
     model.load_plugins()
     torch.set_num_threads(1)
@@ -91,25 +90,49 @@ def compare(
     ]
     graphs, store = Graphs(data.data_dir), Store(store_path(out))
     graphs.add(runs[0], graph)
-    work = Schedule(runs, seconds_left(runs, store.records(), again=not resume), [])
-    title = f"{name} {model.backbone}"
     workers = engine.workers_on(data.device)
+    title = f"{name} {model.backbone}"
+    records = _do(title, runs, graphs, store, do_many, workers, resume=resume, quiet=quiet)
+    if records is None:
+        return INTERRUPTED
+    result = compare_records(records, objectives[1], over=over)
+    _print_comparison(result, runs, f"{name}, {model.backbone}, split {split}", json_output)
+    return 0
+
+
+def _do(
+    title: str,
+    runs: Sequence[Run],
+    graphs: Graphs,
+    store: Store,
+    engine: Engine,
+    workers: int | None,
+    *,
+    resume: bool,
+    quiet: bool,
+) -> list[dict[str, Any]] | None:
+    """Execute the runs with a progress bar; return their records, or None after Ctrl-C."""
+    from everynode.cli.running import RunBar
+    from everynode.experiments.planning import Schedule
+    from everynode.experiments.runner import do_runs
+    from everynode.experiments.runtime_model import seconds_left
+    from everynode.report.run_text import run_of_comparison
+
+    work = Schedule(list(runs), seconds_left(runs, store.records(), again=not resume), [])
     bar = RunBar(title, work, run_of_comparison, workers=workers, quiet=quiet)
     try:
         with bar:
             records = do_runs(
-                runs, graphs, store, workers=workers, engine=do_many,
+                runs, graphs, store, workers=workers, engine=engine,
                 on_record=bar.on_record, again=not resume,
             )  # fmt: skip
     except KeyboardInterrupt:
         rest = "continues" if resume else "repeats all runs; the others keep their old record"
         say(f"\nInterrupted: finished runs are in {store.path}. The same command {rest}.")
-        return INTERRUPTED
+        return None
     if bar.stored:
         say(f"{bar.stored} of {len(runs)} runs were in {store.path} already.", quiet)
-    result = compare_records(records, objectives[1], over=over)
-    _print_comparison(result, runs, f"{name}, {model.backbone}, split {split}", json_output)
-    return 0
+    return records
 
 
 def _print_comparison(

@@ -15,7 +15,7 @@ def data_list(*, data_dir: Path | None = None, json_output: JsonFlag = False) ->
     Parameters
     ----------
     data_dir
-        Where the public graphs are.
+        Folder of the public graphs.
     """
     from everynode.datasets import CATALOGUE, is_present
 
@@ -48,7 +48,7 @@ def data_check(
     split
         public, geom-gcn, official, stratified or random; default: the graph's own.
     data_dir
-        Where the public graphs are.
+        Folder of the public graphs.
     """
     from everynode.datasets import check_named
     from everynode.datasets.entries import STAND_IN, is_generated

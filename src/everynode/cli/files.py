@@ -39,8 +39,8 @@ class Tables:
     weight: str | None = None
     "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
     unknown: Literal["refuse", "drop", "add"] | None = None
-    """What to do with edges to nodes that are not in the node table: refuse them, drop them, or add
-    the nodes without labels. Default: refuse; for `predict`, as in training."""
+    """Edges to nodes that are not in the node table: refuse them, drop them, or add the nodes
+    without labels. Default: refuse; for `predict`, as in training."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     "Another word for a missing value, such as `?`. May be given several times."
 
@@ -50,8 +50,8 @@ class Tables:
     keep: str = ""
     "Columns of --nodes to write beside the predictions, as name,city."
     date_order: Literal["dmy", "mdy"] | None = None
-    """Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
-    dates of the column show it."""
+    """Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
+    the other dates of the column."""
 
     max_size: str | None = None
     """Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the file,
@@ -94,7 +94,7 @@ class Tables:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files(Tables):
-    """The same, with the direction of the edges."""
+    """The same flags, with the direction of the edges."""
 
     directed: Annotated[bool, Parameter(negative="")] = False
     "Keep the direction of the edges: messages travel from source to target only."
@@ -129,7 +129,7 @@ class OwnGraph(Tables, Columns):
     """A graph in the user's files, in place of the name of a public graph."""
 
     def given(self, name: str | None) -> bool:
-        """Whether there are files; refuse files beside a name, and neither of them."""
+        """Whether files are given; refuse files together with a name, and neither of them."""
         files = self.nodes is not None or self.edges is not None
         if files == (name is not None):
             found = "both" if files else "neither"
@@ -142,7 +142,7 @@ class OwnGraph(Tables, Columns):
         return files
 
     def open(self, data: DataOptions, quiet: bool = False) -> OpenGraph:
-        """Read the graph. Labels are held out for validation and test where it has no split."""
+        """Read the graph; without a split, hold out labels for validation and test."""
         from everynode.datasets.entries import CATALOGUE
         from everynode.io.assign_splits import assign_splits
 
@@ -164,7 +164,7 @@ class OwnGraph(Tables, Columns):
 def open_graph(
     name: str | None, own: OwnGraph, data: DataOptions, quiet: bool = False
 ) -> OpenGraph:
-    """Return the user's graph, or the public graph of a name."""
+    """Return the user's graph, or a public graph by name."""
     if own.given(name):
         return own.open(data, quiet)
     assert name is not None

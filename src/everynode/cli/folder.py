@@ -28,19 +28,19 @@ def command() -> str:
 def prepare(folder: Path, key: str, results: Sequence[str], states: str, resume: bool) -> bool:
     """Claim a folder for a run, and return whether the run has finished there.
 
-    A new start removes the results and the states of the run. Other people's files stay: a folder
-    that holds them in the place of results or states is refused.
+    A new start removes the results and the states of the run. Other files stay: a folder is refused
+    if it has unrelated files under the names of results or states.
 
     Parameters
     ----------
     folder : Path
         The folder.
     key : str
-        A digest of everything that decides the result.
+        A digest of everything that determines the result.
     results : sequence of str
         The files of a finished run.
     states : str
-        The file or folder with the states of an unfinished run. They are removed in the end.
+        The file or folder with the states of an unfinished run. They are removed at the end.
     resume : bool
         Whether to continue an earlier run; False starts over.
     """
@@ -84,8 +84,8 @@ def prepare(folder: Path, key: str, results: Sequence[str], states: str, resume:
 def publish(folder: Path, last: str) -> Iterator[Path]:
     """Yield a folder for new results, which then appear in ``folder`` together.
 
-    The file ``last`` is removed first and appears at the end: where it is, all others belong to it.
-    A crash before that leaves the old results as they were.
+    The file ``last`` is removed first and appears last: if it exists, all other files belong to it.
+    An earlier crash leaves the old results unchanged.
     """
     staged = folder / STAGED
     shutil.rmtree(staged, ignore_errors=True)  # of a killed process
@@ -117,7 +117,7 @@ def read_result(file: Path) -> dict[str, Any]:
 
 
 def remove_states(states: Path) -> None:
-    """Remove the states of a finished training, and their folder if it is empty then."""
+    """Remove the states of a finished training, and their folder if it becomes empty."""
     from everynode.training.checkpoint import is_state
 
     for path in _entries(states):
@@ -141,7 +141,7 @@ def _read_start(start: Path) -> dict[str, Any] | None:
 
 
 def _other_run(earlier: dict[str, Any]) -> str:
-    """Describe the run that a folder has."""
+    """Describe the other run of a folder."""
     written = earlier.get("command")
     if written == command():
         return "an older run of this command, and the files or everynode have changed since"

@@ -21,8 +21,7 @@ def ctrl_c_ends_at_once() -> Iterator[None]:
 
     Python may lose an exception during an import, in the callback of a weak reference or behind a
     broad ``except`` (measured: once in 250 interrupted imports of torch). The command would then
-    continue. Where results must be kept, the training loop and :func:`ctrl_c_raises` handle Ctrl-C
-    themselves.
+    continue. Where results must be kept, the training loop and :func:`ctrl_c_raises` handle Ctrl-C.
     """
     with _handler(_end, instead_of=signal.default_int_handler):
         yield
@@ -39,7 +38,7 @@ def ctrl_c_raises() -> Iterator[None]:
 def _handler(handler: Any, *, instead_of: Any) -> Iterator[None]:
     """Set the handler of SIGINT within this block, if the current one is ``instead_of``.
 
-    Another one belongs to the caller, or SIGINT is ignored, as under nohup.
+    Any other handler belongs to the caller, or SIGINT is ignored, as under nohup.
     """
     if (
         threading.current_thread() is not threading.main_thread()

@@ -1,4 +1,4 @@
-"""The flags that commands share. Those of settings are derived from their declarations."""
+"""The flags that commands share. The flags of settings are derived from their declarations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def load_plugins(files: tuple[Path, ...]) -> None:
 
 
 def _flag(name: str, default: Any) -> tuple[str, Any, Any]:
-    """Return the field of a setting's flag: its name, its type with help and group, its default."""
+    """Return the field of a setting: its name, its type with help and group, its default."""
     declared, kind = declarations()[name], get_type_hints(Settings)[name]
     options: dict[str, Any] = {"group": GROUPS[declared.group], "help": declared.help}
     if declared.flags:
@@ -173,7 +173,7 @@ class DataOptions:
         return find(name).digest(split, Root.find(self.data_dir))
 
     def changes(self, split: str) -> dict[str, Any]:
-        """Return how the graph differs from the public one: a drawn split, the direction."""
+        """Return the differences from the public graph: a drawn split, the direction."""
         drawn = {"per_class": self.per_class, "split_seed": self.split_seed}
         return (drawn if split == "random" else {}) | ({"directed": True} if self.directed else {})
 
@@ -187,7 +187,7 @@ class DataOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model, the objective and the settings; the preset provides those without a flag."""
+    """The model, the objective and the settings; the preset provides settings without a flag."""
 
     backbone: Annotated[
         str,
@@ -210,7 +210,7 @@ class ModelOptions:
     plugin: PluginFlag = ()
 
     def load_plugins(self) -> None:
-        """Load the files of ``--plugin``, and refuse flags that this model does not use.
+        """Load the files of ``--plugin``, and refuse flags without effect on this model.
 
         Call it before any name is resolved.
         """
@@ -219,7 +219,7 @@ class ModelOptions:
             self._check_effect(name, value)
 
     def _check_effect(self, name: str, value: Any) -> None:
-        """Refuse the flag of a term or a backbone that is not trained."""
+        """Refuse the flag of a term or a backbone that is not used."""
         from everynode.objective_names import parse_objective
 
         declared = declarations()[name]
@@ -273,7 +273,7 @@ class ModelOptions:
         from everynode.objective_names import objective_name
 
         self.load_plugins()
-        objective = objective_name(objective)  # every spelling is the same run
+        objective = objective_name(objective)  # all spellings name the same run
         require(0 <= seed < 2**63, "seed", "train and compare", "between 0 and 2**63 - 1", seed)
         graph.nodes("train", fold)  # refuses a missing fold before anything is trained
         drawn = split == "random"
@@ -284,7 +284,7 @@ class ModelOptions:
             split,
             fold,
             seed,
-            Path(self.preset).name,  # of a file: the folder is private
+            Path(self.preset).name,  # without the folder, which is private
             objective,
             self.settings(dataset, split, objective).for_objective(objective),
             data.per_class if drawn else None,
@@ -298,7 +298,7 @@ class ModelOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class CandidateOptions(ModelOptions):
-    """The same, with a portfolio of candidates where neither model nor objective is chosen."""
+    """The same flags, with a portfolio of candidates if neither model nor objective is chosen."""
 
     backbone: Annotated[str, Parameter(group=GROUPS["Model"])] = "auto"
     """auto ensembles the best of many models (--effort); or one model, such as gcn, gat, gcnii or
@@ -320,14 +320,14 @@ class EngineOptions:
     """Parallel runs."""
 
     workers: int | None = None
-    "Runs at once. Default: one per core."
+    "Number of parallel runs. Default: one per core."
     engine: Literal["local", "ray"] = "local"
     "Processes on this machine, or a Ray cluster."
     address: str | None = None
     "Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine."
 
     def workers_on(self, device: str) -> int | None:
-        """Return the number of runs at once: one on a GPU, which forked processes cannot share."""
+        """Return the number of parallel runs: 1 on a GPU, which forked processes cannot share."""
         return self.workers if device == "cpu" else 1
 
     def start(self, device: str = "cpu") -> Engine:

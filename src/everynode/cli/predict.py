@@ -11,14 +11,14 @@ from everynode.cli.options import DeviceFlag, JsonFlag, PluginFlag, QuietFlag, l
 from everynode.console import say
 from everynode.errors import UsageError
 
-#: Endings that promise another format than CSV.
+#: Endings of other formats than CSV.
 NOT_CSV = (
     "tsv", "tab", "parquet", "pq", "feather", "arrow", "ipc", "orc", "avro", "xlsx", "xls", "xlsm",
     "ods", "json", "jsonl", "ndjson", "yaml", "yml", "xml", "html", "md", "npy", "npz", "pkl",
     "pickle", "pt", "h5", "hdf5", "db", "sqlite", "graphml", "gexf", "gz", "bz2", "xz", "zst",
     "zip",
 )  # fmt: skip
-#: The model does not know which nodes it was trained on, and the whole graph contains them.
+#: The model does not record its training nodes, and the whole graph contains them.
 CAUTION = (
     "If the model was trained on some of these labels, this is too good for new nodes: rely on the "
     "fit's score on its test nodes, or else on its validation nodes."
@@ -40,7 +40,7 @@ def predict(
     """Predict the label of every node in your files with a model of `everynode fit`.
 
     Features, weights, directions, missing values and edges to unknown nodes are read as in the
-    fit. For new nodes of the same graph, give the whole graph with the new nodes in it: the model
+    fit. For new nodes of the same graph, give the whole graph including the new nodes: the model
     needs their neighbors.
 
     Parameters
@@ -48,8 +48,8 @@ def predict(
     model
         The model folder, or the --out of `everynode fit`.
     label
-        The column of labels in --nodes. Default: the one of `everynode fit`, if it is there. The
-        accuracy on these labels is shown.
+        The label column of --nodes, to show the accuracy. Default: the column of `everynode fit`,
+        if it exists.
     out
         The CSV file of predictions. An older one is replaced; any other file is refused.
     """

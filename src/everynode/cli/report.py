@@ -26,7 +26,7 @@ def report(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write the runs of a store as one HTML page: tables, figures, curves, and every run.
+    """Write an HTML page about the runs of a store: tables, figures, curves, and every run.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def report(
         The page.
     preset
         The preset of the runs: paper, default, tuned, authors, or a file of `everynode tune`.
-        Default: paper, unless all runs had the same other one.
+        Default: paper, or the single preset of all runs.
     seeds
         Number of seeds (or random splits) per cell, if not ten.
     folds
         Number of folds.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.exports import ExportedRuns, is_export
@@ -73,7 +73,7 @@ def report(
     root = Root.find(data_dir)
     text, results = page_of_store(store, preset, root, seeds=seeds, folds=folds, named=named)
     runs = len({key for result in results for cell in result.cells for key in cell.keys})
-    # The page of an empty store says what to run, and replaces no file.
+    # The page of an empty store explains what to run, and replaces no file.
     if not has_runs_of(preset, results, records) and (records or out.is_file()):
         raise nothing_of(preset, shown, records.values())
     if out.is_file() and not is_page(out):
@@ -91,7 +91,7 @@ def report(
 
 
 def _only_preset(records: Iterable[dict[str, Any]]) -> str:
-    """Return the preset of all runs if it is the only one and can be read; else paper."""
+    """Return the preset that all runs share, if it can be read; else paper."""
     from everynode.presets import PRESETS
 
     preset, *others = sorted({record["preset"] for record in records}) or ["paper"]

@@ -14,6 +14,7 @@ from everynode.console import say
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
+    from everynode.datasets.files import Root
     from everynode.experiments.analysis import ExperimentResult
     from everynode.experiments.planning import Schedule
 
@@ -42,10 +43,10 @@ def reproduce(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Run a table or figure of the paper, or about it, and show it beside the published numbers.
+    """Reproduce a table or figure of the paper, and show it beside the published numbers.
 
-    Finished runs are not repeated: after an interruption the same command continues.
-    With every --device, times are measured on the CPU.
+    Finished runs are not repeated: after an interruption, the same command continues. Times are
+    measured on the CPU, whatever the --device.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def reproduce(
     columns
         Run only these columns, such as 16,32 of depth.
     panels
-        Run only these tables or plots of an experiment with several, such as GCN of mi-vs-tv.
+        If an experiment has several tables or plots, run only these, such as GCN of mi-vs-tv.
     stand_in
         For arxiv: use this generated graph (generated, generated-1000x5000, ...), apart from the
         published numbers.
@@ -77,13 +78,13 @@ def reproduce(
     out
         The folder of the run store.
     data_dir
-        Where the public graphs are; default: $EVERYNODE_DATA, or a cache for downloads.
+        Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.experiment import check_counts
-    from everynode.experiments.planning import CellFilter, overview, plan_runs, schedule
-    from everynode.experiments.store import Store, records_at, store_path
-    from everynode.report.run_text import overview_lines, schedule_lines
+    from everynode.experiments.planning import CellFilter, plan_runs, schedule
+    from everynode.experiments.store import Store, store_path
+    from everynode.report.run_text import schedule_lines
 
     check_counts(seeds, folds)
     if max_run_minutes is not None and not max_run_minutes >= 0:  # NaN is refused too
@@ -96,10 +97,7 @@ def reproduce(
         choices = (seeds, folds, stand_in, max_run_minutes)
         if dry_run or only != CellFilter() or choices != (None,) * len(choices):
             raise UsageError("`everynode reproduce list` takes no choice of runs: use --dry-run.")
-        records = records_at(path)
-        experiments = overview(preset, root, records)
-        _print(experiments, overview_lines(experiments, len(records), path), json_output)
-        return 0
+        return _list(preset, root, path, json_output)
     plan = plan_runs(name, preset, root, seeds=seeds, folds=folds, only=only, stand_in=stand_in)
     work = schedule(plan.runs, path, max_run_minutes=max_run_minutes)
     for note in (*plan.notes, *work.notes):
@@ -116,6 +114,18 @@ def reproduce(
     return code
 
 
+def _list(preset: str, root: Root, path: Path, json_output: bool) -> int:
+    """Print the experiments of a preset; return the exit code."""
+    from everynode.experiments.planning import overview
+    from everynode.experiments.store import records_at
+    from everynode.report.run_text import overview_lines
+
+    records = records_at(path)
+    experiments = overview(preset, root, records)
+    _print(experiments, overview_lines(experiments, len(records), path), json_output)
+    return 0
+
+
 def _do(
     name: str,
     work: Schedule,
@@ -125,7 +135,7 @@ def _do(
     device: str,
     quiet: bool,
 ) -> int:
-    """Do the runs with a progress bar; return the exit code."""
+    """Execute the runs with a progress bar; return the exit code."""
     import torch
 
     from everynode.cli.running import RunBar

@@ -66,14 +66,14 @@ def results_export(
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write the runs of a store as a table (.csv), or as a list with everything but curves (.json).
+    """Export the runs of a store as a table (.csv), or as complete records without curves (.json).
 
     Parameters
     ----------
     file
         Ends in .csv, which leaves out maps of nodes, or in .json.
     preset
-        Only runs that were done with this preset.
+        Only runs with this preset.
     experiment
         Only runs of this table or figure with that preset (default: paper), of all seeds, folds
         and versions.
@@ -82,7 +82,7 @@ def results_export(
     store
         The store of runs.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.record_selection import nothing_selected, select_records
@@ -115,7 +115,7 @@ def results_tables(
     data_dir: Path | None = None,
     quiet: QuietFlag = False,
 ) -> int:
-    """Write every table and figure of `reproduce` as JSON, from stored runs. Nothing is run.
+    """Write every table and figure of `reproduce` as JSON, from stored runs only.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def results_tables(
     store
         The store of runs, or a file of `everynode results export`, with its times.
     data_dir
-        Where the public graphs are; only needed for ogbn-arxiv.
+        Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
     from everynode.experiments.analysis import analyze_all
@@ -156,16 +156,16 @@ def results_tables(
 def results_merge(*sources: Path, into: Path = STORE, quiet: QuietFlag = False) -> int:
     """Add the runs of other stores, or of exports, to a store. Its own runs stay.
 
-    A run without training curves is replaced by one with curves. The records of an export (.csv,
-    .json) are checked against their keys; their results cannot be checked. They have no training
-    curves. Times are left out, since times of two machines must not be averaged.
+    A run with training curves replaces the same run without curves. The records of an export (.csv,
+    .json) have no curves. They are checked against their keys, but their results cannot be checked.
+    Times are left out, since times of two machines must not be averaged.
 
     Parameters
     ----------
     sources
         Stores of runs, or files of `everynode results export`.
     into
-        The store that gets the runs, or its folder; it is created if needed.
+        The target store or its folder; it is created if needed.
     """
     from everynode.experiments.exports import merge, merge_target
     from everynode.report.run_text import merged_line

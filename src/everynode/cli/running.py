@@ -19,7 +19,7 @@ BUSY = 0.5
 
 
 class RunBar:
-    """A bar that advances with every record. Within it Ctrl-C raises KeyboardInterrupt.
+    """A bar that advances with every record. Inside it, Ctrl-C raises KeyboardInterrupt.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RunBar:
     describe : callable
         Returns a few words about a run and its record.
     workers : int, optional
-        Runs at once; None: one per core.
+        Number of parallel runs; None: one per core.
     quiet : bool
         Show nothing.
 

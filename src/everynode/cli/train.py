@@ -51,9 +51,9 @@ def train(
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
-    """Train one model on a named graph, print its scores and save it.
+    """Train one model on a graph, print its scores and save it.
 
-    With --batch-size, `torchrun --nproc-per-node 2 -m everynode train ...` shares every step
+    With --batch-size, `torchrun --nproc-per-node 2 -m everynode train ...` divides every step
     between processes.
 
     Parameters
@@ -70,7 +70,7 @@ def train(
     resume
         Continue an interrupted run of the same command in --out; --no-resume starts over.
     threads
-        torch threads. With one, the same seed gives the same result.
+        Number of torch threads. With one, the same seed gives the same result.
     """
     import torch
 
@@ -85,25 +85,13 @@ def train(
     with process_group(data.usable_device()) as ranks:
         # With mini-batches the graph stays on the CPU, and only batches go to the device.
         place = dataclasses.replace(data, device="cpu") if batches else data
-        graph: Graph | DiskGraph
-        if own.given(name):
-            name, graph, split, _digest = own.open(place, quiet or json_output)
-        else:
-            assert name is not None
-            graph, split = place.open(name)
+        name, graph, split = _open(name, own, place, quiet or json_output)
         if batches is None and isinstance(graph, DiskGraph):
             raise UsageError(f"{name} is on disk, which needs mini-batches: give --batch-size.")
         run = model.run(
-            graph.name if isinstance(graph, DiskGraph) else name,
-            graph,
-            split,
-            data,
-            fold=fold,
-            seed=seed,
-            objective=model.objective,
-            batches=batches,
-            processes=ranks.size,
-        )
+            graph.name if isinstance(graph, DiskGraph) else name, graph, split, data,
+            fold=fold, seed=seed, objective=model.objective, batches=batches, processes=ranks.size,
+        )  # fmt: skip
         label = f"{run.dataset}-{run.settings.backbone}-{run.objective}-{run.key[:8]}"
         folder = out or Path("runs") / label
         if not ranks.first:
@@ -114,6 +102,16 @@ def train(
     else:
         _print_record(run, record, folder)
     return INTERRUPTED if record["interrupted"] else 0
+
+
+def _open(
+    name: str | None, own: OwnGraph, data: DataOptions, quiet: bool
+) -> tuple[str, Graph | DiskGraph, str]:
+    """Return the name of a graph, the graph and the name of its split."""
+    if own.given(name):
+        return own.open(data, quiet)[:3]
+    assert name is not None
+    return (name, *data.open(name))
 
 
 def _train(
@@ -157,7 +155,7 @@ def _train(
 
 
 def _share(run: Run, graph: Graph | DiskGraph, folder: Path, ranks: Ranks) -> int:
-    """Share the steps of the first process, which prepares the folder, prints and writes."""
+    """Train with the first process, which prepares the folder, prints and writes the results."""
     from everynode.experiments.tasks import share_training
 
     if ranks.any(False):  # it was finished before, or the folder cannot be used

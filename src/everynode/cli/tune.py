@@ -52,11 +52,11 @@ def tune(
     name
         A graph of `everynode data list`. Or give your own: --nodes and --edges.
     trials
-        Number of trials in all, with those of earlier calls.
+        Total number of trials, including those of earlier calls.
     seeds
-        Runs that judge a trial; bad trials are pruned after the first ones. Default: 3.
+        Number of runs per trial; bad trials are pruned after the first runs. Default: 3.
     folds
-        Judge a trial by one seed on each of the first folds, instead of several seeds on one fold.
+        Evaluate a trial by one seed on each of the first folds, not by several seeds on one fold.
     space
         A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME].
     start_from
@@ -64,8 +64,8 @@ def tune(
     out
         Folder of the studies.
     storage
-        URL of a database for the study (postgresql://USER@HOST/DATABASE): the same command on
-        several machines shares its trials.
+        URL of a database for the study (postgresql://USER@HOST/DATABASE). The same command on
+        several machines then shares the trials.
     export
         Add the best settings to this file, for --preset.
     """

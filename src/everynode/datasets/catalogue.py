@@ -38,8 +38,8 @@ def load(
 ) -> Graph:
     """Load a public graph by name, or generate one.
 
-    Public files are checked byte for byte. Features are not normalized. Citeseer comes with the
-    package; other files are read from a folder in PyG's layout, or downloaded into a cache folder.
+    Public files are verified by their digests. Features are not normalized. Citeseer comes with
+    the package; other files are read from a folder in PyG's layout, or downloaded into a cache.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def load(
         (``per_class`` training nodes per class, then as in "public"). Default: the split that
         papers use for this graph.
     data_dir : path, optional
-        A folder in PyG's layout, which is never written to. Default: ``$EVERYNODE_DATA``, else the
-        cache folder.
+        A folder in PyG's layout, which is only read. Default: ``$EVERYNODE_DATA``, else the cache
+        folder.
     directed : bool, default False
         Whether to keep the direction of the edges.
     per_class : int, default 20

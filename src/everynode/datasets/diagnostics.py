@@ -1,4 +1,4 @@
-"""Diagnostics: facts about a graph, and findings that make a score on it less meaningful."""
+"""Diagnostics: facts about a graph, and findings that limit the meaning of scores on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from everynode.graph import Graph, Split
 
 #: A class with fewer nodes than this is reported.
 MIN_CLASS_SIZE = 5
-#: Twins across the split are reported from this share of the test nodes on.
+#: Twins across the split are reported if they are at least this share of the test nodes.
 TWIN_SHARE = 0.1
 #: A warning is due if one test node is worth more than this many points of accuracy.
 MAX_POINTS_PER_NODE = 1.0
@@ -50,8 +50,8 @@ def check(
     others : sequence of Graph
         Graphs that it may be a copy of.
     drawn : bool, default False
-        Whether the split was drawn from the labels and did not come with the graph. Then the nodes
-        that it covers are not a defect.
+        Whether the split was drawn from the labels and did not come with the graph. Its coverage is
+        then not reported as a defect.
     held_out, folds : int
         With cross-validation instead of validation nodes: the number of training nodes, and the
         number of folds.

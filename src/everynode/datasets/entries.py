@@ -76,13 +76,13 @@ class Entry:
     about : str
         A short description.
     caution : str
-        What a careful user should know.
+        Known problems.
     split_folder : str, optional
-        The folder of the ten folds, if it is another one.
+        The folder of the ten folds, if it differs from ``folder``.
     revision : str
         The revision of Geom-GCN's repository: PyG uses an older one for the Wikipedia graphs.
     no_download : str
-        How to get the files if they cannot be downloaded, else empty.
+        How to obtain files that cannot be downloaded; empty otherwise.
     size : tuple of int, optional
         For a generated graph: the numbers of nodes, edges, features and classes.
     """
@@ -298,7 +298,7 @@ def choose(name: str, split: str | None) -> tuple[Entry, str]:
 
 
 def is_generated(name: str) -> bool:
-    """Return whether a graph is a generated stand-in. Every output must say so.
+    """Return whether a graph is a generated stand-in, which every output must mention.
 
     >>> is_generated("generated-1000x5000"), is_generated("cora")
     (True, False)
@@ -320,10 +320,10 @@ def is_present(
 
 
 def is_bundled(entry: Entry, root: Root) -> bool:
-    """Return whether to use the copy in the package: only without the original files."""
+    """Return whether to use the copy in the package, because the original files are missing."""
     return entry.name == "citeseer" and not any(root.has(path) for path in entry.files("public"))
 
 
 def is_unpacked(entry: Entry, root: Root) -> bool:
-    """Return whether OGB's archive is unpacked in the folder. Then these files are used."""
+    """Return whether the folder has OGB's unpacked files, which are then used."""
     return any(root.has(path) for path in entry.unpacked())

@@ -1,4 +1,4 @@
-"""Findings about a graph, the arrays that they are computed from, and the words that they use."""
+"""Findings about a graph, the arrays behind them, and their wording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ Facts = dict[str, Any]
 
 
 class Finding(NamedTuple):
-    """One sentence about a graph."""
+    """One sentence about a graph.
+
+    Attributes
+    ----------
+    level : {"info", "warning"}
+        Whether the finding makes a score on the graph less meaningful.
+    text : str
+        The sentence.
+    """
 
     level: Literal["info", "warning"]
     text: str
@@ -37,6 +45,13 @@ class Report:
         Measured values.
     findings : tuple of Finding
         Sentences about the graph.
+
+    Examples
+    --------
+    >>> from everynode.datasets import check, generate
+    >>> report = check(generate(1000, 3000, 8, 4))
+    >>> report.facts["nodes"], report.findings[0].level
+    (1000, 'info')
     """
 
     name: str
@@ -58,7 +73,7 @@ class Report:
 
 
 class Fold(NamedTuple):
-    """A split as arrays."""
+    """Train, validation and test nodes as arrays."""
 
     train: Ints
     val: Ints
@@ -109,7 +124,7 @@ def feature_rows(graph: Graph) -> scipy.sparse.csr_array:
 
 
 def group_rows(matrix: scipy.sparse.csr_array) -> Ints:
-    """Return a number per row, equal for equal rows."""
+    """Return one number per row; equal rows have equal numbers."""
     groups: dict[tuple[bytes, bytes], int] = {}
     keys = (
         (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())

@@ -3,9 +3,9 @@
 From "Revisiting Semi-Supervised Learning with Graph Embeddings" (Yang, Cohen and Salakhutdinov,
 ICML 2016), https://arxiv.org/abs/1603.08861.
 
-The files are Python 2 pickles. No code in them can run: the few names that they use are mapped to
-inert stand-ins, which only keep their arguments, and any other name is refused. The arrays are then
-built from plain numbers.
+The files are Python 2 pickles. No code in them can run: their few names are mapped to inert
+stand-ins, which only keep their arguments, and any other name is refused. The arrays are then built
+from plain numbers.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def read(files: Mapping[str, bytes], where: str) -> Raw:
 
 
 def _check_parts(part: Mapping[str, Any], test: npt.NDArray[np.int64], where: str) -> None:
-    """Refuse files that do not fit each other."""
+    """Refuse inconsistent files."""
     for key in ("x", "tx", "allx"):
         _expect(isinstance(part[key], scipy.sparse.csr_array), f"{where}.{key}", "a csr_array")
     _expect(isinstance(part["graph"], dict), f"{where}.graph", "a dict")

@@ -11,14 +11,24 @@ from everynode.graph import Split
 
 
 class Raw(NamedTuple):
-    """Arrays of a public graph, before :meth:`everynode.Graph.from_arrays` checks them."""
+    """Arrays of a public graph, before :meth:`everynode.Graph.from_arrays` checks them.
 
-    #: n x c, a SciPy CSR array or a dense array.
+    Attributes
+    ----------
+    features : scipy.sparse.csr_array or array of shape (n, c)
+        Node features.
+    arcs : array of shape (2, m)
+        Source and target as in the file, with self-loops and repetitions.
+    labels : array of shape (n,)
+        Class indices, -1 for an unlabelled node.
+    num_classes : int
+        The number of classes.
+    split : Split or None
+        The split that comes with the files.
+    """
+
     features: Any
-    #: 2 x m, source and target as in the file, with self-loops and repetitions.
     arcs: npt.NDArray[np.int64]
-    #: Class indices, -1 for an unlabelled node.
     labels: npt.NDArray[np.int64]
     num_classes: int
-    #: The split that comes with the files, if any.
     split: Split | None = None

@@ -12,8 +12,8 @@ from everynode.graph import Split
 
 Ints = npt.NDArray[np.int64]
 
-#: With fewer training labels than this, validation uses cross-validation with this many folds:
-#: a single hold-out of a fifth would select by chance.
+#: With fewer training labels than this, validation uses cross-validation with this many folds: a
+#: single hold-out would be too small to select by.
 FEW, FOLDS = 100, 3
 #: The default share of the labels in a single hold-out.
 HELD_OUT = 0.2
@@ -136,7 +136,7 @@ def cross_validation(
     train_nodes = train_nodes.cpu()
     groups = _shuffled_classes(labels.cpu()[train_nodes], seed)
     count = possible_folds(train_nodes, labels, folds)
-    # Dealt like cards, so that the nodes of a class go to different folds.
+    # Assigned in turn, so that the nodes of a class go to different folds.
     dealt = np.concatenate([nodes for nodes in groups if len(nodes) > 1])
     everyone = np.concatenate(groups)
     parts = []

@@ -15,7 +15,7 @@ from everynode.datasets.splits import stratified_split
 from everynode.errors import DataError, require
 from everynode.graph import Graph
 
-#: Edges, and values of features, that are generated at a time.
+#: The number of edges, or of feature values, that are generated at once.
 CHUNK = 2**20
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
@@ -35,10 +35,10 @@ def generate(
 ) -> Graph:
     """Generate a graph, by default of the size of ogbn-arxiv.
 
-    Every node has a class and a weight from a power law. The ends of an edge are drawn by weight,
-    with probability ``homophily`` both from one class. The features are a random direction per
-    class plus noise. The split is stratified, 54/18/28 percent as in ogbn-arxiv. The same arguments
-    give the same graph.
+    Every node has a class, and a weight from a power law. The ends of an edge are drawn by weight;
+    with probability ``homophily``, both come from one class. The features are a random direction
+    per class plus noise. The split is stratified, 54/18/28 percent as in ogbn-arxiv. The same
+    arguments give the same graph.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def generate(
     seed : int
         The seed of all random choices.
     features_file : path, optional
-        Write the features to this .npy file chunk by chunk, and map it into memory. The graph may
-        then be larger than memory; only the edges must fit (about 40 bytes each meanwhile).
+        Write the features to this .npy file in chunks, and memory-map it. The features may then be
+        larger than memory; the edges must fit (about 40 bytes each).
 
     Returns
     -------
@@ -71,23 +71,18 @@ def generate(
     """
     in_range = nodes >= classes >= 2
     require(in_range, "classes", "generate", "between 2 and the number of nodes", classes)
-    require(edges >= 0, "edges", "generate", ">= 0", edges)
+    for name, value in (("edges", edges), ("noise", noise), ("seed", seed)):
+        require(value >= 0, name, "generate", ">= 0", value)
     require(features >= 1, "features", "generate", ">= 1", features)
     require(0 <= homophily <= 1, "homophily", "generate", "in [0, 1]", homophily)
-    require(noise >= 0, "noise", "generate", ">= 0", noise)
     require(exponent > 2, "exponent", "generate", "> 2", exponent)
-    require(seed >= 0, "seed", "generate", ">= 0", seed)
     rng = np.random.Generator(np.random.SFC64(seed))
     labels = rng.integers(0, classes, nodes)
     labels[rng.choice(nodes, classes, replace=False)] = np.arange(classes)  # no class is empty
     pairs = _draw_edges(labels, classes, edges, homophily, exponent, rng)
     rows = _feature_chunks(labels, classes, features, noise, rng)
-    if features_file is None:
-        x = np.empty((nodes, features), np.float32)
-        for start, chunk in rows:
-            x[start : start + len(chunk)] = chunk
-    else:
-        x = _write_features(Path(features_file), (nodes, features), rows)
+    shape = (nodes, features)
+    x = _write_features(Path(features_file), shape, rows) if features_file else _filled(shape, rows)
     y = torch.from_numpy(labels)
     return Graph(
         torch.from_numpy(x),
@@ -112,12 +107,12 @@ def _draw_edges(
     nodes = len(labels)
     by_class = np.argsort(labels, kind="stable")  # each class is a range of positions
     ends = np.cumsum(np.bincount(labels, minlength=classes))
-    # Weights are capped at their expected maximum: a rare one could have a third of all edges.
+    # Weights are capped at their expected maximum: an outlier could take a third of all edges.
     weight = np.minimum(rng.pareto(exponent - 1.0, nodes) + 1.0, nodes ** (1.0 / (exponent - 1.0)))
     total = np.concatenate([[0.0], np.cumsum(weight)])
     below, above = total[np.concatenate([[0], ends[:-1]])], total[ends]
     # An index of n steps of equal width into the running total. Few weights lie within a step, so a
-    # draw takes constant time; a binary search would wait for memory again and again.
+    # draw takes constant time; a binary search would miss the cache at every probe.
     width, last = total[-1] / nodes, np.nextafter(total[-1], 0.0)
     index = np.searchsorted(total, width * np.arange(nodes + 1), side="right") - 1
 
@@ -153,6 +148,14 @@ def _feature_chunks(
     for start in range(0, len(labels), step):
         chunk = centers[labels[start : start + step]]
         yield start, chunk + np.float32(noise) * rng.standard_normal(chunk.shape, dtype=np.float32)
+
+
+def _filled(shape: tuple[int, int], rows: Iterator[tuple[int, Floats]]) -> Floats:
+    """Return the rows as an array in memory."""
+    x = np.empty(shape, np.float32)
+    for start, chunk in rows:
+        x[start : start + len(chunk)] = chunk
+    return x
 
 
 def _write_features(

@@ -1,4 +1,4 @@
-"""Alerts: findings that say how far to trust a fit, and the flag that helps."""
+"""Alerts: findings that limit the trust in a fit, each with the flag that helps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from everynode.io.summary import counted
 if TYPE_CHECKING:
     from everynode.evaluation.fit_summary import FitSummary
 
-#: From the worst on. With an "error", the headline number is not to be trusted.
+#: The worst first. With an "error", the headline number cannot be trusted.
 Severity = Literal["error", "warning"]
-#: Labelled nodes without edges are reported from this share on.
+#: Labelled nodes without edges are reported from this share upwards.
 ISOLATED = 0.2
-#: Unmatched edges are reported from this share on.
+#: Unmatched edges are reported from this share upwards.
 UNMATCHED = 0.5
-#: Drift is reported if labelled and unlabelled nodes can be told apart with this AUC,
-#: with at least so many nodes of each; at most so many are compared.
+#: Drift is reported if a classifier separates labelled and unlabelled nodes with this AUC. The
+#: other numbers are the least and the largest number of compared nodes of each kind.
 DRIFT_AUC, DRIFT_LEAST, DRIFT_MOST = 0.75, 30, 2000
 #: Metrics that give every class the same weight.
 BY_CLASS = ("balanced_accuracy", "macro_f1", "auc")
@@ -40,7 +40,16 @@ RARE_ADVICE = (
 class Alert(NamedTuple):
     """One finding about a fit.
 
-    ``advice`` names the flag of ``everynode fit`` that helps.
+    Attributes
+    ----------
+    severity : {"error", "warning"}
+        With an error, do not trust the scores.
+    kind : str
+        A short name of the finding.
+    text : str
+        The finding in one sentence.
+    advice : str
+        The flag of ``everynode fit`` that helps.
     """
 
     severity: Severity
@@ -89,7 +98,7 @@ def _majority(fit: FitSummary) -> Iterator[Alert]:
         return
     right = fit.judged.probabilities.argmax(1) == fit.judged.labels
     gained, lost = int((right & ~common).sum()), int((common & ~right).sum())
-    # Of the nodes where the two differ, more than half must clearly be gained.
+    # Sign test: among the nodes where the two differ, clearly more than half must be gained.
     if gained + lost and wilson(gained, gained + lost).low > 0.5:
         return
     yield Alert(
@@ -143,7 +152,7 @@ def _unmatched_edges(fit: FitSummary) -> Iterator[Alert]:
 
 
 def _drift(fit: FitSummary) -> Iterator[Alert]:
-    """Compare labelled and unlabelled nodes by a classifier that tells them apart."""
+    """Test for drift with a classifier that separates labelled from unlabelled nodes."""
     labelled = fit.graph.labels.cpu().numpy() >= 0
     if min(labelled.sum(), (~labelled).sum()) < DRIFT_LEAST:
         return
@@ -161,7 +170,7 @@ def _drift(fit: FitSummary) -> Iterator[Alert]:
 
 
 def _separability(fit: FitSummary, labelled: np.ndarray) -> tuple[float, str]:
-    """Return the cross-validated AUC of labelled against unlabelled, and the foremost column."""
+    """Return the AUC of labelled against unlabelled nodes, and the most important column."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import cross_val_predict

@@ -14,14 +14,23 @@ if TYPE_CHECKING:
 
 #: Classes are uneven if the largest has at least this share of the scored nodes.
 UNEVEN = 0.75
-#: What the candidates of the portfolio learn from, in words.
+#: The inputs of the portfolio's candidates, in words.
 KINDS = {"features": "columns only", "graph": "links only", "both": "columns and links"}
 
 
 class Baseline(NamedTuple):
-    """The accuracy of a simple way to predict.
+    """The accuracy of a simple prediction rule.
 
-    ``nodes`` of the ``part`` (test or validation) are scored.
+    Attributes
+    ----------
+    name : str
+        The rule.
+    accuracy : Score
+        Its accuracy with interval.
+    nodes : int
+        The number of scored nodes.
+    part : str
+        ``test`` or ``validation``.
     """
 
     name: str
@@ -45,9 +54,9 @@ def majority(fit: FitSummary) -> tuple[int, np.ndarray]:
 def baselines(fit: FitSummary) -> tuple[Baseline, ...]:
     """Return the baselines of a fit, with intervals.
 
-    The most common class is scored on the test nodes, if there are any. The best candidates of the
-    portfolio by columns, links and both are scored out of fold, on the training labels: they were
-    trained for the race and cost nothing here.
+    The most common class is scored on the test nodes, if there are any. The best candidates on
+    columns, links and both are scored out of fold on the training labels. The portfolio has trained
+    them already.
     """
     most, right = majority(fit)
     name = f"always '{fit.predictions.classes[most]}'"
@@ -64,6 +73,6 @@ def baselines(fit: FitSummary) -> tuple[Baseline, ...]:
 
 
 def is_uneven(fit: FitSummary) -> bool:
-    """Whether one class is so common that the accuracy says little."""
+    """Whether one class is so common that the accuracy is uninformative."""
     counts = np.bincount(fit.judged.labels)
     return bool(counts.max() >= UNEVEN * counts.sum())

@@ -11,10 +11,10 @@ import math
 import torch
 from torch import Tensor
 
-#: The spread of the gamma prior on the inverse temperature, as a standard deviation of its
-#: logarithm. It is wide: it only keeps the temperature finite where every prediction is right.
+#: The standard deviation of the logarithm of the inverse temperature under its gamma prior. The
+#: prior is wide: it only keeps the temperature finite if every prediction is right.
 SPREAD = 1.5
-#: The most steps, the range of the logarithm, and the precision of the search.
+#: The maximum number of steps, the range of the logarithm, and the precision of the search.
 STEPS, RANGE, PRECISION = 30, 9.0, 1e-3
 
 
@@ -26,8 +26,8 @@ def calibrated_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None
 
     This is convex in the inverse temperature :math:`\beta`.
 
-    Training first learns the order of the classes and then how sure to be; the second part is done
-    by temperature scaling anyway. The epoch with the lowest value has learned most of the first.
+    Training first refines the order of the classes and then the confidence. Temperature scaling
+    corrects the confidence anyway, so early stopping should follow the refinement alone.
 
     Parameters
     ----------

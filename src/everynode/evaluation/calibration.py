@@ -18,7 +18,7 @@ from everynode.evaluation.metrics import ECE_BINS
 
 #: The range of temperatures.
 LOWEST, HIGHEST = 0.05, 20.0
-#: The average of the folds is compared with each fold on that many nodes: at least, and at most.
+#: The least and the largest number of nodes on which the average is compared with each fold.
 LEAST_TO_COMPARE, MOST_TO_COMPARE = 30, 10_000
 #: The least share of the temperature that is left: where labelled nodes differ from the others,
 #: folds disagree because they do not know.
@@ -28,10 +28,17 @@ SPREAD = 0.5
 
 
 class HeldOut(NamedTuple):
-    """Out-of-fold predictions: validation nodes with log-probabilities before the temperature.
+    """Out-of-fold predictions of the validation nodes.
 
-    The networks have not seen these labels in training. With the class prior, they know the
-    estimated class shares of these nodes.
+    The networks did not train on these labels. The class prior uses the class shares that are
+    estimated from them.
+
+    Attributes
+    ----------
+    nodes : Tensor
+        The validation nodes.
+    log_probabilities : Tensor
+        Their log-probabilities before the temperature.
     """
 
     nodes: Tensor
@@ -39,15 +46,15 @@ class HeldOut(NamedTuple):
 
 
 def temperature(logits: Tensor, labels: Tensor) -> float:
-    r"""Return the temperature T of :math:`\mathrm{softmax}(x / T)` that suits these labels best.
+    r"""Return the temperature T of :math:`\mathrm{softmax}(x / T)` that fits these labels best.
 
-    It is the mode of the posterior under a normal prior on :math:`\log T`:
+    It is the posterior mode under a normal prior on :math:`\log T`:
 
     .. math:: \min_T \; \sum_i \Big( \log \sum_s e^{x_{i,s} / T} - x_{i,y_i} / T \Big)
               + \frac{(\log T)^2}{2 \cdot 0.5^2}
 
-    One number for all classes keeps their order, so no prediction changes. The prior matters with
-    few nodes: if all of them are right, the likelihood alone would ask for T = 0.
+    One temperature for all classes keeps their order, so no prediction changes. The prior matters
+    with few nodes: if all predictions are right, maximum likelihood would give T = 0.
 
     >>> logits = torch.tensor([[4.0, 0.0]]).repeat(4, 1)  # 98% sure, right three times in four
     >>> t = temperature(logits.repeat(999, 1), torch.tensor([0, 0, 0, 1]).repeat(999))
@@ -77,16 +84,16 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
 def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
     """Return the temperature of the mean probabilities of several folds.
 
-    Out-of-fold predictions come from one fold each, and calibrate that. The mean of the folds is
-    less sure and more often right, so their temperature would leave it under-confident. At the
-    returned temperature it is as sure as the folds are on average. No label is needed.
+    Out-of-fold predictions calibrate single folds. The mean of the folds is less confident and
+    more accurate, so the same temperature would leave it under-confident. At the returned
+    temperature, its mean confidence equals that of the folds. No label is needed.
 
     Parameters
     ----------
     folds : sequence of Tensor
         The log-probabilities of each fold, for nodes without a training label.
     divisor : float
-        The temperature that calibrates the folds one by one.
+        The temperature that calibrates single folds.
 
     Examples
     --------
@@ -110,7 +117,7 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
 
 
 def nodes_without(taught: Tensor, num_nodes: int) -> Tensor:
-    """Return the nodes that are not among the ``taught`` ones, or a sample of them.
+    """Return the nodes without a training label, or a sample of them.
 
     >>> nodes_without(torch.tensor([0, 2]), 4).tolist()
     [1, 3]
@@ -123,7 +130,15 @@ def nodes_without(taught: Tensor, num_nodes: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Bin:
-    """Nodes of similar confidence: their number, mean confidence and accuracy."""
+    """Nodes of similar confidence.
+
+    Attributes
+    ----------
+    count : int
+        The number of nodes.
+    confidence, accuracy : float
+        Their mean confidence, and their accuracy.
+    """
 
     count: int
     confidence: float

@@ -1,4 +1,4 @@
-"""The delivered model beside the measured one: which labels taught it, and its quality."""
+"""The delivered model and the measured model: their training labels and their quality."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """The model that predicts the unlabelled nodes and is saved.
+    """The model that is saved and predicts the unlabelled nodes.
 
     Attributes
     ----------
     labels : int
-        The labels that it learned from.
+        The number of its training labels.
     refitted : bool
         Whether it was trained again after the quality was measured.
     networks, folds : int
-        Its networks, and the folds of its labels.
+        The number of its networks, and of the folds of its labels.
     seconds : float
         The time of the refit; 0 without one.
     accuracy : Score or None
@@ -54,7 +54,7 @@ def delivery(fit: FitSummary) -> Delivery:
 
 
 def sentence(fit: FitSummary) -> str:
-    """Say which labels measured the quality, and which taught the delivered model.
+    """Describe the labels that measured the quality, and those that trained the model.
 
     >>> from everynode import NodeClassifier
     >>> from everynode.datasets import generate

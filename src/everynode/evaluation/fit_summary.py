@@ -1,4 +1,4 @@
-"""Evaluation of a fitted classifier: scores, reliability, nodes to review, and a map of the nodes.
+"""Evaluation of a fitted classifier: scores, reliability, nodes to review, and a node map.
 
 The page of ``everynode fit`` (:mod:`everynode.report.fit_page`) shows these numbers;
 ``fit.json`` keeps them (:meth:`FitSummary.to_dict`).
@@ -58,7 +58,7 @@ class ScoredPart:
     log_probabilities : Tensor
         n x k, before the temperature.
     temperature : float
-        The divisor of the logits that calibrates the probabilities.
+        The temperature that calibrates the probabilities.
     """
 
     name: str
@@ -93,18 +93,25 @@ class ScoredPart:
 
 
 class ClassCounts(NamedTuple):
-    """Counts of one class: training nodes, nodes of the scored part, and predictions."""
+    """Counts of one class.
+
+    Attributes
+    ----------
+    name : str
+        The name of the class.
+    train : int
+        Labelled training nodes of the class.
+    true, called, right : int
+        Nodes of the scored part with this label, with this prediction, and with both.
+    predicted : int
+        Predictions of the class among all nodes.
+    """
 
     name: str
-    #: Labelled training nodes of the class.
     train: int
-    #: Nodes of the scored part that have this label.
     true: int
-    #: Nodes of the scored part with this prediction.
     called: int
-    #: Nodes of the scored part with this label and this prediction.
     right: int
-    #: Predictions of the class among all nodes.
     predicted: int
 
 
@@ -129,7 +136,7 @@ class FitSummary:
     quality : dict of str to dict of str to Score
         The scores of each part, by metric.
     delivered : NodeClassifier or None
-        The classifier that learned from all labels after ``model`` was measured.
+        The classifier that was refitted on all labels after ``model`` was measured.
 
     Examples
     --------
@@ -193,7 +200,7 @@ class FitSummary:
 
     @property
     def learned(self) -> str:
-        """Say which labels measured the quality, and which taught the delivered model."""
+        """The labels that measured the quality, and those that trained the model, in words."""
         return sentence(self)
 
     @property
@@ -203,7 +210,7 @@ class FitSummary:
 
     @property
     def judged(self) -> ScoredPart:
-        """The part that estimates best how good the model is: test, else validation."""
+        """The part whose scores are reported: test, else validation."""
         return next(iter(self.parts.values()))
 
     @property
@@ -213,12 +220,12 @@ class FitSummary:
 
     @property
     def leaks(self) -> tuple[Leak, ...]:
-        """The feature columns that tell the label."""
+        """The feature columns with label leakage."""
         return () if self.graph.summary is None else self.graph.summary.leaks
 
     @cached_property
     def alerts(self) -> tuple[Alert, ...]:
-        """The findings that say how far to trust the fit, the worst first."""
+        """The findings that limit the trust in the fit, the worst first."""
         return find_alerts(self)
 
     @cached_property
@@ -235,12 +242,12 @@ class FitSummary:
 
     @cached_property
     def headline(self) -> tuple[str, ...]:
-        """How many are right, against the majority, and whether to trust it."""
+        """The sentences of the headline; see :mod:`everynode.evaluation.headline`."""
         return headline(self)
 
     @property
     def caution(self) -> str:
-        """Say how far to trust the scores, in at most three sentences."""
+        """Return at most three sentences on how far to trust the scores."""
         if self.leaks:
             return "Do not expect this score for new nodes: see the alerts."
         if "test" in self.parts:

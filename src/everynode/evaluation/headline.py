@@ -1,4 +1,4 @@
-"""The headline of a fit: how many are right, against the majority, and whether to trust it."""
+"""The headline of a fit: its accuracy, the majority baseline, and whether to trust them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def percent(score: Score) -> str:
 
 
 def warning(fit: FitSummary) -> str:
-    """Say that a leaking fit is not to be trusted, with the number without the columns."""
+    """Return the warning about label leakage, with the accuracy without the leaking columns."""
     without = fit.without_leaks
     if without is None:
         return ""
@@ -38,7 +38,7 @@ def warning(fit: FitSummary) -> str:
 
 
 def weakest_class(fit: FitSummary) -> ClassCounts | None:
-    """Return the class of which the smallest share is found; the larger one on a tie."""
+    """Return the class with the lowest recall; the larger one in case of a tie."""
     rows = [row for row in fit.class_counts() if row.true]
     return min(rows, key=lambda row: (row.right / row.true, -row.true), default=None)
 
@@ -51,7 +51,7 @@ def rarest_class(fit: FitSummary) -> ClassCounts | None:
 def headline(fit: FitSummary) -> tuple[str, ...]:
     """Return the sentences of the headline.
 
-    A leak comes first. The accuracy stands beside the majority. Where classes are uneven, the
+    Label leakage comes first, then the accuracy and the majority baseline. For uneven classes, the
     balanced accuracy and the recall of the rarest class follow.
     """
     part, accuracy = fit.judged, fit.judged_accuracy

@@ -1,4 +1,4 @@
-"""Scores with 95% intervals. Nothing here imports NumPy or PyTorch before a score is computed."""
+"""Scores with 95% intervals. NumPy and PyTorch are imported when a score is computed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ if TYPE_CHECKING:
 
 #: The 97.5% quantile of the normal distribution.
 Z = 1.959964
-#: The mean log-likelihood of fewer nodes has no interval: it would span almost every value.
+#: The mean log-likelihood of fewer nodes has no interval: it would be almost unbounded.
 FEW = 5
 
 
 class Score(NamedTuple):
-    """A number and its 95% interval; NaN where there is none.
+    """A number and its 95% interval.
 
+    Attributes
+    ----------
+    value : float
+        The number.
+    low, high : float
+        The ends of the interval; NaN without an interval.
+
+    Examples
+    --------
     >>> print(Score(0.9, 0.596, 0.982), "or", Score(0.02))
     0.900 (0.596 to 0.982) or 0.020 (no interval)
     """
@@ -48,16 +57,16 @@ def wilson(right: int, count: int) -> Score:
 def mean_score(scores: Sequence[Score], *, dependence: float = 1.0) -> Score:
     """Return the mean of some scores with an interval.
 
-    The distances to the ends add up as standard deviations do (MOVER: Newcombe 1998, Zou and
+    The distances to the ends are combined like standard deviations (MOVER: Newcombe 1998, Zou and
     Donner 2008).
 
     Parameters
     ----------
     scores : sequence of Score
-        Scores in [0, 1], such as one of each class.
+        Scores in [0, 1], such as one per class.
     dependence : float
-        How much larger the variance may be than that of independent scores. Infinity averages the
-        ends, which holds under any dependence; no interval is ever wider.
+        Upper bound on the ratio of the variance to that of independent scores. Infinity averages
+        the ends, which is valid under any dependence and gives the widest interval.
     """
     n = len(scores)
     middle = math.fsum(score.value for score in scores) / n
@@ -76,7 +85,7 @@ def mean_score(scores: Sequence[Score], *, dependence: float = 1.0) -> Score:
 def area_score(area: float, positive: int, negative: int) -> Score:
     """Return an AUC with Newcombe's (2006, method 5) score interval.
 
-    ``positive``, ``negative``: the number of nodes inside and outside the class.
+    ``positive`` and ``negative`` are the numbers of nodes inside and outside the class.
 
     >>> print(area_score(1.0, 7, 7))
     1.000 (0.726 to 1.000)
@@ -84,7 +93,7 @@ def area_score(area: float, positive: int, negative: int) -> Score:
     from scipy.optimize import brentq
 
     def excess(true: float) -> float:
-        """By how much the observed area is too far from this true one; negative inside."""
+        """Return the excess distance of the observed area from a true area; negative inside."""
         spread = (1 - true) / (2 - true) + true / (1 + true)
         variance = true * (1 - true) * (1 + ((positive + negative) / 2 - 1) * spread)
         return (area - true) ** 2 - Z * Z * variance / (positive * negative)
@@ -101,8 +110,8 @@ def area_score(area: float, positive: int, negative: int) -> Score:
 def positive_mean_score(values: Tensor, *, typical: bool) -> Score:
     """Return the mean of values >= 0 with Student's interval on the scale of the logarithm.
 
-    There is no interval for fewer than :data:`FEW` values, for equal values, and where they are
-    not ``typical`` of the values that another sample would have.
+    There is no interval for fewer than :data:`FEW` values, for equal values, and for values that
+    are not ``typical`` of another sample.
     """
     n, mean = len(values), values.mean().item()
     if not typical or n < FEW or values.std(correction=0).item() <= 1e-12 * mean:

@@ -1,8 +1,8 @@
 """Metrics: one registry with one spelling.
 
 A metric is one entry of :data:`METRICS`. Early stopping, the records of runs, the intervals and the
-tables of every report are derived from it. Nothing here imports NumPy or PyTorch before a metric is
-computed, because :mod:`everynode.settings` needs the names.
+tables of every report are derived from it. NumPy and PyTorch are imported when a metric is
+computed, because :mod:`everynode.settings` needs only the names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ECE_BINS = 15
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that says how good predictions are.
+    """A number that measures the quality of predictions.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Metric:
     title : str
         The name in tables.
     description : str
-        What it measures, for people who do not know it.
+        A short explanation for reports.
     function : callable
         Maps logits (n x k) and labels (n) to the number.
     percent : bool
@@ -50,7 +50,7 @@ class Metric:
     monitor : bool
         Whether early stopping can follow it (higher must be better).
     recorded : bool
-        Whether the record of every run has it.
+        Whether the record of every run contains it.
     interval : callable, optional
         Maps logits and labels to a :class:`Score` with its 95% interval.
 
@@ -132,7 +132,7 @@ def balanced_accuracy(logits: Tensor, labels: Tensor) -> float:
 def matthews(logits: Tensor, labels: Tensor) -> float:
     """Return the correlation of predicted and true classes (Matthews 1975, Gorodkin 2004).
 
-    It is 0 for predictions that ignore the node, also if classes are uneven; 1 is perfect.
+    It is 0 for predictions that ignore the node, even with uneven classes; 1 is perfect.
 
     >>> import torch
     >>> matthews(torch.eye(2)[[0, 0, 1, 0]], torch.tensor([0, 0, 1, 1]))
@@ -152,8 +152,8 @@ def matthews(logits: Tensor, labels: Tensor) -> float:
 def auc(logits: Tensor, labels: Tensor) -> float:
     """Return the mean one-against-rest area under the ROC curve; NaN with a single class.
 
-    The area is the chance that a node of the class gets a higher probability of it than a node of
-    another class. A class without nodes, or with all of them, has no area and does not count.
+    The area is the probability that a node of the class is ranked above a node of another class. A
+    class without nodes, or with all nodes, has no area and does not count.
 
     >>> import torch
     >>> auc(torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 0.5]]), torch.tensor([0, 1, 1]))
@@ -197,7 +197,7 @@ def calibration_error(logits: Tensor, labels: Tensor) -> float:
 def expected_calibration_error(
     probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS
 ) -> float:
-    r"""Return how far confidence is from accuracy.
+    r"""Return the expected calibration error: the mean gap between confidence and accuracy.
 
     .. math:: ECE = \sum_b \frac{|B_b|}{n} \left| \mathrm{acc}(B_b) - \mathrm{conf}(B_b) \right|
 
@@ -248,7 +248,7 @@ def _balanced_accuracy_score(logits: Tensor, labels: Tensor) -> Score:
 
 def _macro_f1_score(logits: Tensor, labels: Tensor) -> Score:
     # F1 = 2J / (1 + J), where J is the Jaccard index: a share, with Wilson's interval.
-    # One wrong answer lowers two classes, so the variance is up to twice the independent one.
+    # One wrong answer lowers two classes, so the variance at most doubles.
     table = _confusion(logits, labels)
     right = table.diagonal()
     jaccard = _class_scores(right, table.sum(0) + table.sum(1) - right)
@@ -264,7 +264,7 @@ def _auc_score(logits: Tensor, labels: Tensor) -> Score:
 
 
 def _nll_score(logits: Tensor, labels: Tensor) -> Score:
-    # Without a wrong answer, nothing tells what a wrong one would cost: no interval.
+    # Without a wrong answer, the cost of wrong answers is unknown: no interval.
     wrong = bool((logits.argmax(1) != labels).any())
     return positive_mean_score(_surprise(logits, labels), typical=wrong)
 
@@ -304,7 +304,7 @@ METRICS: dict[str, Metric] = {
             negative_log_likelihood, percent=False, higher_is_better=False, recorded=True,
             interval=_nll_score,
         ),
-        # On few nodes it is too large by an unknown amount, so it has no interval.
+        # Its bias on few nodes is unknown, so it has no interval.
         Metric(
             "ece", "calibration error", "gap between confidence and accuracy; lower is better",
             calibration_error, higher_is_better=False, recorded=True,

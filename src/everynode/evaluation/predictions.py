@@ -80,9 +80,9 @@ class Predictions:
         return np.flatnonzero((np.asarray(self.part) == part) & (self.labels >= 0))
 
     def to_csv(self) -> str:
-        """Return one row per node: :data:`HEADING`, the shown columns, ``p_CLASS`` per class.
+        """Return one row per node: :data:`HEADING`, the shown columns, and ``p_CLASS`` per class.
 
-        ``final`` is the given label, else the prediction.
+        The column ``final`` holds the given label, else the prediction.
         """
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
@@ -101,7 +101,7 @@ class Predictions:
         return file.getvalue()
 
     def write_csv(self, path: Path) -> None:
-        """Write predictions.csv, whole or not at all."""
+        """Write predictions.csv atomically."""
         write_atomically(path, self.to_csv().encode())
 
 
@@ -117,8 +117,8 @@ def predictions(
 ) -> Predictions:
     """Return the predictions of a classifier for every node of a graph.
 
-    ``measured``: the classifier that predicts the validation and test nodes, because it did not
-    learn from their labels.
+    The classifier ``measured`` predicts the validation and test nodes, because it did not learn
+    from their labels.
     """
     part = np.full(graph.num_nodes, "", dtype=object)
     for split in graph.splits[:1]:

@@ -18,17 +18,17 @@ Ints = npt.NDArray[np.int64]
 def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
     """Return every metric of n x k ``probabilities`` and n ``labels``, with its interval.
 
-    The intervals cover another draw of nodes, not another training. They are not bootstrapped:
-    where every answer is right, a bootstrap draws right answers only and reports no uncertainty.
+    The intervals cover the sampling of nodes, not of trainings. They are not bootstrapped: if every
+    answer is right, a bootstrap reports no uncertainty.
 
     - accuracy: Wilson's interval.
-    - balanced accuracy: Wilson's of each class, combined as independent means.
-    - macro-F1: Wilson's of each class's Jaccard index J, since F1 is 2J / (1 + J). One wrong answer
-      lowers two classes, so the variance is taken as twice that of independent means.
-    - AUC: Newcombe's (2006, method 5) of each class, the ends averaged.
-    - negative log-likelihood: Student's on the scale of its logarithm. None where no answer is
-      wrong: these nodes do not tell what a wrong answer would cost.
-    - calibration error: none. On few nodes it is too large by an unknown amount.
+    - balanced accuracy: Wilson's interval per class, combined as independent means.
+    - macro-F1: Wilson's interval of the Jaccard index J per class, since F1 is 2J / (1 + J). One
+      wrong answer lowers two classes, so the variance of independent means is doubled.
+    - AUC: Newcombe's interval (2006, method 5) per class, with averaged ends.
+    - negative log-likelihood: Student's interval of its logarithm. None if no answer is wrong:
+      the cost of wrong answers is then unknown.
+    - calibration error: none. Its bias on few nodes is unknown.
 
     >>> p, labels = np.eye(2)[[0, 1, 0, 1]] * 0.8 + 0.1, np.array([0, 1, 0, 1])
     >>> scores = quality(p, labels)  # all right, and four nodes prove little

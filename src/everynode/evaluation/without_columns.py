@@ -38,7 +38,7 @@ def feature_positions(graph: Graph, columns: Collection[str]) -> np.ndarray:
 def drop_columns(graph: Graph, columns: Collection[str]) -> Graph:
     """Return the graph without the features of some columns.
 
-    Without any feature left, it has those of the structure.
+    If no feature is left, structural features take their place.
     """
     from everynode.datasets.findings import feature_rows
 

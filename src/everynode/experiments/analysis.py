@@ -1,4 +1,4 @@
-"""Results of experiments: summaries, paired gains, and a verdict beside each published number."""
+"""Results of experiments: summaries, paired gains, and verdicts on the published numbers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from everynode.objective_names import has_only_paper_terms, remark
 ROUNDING = 1e-9
 #: A corrected p-value below this is called significant.
 SIGNIFICANT = 0.05
-#: Runs that a verdict needs. With fewer, the interval holds almost any published number.
-#: Experiments over folds need all of them, since the paper's means are of all ten.
+#: Runs that a verdict needs. With fewer, the interval would contain almost any published number.
+#: Experiments over folds need all folds, since the paper averages all ten.
 ENOUGH = 5
 
 Records = Mapping[str, dict[str, Any]]
@@ -26,7 +26,7 @@ Records = Mapping[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class CellResult:
-    """One number of a table or figure and its origin. Accuracies and gains are in percent.
+    """One number of a table or figure, with its origin. Accuracies and gains are in percent.
 
     Parameters
     ----------
@@ -41,18 +41,18 @@ class CellResult:
     values : tuple of float
         The number in each run that did not diverge.
     diverged : int
-        Number of diverged runs, which have no value.
+        Number of diverged runs. They have no value.
     summary : Summary, optional
         Mean and interval of the values.
     oracle : Summary, optional
-        The same with each run's best *test* epoch: a diagnostic, not a result.
+        The same with the best *test* epoch of each run: a diagnostic, not a result.
     gain : Paired, optional
-        Difference to the cell's ``against``, over the runs of both.
+        Difference from the cell's ``against``, over the runs of both.
     p_holm : float, optional
         P-value of the gain after Holm's correction over the whole experiment, unfinished cells
         included; None if the gain cannot be judged yet.
     remark : str
-        What the name of the objective leaves open, see
+        The terms that the name of the objective does not state, see
         :func:`everynode.objective_names.remark`.
     comparable : bool
         Whether the objective is that of the paper's row.
@@ -87,9 +87,9 @@ class CellResult:
 
     @property
     def on_these(self) -> Summary | None:
-        """The summary on these very seeds or folds, not widened for other folds.
+        """The summary conditional on these seeds or folds, not widened for other folds.
 
-        The paper's mean is of the same ten folds, so the verdict uses this interval.
+        The paper averages the same ten folds, so the verdict uses this interval.
         """
         return summarize(self.values) if self.values else None
 
@@ -97,12 +97,12 @@ class CellResult:
     def verdict(self) -> str:
         """The comparison with the published number.
 
-        ``reproduced`` (it lies in our interval), ``better by x`` or ``short by x``; for counts
-        ``same`` or ``differs by x``. Empty if there is nothing to compare: too few runs, runs out
-        of order, a diverged run, or another objective.
+        ``reproduced`` (the published number lies in our interval), ``better by x`` or ``short by
+        x``; for counts, ``same`` or ``differs by x``. Empty without a valid comparison: too few
+        runs, runs out of order, a diverged run, or another objective.
 
-        The published number counts as exact. If it were a mean of ten seeds like ours, about one
-        cell in seven would lie outside our interval by chance.
+        The published number is taken as exact. If it is a mean of ten seeds like ours, about one
+        cell in seven lies outside our interval by chance.
         """
         paper, measured = self.cell.published, self.on_these
         if paper is None or measured is None or self.cell.task == "time" or not self.comparable:
@@ -199,8 +199,8 @@ def analyze(
         results[index] = replace(result, gain=gain, published_gain=published)
         whole = all(one.judged and len(one.values) >= experiment.count for one in (result, other))
         p_values[index] = gain.p_value if gain is not None and whole else math.nan
-    # A gain that cannot be judged yet counts as a test, so no star disappears when more cells are
-    # run. A star needs all declared runs; otherwise one could stop at a lucky number of them.
+    # A gain without a verdict counts as a test, so no star disappears when more cells are run. A
+    # star needs all declared runs; otherwise one could stop at a favorable number of them.
     corrected = holm([1.0 if math.isnan(p_value) else p_value for p_value in p_values.values()])
     for (index, p_value), p_holm in zip(p_values.items(), corrected, strict=True):
         results[index] = replace(results[index], p_holm=None if math.isnan(p_value) else p_holm)
@@ -234,7 +234,7 @@ def _summarize_cell(
         cell,
         planned=len(runs),
         needed=experiment.count if experiment.over == "folds" else ENOUGH,
-        # Otherwise the finished runs may be the shortest ones, which would bias the mean.
+        # Otherwise the finished runs may be the shortest ones, which biases the mean.
         in_order=[run.key for run in runs[: len(finished)]] == list(keys),
         keys=keys,
         values=values,

@@ -1,4 +1,4 @@
-"""An objective against plain cross-entropy: same model, optimizer, seeds and folds."""
+"""Compare an objective with plain cross-entropy: same model, optimizer, seeds and folds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everynode.experiments.statistics import Paired, Summary, compare_paired, su
 from everynode.objective_names import objective_name
 
 BASELINE = "ce"
-#: Seeds of a comparison, unless a number is given.
+#: The default number of seeds of a comparison.
 SEEDS = 10
 
 
@@ -27,7 +27,7 @@ class Comparison:
     records : list of dict
         The records.
     over : str
-        What the runs vary: seeds or folds.
+        ``seeds`` or ``folds``: what differs between the runs.
     diverged : int
         Seeds or folds that were left out because a run diverged.
     test, val : dict of str to Summary
@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """What one pair of runs is: a seed or a fold."""
+        """The name of one pair of runs: ``seed`` or ``fold``."""
         return self.over.removesuffix("s")
 
     def seconds(self, objective: str) -> float | None:
@@ -85,7 +85,7 @@ def objectives_of(objective: str) -> tuple[str, str]:
 def pairs_of(
     seeds: int | None, folds: int | None, fold: int | None, seed: int, available: int
 ) -> tuple[Over, list[tuple[int, int]]]:
-    """Return what a comparison varies, and the fold and seed of each pair of runs.
+    """Return ``seeds`` or ``folds``, and the fold and seed of each pair of runs.
 
     Parameters
     ----------

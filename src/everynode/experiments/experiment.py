@@ -1,6 +1,6 @@
 """Experiments: the cells of a table or figure, each with its runs and the published number.
 
-Nothing here needs PyTorch.
+This module does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from everynode.objective_names import remark
 from everynode.presets import NoSettings, read_preset
 from everynode.settings import Settings
 
-#: What the runs of a cell vary: seeds on one split; folds or random splits, one seed each; nothing.
+#: The factor that varies within a cell: seeds on one split; folds or random splits; or none.
 Over = Literal["seeds", "folds", "splits", "once"]
 #: The form of an experiment: a table, a line per row over the columns, bars, or maps of nodes.
 View = Literal["table", "lines", "bars", "maps"]
@@ -59,11 +59,11 @@ class Cell:
     task : str
         What its runs do, see :class:`~everynode.experiments.run_spec.Run`.
     metric : str
-        The entry of the records that is the number; dots reach into it.
+        The entry of the records that holds the number, with dots for nested entries.
     published : float, optional
         The paper's number, accuracies in percent.
     against : str, optional
-        The row of the same panel and column to compare with, run by run.
+        The row of the same panel and column for the paired comparison.
     """
 
     row: str
@@ -88,7 +88,7 @@ class Cell:
         root: Root,
         made_with: Mapping[str, str] | None = None,
     ) -> list[Run]:
-        """Return the cell's runs, made with these versions (None: the installed ones).
+        """Return the cell's runs with these versions (None: the installed ones).
 
         There are none if the graph's files are missing and its digest is not recorded.
         """
@@ -104,7 +104,7 @@ class Cell:
             objective=self.objective,
             **dict(self.changes),
         ).for_objective(self.objective)
-        # Without a term it is the run of cross-entropy, which is not repeated.
+        # Without a term, it would repeat the run of cross-entropy.
         no_term = remark(settings, self.objective) == "no term"
         random = self.split == "random"
         first = Run(
@@ -137,7 +137,7 @@ def _digest(dataset: str, split: str, root: Root) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, or one about it.
+    """A table or figure of the paper, or a further experiment about it.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ class Experiment:
     reference : str
         The number in the paper, and the label in its source.
     about : str
-        What it shows, and what to know when comparing.
+        Its content, and caveats for the comparison.
     over : str
-        What the runs of a cell vary.
+        The factor that varies within a cell.
     view : str
         The form: table, lines, bars or maps.
     cells : callable
@@ -162,9 +162,9 @@ class Experiment:
     digits : int
         Decimals to show.
     in_paper : bool
-        Whether the paper has it. If not, its verdicts do not count for the paper.
+        Whether it is in the paper. If not, its verdicts do not count for the paper.
     presets : tuple of str, optional
-        The presets that it is for; None: any.
+        The presets with which it can be run; None: any.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""Read the files that ``everynode results export`` writes, so their runs are not repeated.
+"""Read the files of ``everynode results export``, so their runs are not repeated.
 
-The key of a record is checked against the run that the record describes. The results of the run
-cannot be checked in the same way; only impossible values are refused.
+The key of a record is checked against the run that the record describes. The results cannot be
+checked in this way; only impossible values are refused.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ OTHERS = tuple(
     f"{part}_{name}" for part in ("val", "test") for name in RECORDED if not METRICS[name].percent
 )
 TABLES = ("settings", "versions", "batches")
-#: Every record has these.
+#: The entries that every record has.
 REQUIRED = (*TEXT, "fold", "seed", "directed", "settings", "versions")
-#: No number of a run is larger.
+#: The largest plausible number in a record.
 LARGEST = 1e300
 #: The remedy for a file that was edited.
 RESTORE = "Restore the file from its export."
@@ -55,8 +55,8 @@ class Export:
     rows : list of Row
         The runs that a store can take.
     left_out : int
-        Number of records without a row: times, which belong to another machine, and maps of
-        nodes whose positions are not in the file.
+        Number of records without a row: times, which belong to another machine, and node maps
+        without positions in the file.
     """
 
     rows: list[Row]
@@ -87,9 +87,9 @@ class Export:
 
 
 class ExportedRuns:
-    """The runs of exports with the reading methods of a store.
+    """The runs of exports, with the reading methods of a store.
 
-    The runs have their times but no curves. Maps without positions are left out.
+    The runs have times but no curves. Maps without positions are left out.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _checked(file: Path) -> Iterator[tuple[dict[str, Any], Run]]:
                 raise DataError(f"run {run.key[:12]} appears twice in the file. {RESTORE}")
             seen.add(run.key)
             _check_results(record)
-            # A lone surrogate is valid JSON, but no page can show it.
+            # A lone surrogate is valid JSON, but cannot be encoded in a page.
             json.dumps({**record, **run.describe()}, ensure_ascii=False).encode()
         except (DataError, UsageError, UnicodeEncodeError, OverflowError) as error:
             raise DataError(f"{file}, {where}: {error}") from error

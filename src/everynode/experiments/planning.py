@@ -1,4 +1,4 @@
-"""Which runs a command needs, and how long they will take. Nothing here needs PyTorch."""
+"""Plan the runs of a command and estimate their times. This module does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from everynode.experiments.runtime_model import Speed, seconds_left
 from everynode.experiments.store import records_at, state_path
 from everynode.machine import cores, versions
 
-#: The attribute of a cell that each entry of a filter is about, and its name in a message.
+#: The attribute of a cell that each entry of a filter matches, and its name in a message.
 PLACES = {
     "graphs": ("dataset", "graph"),
     "rows": ("row", "row"),
@@ -34,12 +34,12 @@ PLACES = {
 
 @dataclass(frozen=True)
 class CellFilter:
-    """Cells by place. Every entry is a list such as ``cora,citeseer``; None means any.
+    """A filter of cells. Every entry is a list such as ``cora,citeseer``; None means any.
 
     Parameters
     ----------
     graphs, rows, columns, panels : str, optional
-        Names of graphs, rows, columns, and tables or plots; upper and lower case are the same.
+        Names of graphs, rows, columns, and tables or plots, in upper or lower case.
     """
 
     graphs: str | None = None
@@ -48,7 +48,7 @@ class CellFilter:
     panels: str | None = None
 
     def select(self, name: str, cells: Sequence[Cell]) -> set[Cell]:
-        """Return the cells that match; ``name`` is the experiment's, for an error."""
+        """Return the matching cells; ``name`` is the name of the experiment for an error."""
         selected = set(cells)
         used = {f.name: getattr(self, f.name) for f in fields(self)}
         used = {entry: words for entry, words in used.items() if words is not None}
@@ -78,9 +78,9 @@ class Plan:
     cells : dict of Experiment to dict of Cell to list of Run
         Every cell of the experiments with its runs.
     runs : dict of str to Run
-        The runs to do, by key.
+        The runs to execute, by key.
     notes : list of str
-        What was left out, for the user.
+        Messages about cells that were left out.
     """
 
     cells: dict[Experiment, dict[Cell, list[Run]]]
@@ -105,7 +105,7 @@ def plan_runs(
     name, preset : str
         The experiment's id and the preset.
     root : Root
-        Where the graphs are.
+        Folder of the graphs.
     seeds, folds : int, optional
         Runs per cell; None: as declared.
     only : CellFilter
@@ -145,7 +145,7 @@ def _left_out(
     *,
     strict: bool,
 ) -> list[str]:
-    """Say which cells have no runs; ``strict`` refuses an experiment without any."""
+    """Return messages about cells without runs; ``strict`` refuses an experiment without any."""
     graphs = {cell.dataset for cell in wanted}
     absent = {graph: reason for graph, reason in missing.items() if graph in graphs}
     if absent and graphs == absent.keys() and strict:
@@ -171,7 +171,7 @@ def _left_out(
 
 @dataclass(frozen=True)
 class Schedule:
-    """Runs in the order in which they are done, the shortest first.
+    """Runs in the order of their execution, the shortest first.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class Schedule:
     left : dict of str to float
         Estimated seconds of each unfinished run, by key.
     notes : list of str
-        What was left out, for the user.
+        Messages about runs that were left out.
     """
 
     runs: list[Run]
@@ -193,7 +193,7 @@ class Schedule:
         return len(self.runs) - len(self.left)
 
     def at_once(self, workers: int | None) -> int:
-        """Return how many runs are done in parallel."""
+        """Return the number of parallel runs."""
         return min(workers or cores(), max(1, len(self.left)))
 
     def describe(self) -> list[dict[str, Any]]:
@@ -206,7 +206,7 @@ class Schedule:
 def schedule(
     runs: Mapping[str, Run], store: Path, *, max_run_minutes: float | None = None
 ) -> Schedule:
-    """Order runs by estimated time; leave out long ones, but finish those that have begun."""
+    """Order runs by estimated time; leave out long runs that have not begun."""
     records = records_at(store)
     notes = []
     if (most := versions_of(records.values())) != versions():
@@ -220,7 +220,7 @@ def schedule(
         )
     left = seconds_left(runs.values(), records)
     if max_run_minutes is not None:
-        # An estimate changes as runs finish: the same command must not abandon a run it began.
+        # Estimates change as runs finish: the same command must not abandon a run that it began.
         begun = {key for key in left if state_path(store, key).exists()}
         long = {key for key, seconds in left.items() if seconds > 60 * max_run_minutes} - begun
         if long:
@@ -233,7 +233,7 @@ def schedule(
 def overview(
     preset: str, root: Root, records: Mapping[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return a row for each experiment: its runs, how many are done, and the time left."""
+    """Return a row for each experiment: its runs, the finished runs, and the time left."""
     speed = Speed(records.values())
     rows: list[dict[str, Any]] = []
     for experiment in experiments_for(preset):

@@ -1,4 +1,4 @@
-"""Which of the stored records belong to a preset, an experiment or a table."""
+"""Select the stored records of a preset, an experiment or a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def select_records(
         Specification and record of each run, by key, see
         :meth:`~everynode.experiments.store.Store.runs`.
     root : Root
-        Where the graphs are.
+        Folder of the graphs.
     preset : str, optional
         The preset; None: any, or ``paper`` for an experiment.
     experiment : str, optional
@@ -58,7 +58,7 @@ def select_records(
 
 
 def _kind(specification: str) -> str:
-    """Return what the runs of a cell have in common: all but seed, fold, split and versions."""
+    """Return the specification without seed, fold, split and versions, which a cell shares."""
     content = json.loads(specification)
     for name in ("seed", "fold", "split_seed", "versions"):
         content.pop(name, None)
@@ -88,7 +88,7 @@ def find_key(keys: Iterable[str], start: str, store: Path) -> str:
 def has_runs_of(
     preset: str, results: Iterable[ExperimentResult], records: Mapping[str, dict[str, Any]]
 ) -> bool:
-    """Whether a result is of the preset: statistics of a graph are the same with any preset."""
+    """Whether a result belongs to the preset. Statistics of a graph belong to every preset."""
     cells = [cell for result in results for cell in result.cells]
     return any(cell.keys and cell.cell.task in WITH_MODEL for cell in cells) or any(
         records[key]["preset"] == Path(preset).name for cell in cells for key in cell.keys
@@ -96,7 +96,7 @@ def has_runs_of(
 
 
 def nothing_selected(store: Path, records: Iterable[dict[str, Any]]) -> UsageError:
-    """Return the error for a store without a run that was asked for."""
+    """Return the error for a store without any of the requested runs."""
     presets = presets_of(records)
     others = f", which has runs of {', '.join(presets)}" if presets else ""
     return UsageError(f"There is no such run in {store}{others}: nothing was written.")

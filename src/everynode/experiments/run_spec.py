@@ -1,6 +1,6 @@
 """The specification of a run and its content hash.
 
-Nothing here needs PyTorch, so a command lists thousands of runs at once.
+This module does not import PyTorch, so listing thousands of runs takes no time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REAL_NUMBERS = {f.name for f in dataclasses.fields(Settings) if isinstance(f.def
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that decides the result of a run. Equal runs have equal keys.
+    """Everything that determines the result of a run. Equal runs have equal keys.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Run:
     fold, seed : int
         Fold of the split; seed of weights, dropout and halves.
     preset : str
-        Where the settings come from. It is a label: the key does not depend on it.
+        The source of the settings. It is a label: the key does not depend on it.
     objective : str
         Name of the objective, see :func:`everynode.objective_names.objective_name`.
     settings : Settings
@@ -57,9 +57,9 @@ class Run:
     versions : dict of str to str
         See :func:`versions`.
     batches : Batches, optional
-        How the graph is trained in mini-batches; None trains on the full graph.
+        The mini-batches; None trains on the full graph.
     processes : int
-        Processes that share every step.
+        Number of processes that share every step.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Run:
         return hashlib.sha256(self.specification.encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """Return the fields that people search for, which head the record.
+        """Return the searchable fields, which come first in the record.
 
         The record of a generated graph says so in ``stand_in``.
         """

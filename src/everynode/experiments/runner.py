@@ -1,4 +1,4 @@
-"""Do runs in any number of processes, each run once."""
+"""Execute runs in any number of processes, each run once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from everynode.experiments.tasks import Result, carry_out
 from everynode.graph import Graph
 from everynode.training.process_pool import Engine, run_many
 
-#: Seconds between two checks of runs that another process does.
+#: Seconds between two checks of the runs of other processes.
 POLL = 0.5
 #: Random splits that are kept in memory.
 KEPT = 2
-#: What a process claims in the store while it measures times, so that others wait.
+#: The key that a process claims in the store while it measures times, so that others wait.
 TIMING = "timing"
 
-#: Called with every run, its record, and whether the run was done just now.
+#: Called with every run, its record, and whether the run was executed just now.
 OnRecord = Callable[[Run, dict[str, Any], bool], None]
 
 
@@ -35,7 +35,7 @@ class Graphs:
     Parameters
     ----------
     data_dir : path, optional
-        Where the public graphs are.
+        Folder of the public graphs.
     device : torch.device or str
         The device of all runs except those that measure times, which are compared on the CPU.
     """
@@ -108,15 +108,15 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all runs of a call need.
+    """The objects that all runs of a call share.
 
     Parameters
     ----------
     graphs : Graphs
         The graphs.
     store : Path, optional
-        The store's file, which the training states are kept beside; None keeps no states, on
-        other machines or if all runs are repeated.
+        The store's file; training states lie beside it. None: no states are kept, because runs
+        are on other machines or are repeated.
     """
 
     graphs: Graphs
@@ -133,10 +133,10 @@ def do_runs(
     on_record: OnRecord = lambda run, record, fresh: None,
     again: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the records of runs in their order; do the runs that the store does not have.
+    """Return the records of runs in their order, after executing those that are not stored.
 
-    Other processes may work on the same store. Their runs are waited for; if such a process dies,
-    its runs continue here from the last state of their training.
+    Other processes may work on the same store. This function waits for their runs. If such a
+    process dies, its runs continue here from their last training state.
 
     Parameters
     ----------
@@ -145,32 +145,28 @@ def do_runs(
     graphs : Graphs
         Their graphs.
     store : Store
-        Gets each record as soon as its run ends.
+        Receives each record as soon as its run ends.
     workers : int, optional
-        Runs at once; None: one per core.
+        Number of parallel runs; None: one per core.
     engine : Engine
-        What does the runs.
+        Executes the runs.
     on_record : callable
         See :data:`OnRecord`.
     again : bool
         Repeat all runs; the old record of a run stays until its new one is stored.
     """
     records: dict[str, dict[str, Any]] = {}
-    left = list({run.key: run for run in runs}.values())
     shared = Shared(graphs, store.path if engine is run_many and not again else None)
 
-    def look() -> None:
-        """Take the records that the store has."""
-        nonlocal left
+    def take_stored(left: list[Run]) -> list[Run]:
+        """Take the records that the store has, and return the runs without a record."""
         left = [run for run in left if run.key not in records]
-        stored = store.records() if not again and store.keys() & {run.key for run in left} else {}
+        found = {} if again else _stored_records(store, left)
+        records.update(found)
         for run in left:
-            if run.key in stored:
-                records[run.key] = stored[run.key]
-                # A process that was killed just after its last write leaves a state.
-                state_path(store.path, run.key).unlink(missing_ok=True)
-                on_record(run, records[run.key], False)
-        left = [run for run in left if run.key not in records]
+            if run.key in found:
+                on_record(run, found[run.key], False)
+        return [run for run in left if run.key not in found]
 
     def claimed() -> Iterator[Run]:
         """Claim each run as late as possible, so that several processes share the rest."""
@@ -178,7 +174,7 @@ def do_runs(
             if store.claim(run.key, again=again):
                 yield run
 
-    look()
+    left = take_stored(list({run.key: run for run in runs}.values()))
     graphs.prepare(left)
     try:
         while left:
@@ -190,12 +186,22 @@ def do_runs(
                 records[run.key] = stored
                 on_record(run, stored, True)
                 fresh = True
-            look()
+            left = take_stored(left)
             if left and not fresh:
                 time.sleep(POLL)
     finally:
         store.close()
     return [records[run.key] for run in runs]
+
+
+def _stored_records(store: Store, runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """Return the stored records of some runs, and remove the training states of these runs."""
+    keys = store.keys() & {run.key for run in runs}
+    stored = store.records() if keys else {}
+    for key in keys:
+        # A process that was killed just after its last write leaves a state.
+        state_path(store.path, key).unlink(missing_ok=True)
+    return {key: stored[key] for key in keys}
 
 
 def do_timed_last(
@@ -208,7 +214,7 @@ def do_timed_last(
     on_record: OnRecord = lambda run, record, fresh: None,
     on_wait: Callable[[], None] = lambda: None,
 ) -> None:
-    """Do runs; those that measure time come last, one at a time, in one process per store.
+    """Execute runs; those that measure time come last, one at a time, in one process per store.
 
     ``on_wait`` is called if another process measures times. For the rest see :func:`do_runs`.
     """

@@ -1,9 +1,9 @@
-"""Estimate how long runs take: count the operations, and take their speed from stored runs.
+"""Estimate the times of runs: count the operations, and take their speed from stored runs.
 
 Merged runs count with the time of the machine that did them. The estimate orders the runs and
 is mostly within a factor of two (three of four runs of ``results/runs-paper.csv``, by the model
-alone); the number of epochs until early stopping is known only afterwards. Nothing here needs
-PyTorch.
+alone); the number of epochs until early stopping is known only afterwards. This module does not
+import PyTorch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DENSE, SPARSE, OPERATION = 8e-12, 4.5e-11, 1.3e-5
 LOOP = 2.3e-3
 #: Epochs until early stopping, if no similar run is stored.
 EPOCHS = 250
-#: What similar runs have in common.
+#: The key of similar runs.
 Kind = tuple[Any, ...]
 
 
@@ -43,7 +43,7 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
         sweeps += 3.0
         operations += 25 * num_layers
     if s.cvg:
-        # With few labels only their receptive field takes part, unless the network is deep.
+        # With few labels, only their receptive field takes part, unless the network is deep.
         few = split in ("public", "random")
         share = min(1.0, 0.1 * 2**num_layers) if few else 1.0
         sweeps += 10.0 * share / s.cvg_every
@@ -52,7 +52,7 @@ def seconds_per_epoch(dataset: str, split: str, s: Settings) -> float:
 
 
 def _size_of_generated(name: str) -> tuple[int, int, int, int]:
-    if not is_generated(name):  # a user's files: all runs are on them, so only the ratio counts
+    if not is_generated(name):  # the user's graph is the same in all runs: only ratios count
         return SIZES["cora"]
     size = find(name).size
     assert size is not None  # SIZES has every other graph
@@ -71,7 +71,7 @@ def machine_factor() -> float:
 
 
 class Speed:
-    """The speed of this machine by the records of a store, or by the model without similar runs.
+    """The speed of this machine, from similar runs of a store, else from the model.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def seconds_left(
 
 
 def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:
-    """Return kinds of runs that take as long as this one, the most specific first."""
+    """Return kinds of runs with the same time per epoch, the most specific first."""
     place = tuple(
         what[name] for name in ("dataset", "split", "backbone", "num_layers", "objective")
     )
@@ -138,7 +138,7 @@ def _same(what: dict[str, Any], settings: Settings) -> list[Kind]:
 
 
 def _alike(settings: Settings) -> list[Kind]:
-    """Return kinds of runs whose estimate has a similar error."""
+    """Return kinds of runs with a similar error of the estimate."""
     return [
         (settings.backbone, bool(settings.cvg), settings.hidden_channels),
         (bool(settings.cvg), settings.hidden_channels),

@@ -11,13 +11,23 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-#: Differences within this share of the values are equal: 22/37 - 21/37 != 21/37 - 20/37 in floats.
+#: Differences within this relative tolerance are equal: in floats, 22/37 - 21/37 != 21/37 - 20/37.
 RELATIVE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean, its standard deviation (ddof 1) and its 95% interval; NaN for a single value."""
+    """A mean with its standard deviation and its 95% interval.
+
+    Attributes
+    ----------
+    count : int
+        The number of values.
+    mean, std : float
+        The mean and the standard deviation (ddof 1).
+    low, high : float
+        The ends of the interval; NaN for a single value.
+    """
 
     count: int
     mean: float
@@ -35,7 +45,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Paired(Summary):
-    """The summary of paired differences, with the two-sided p-value of no difference."""
+    """The summary of paired differences.
+
+    Attributes
+    ----------
+    p_value : float
+        The two-sided p-value under the null hypothesis of no difference.
+    """
 
     p_value: float
 
@@ -69,7 +85,7 @@ def compare_paired(
     s^2 (1/n + test/train) instead of s^2/n (Nadeau and Bengio, "Inference for the Generalization
     Error", 2003). ``test_share`` is test nodes / training nodes; None means independent seeds.
 
-    Equal differences other than zero have no p-value: with few test nodes they are chance.
+    Equal differences other than zero have no p-value: with few test nodes, they occur by chance.
     """
     if len(a) != len(b):
         raise ValueError(f"paired values must have equal length: {len(a)} and {len(b)}")
@@ -86,7 +102,7 @@ def compare_paired(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct p-values for multiple tests (Holm 1979).
 
-    False claims in a whole table then are as rare as in one cell.
+    This controls the family-wise error rate, over a whole table.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

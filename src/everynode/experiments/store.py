@@ -43,16 +43,16 @@ def state_path(store: Path, key: str) -> Path:
 
 
 class Merged(NamedTuple):
-    """What happened to the rows of another store.
+    """Counts of what happened to the rows of another store in a merge.
 
     Attributes
     ----------
     added, known : int
-        Rows that were new, and rows that the store had already.
+        New rows, and rows that the store had already.
     kept : int
-        Known rows with a different result, which were not taken.
+        Known rows whose result differs in the other store; the store keeps its own.
     replaced, changed : int
-        Known rows that the other store replaced, and those among them with a different result.
+        Known rows that were replaced, and those among them with a different result.
     """
 
     added: int
@@ -71,7 +71,7 @@ class Store:
     Parameters
     ----------
     path : path
-        The file. Opening creates it; a file that is no store is refused and left unchanged.
+        The file. Opening creates it; any other file is refused and left unchanged.
     must_exist : bool
         Refuse a missing file. The path may then be the folder of ``reproduce`` or ``compare``.
 
@@ -97,7 +97,7 @@ class Store:
         *,
         again: bool = False,
     ) -> None:
-        """Store the result of a run; the first one stays unless the run was repeated ``again``."""
+        """Store the result of a run; an earlier result stays unless ``again`` is set."""
         row = make_row(specification, record, cost, curve)
         with self._file.connect() as connection:
             connection.execute(
@@ -187,9 +187,9 @@ class Store:
     # ------------------------------------------------------------------ claims
 
     def claim(self, key: str, *, again: bool = False) -> bool:
-        """Claim a run for this process; False if it is done, or claimed by a live process.
+        """Claim a run for this process; False if it is finished, or claimed by a live process.
 
-        With ``again`` a run that is done can be claimed too.
+        With ``again``, finished runs can be claimed too.
         """
         self._owner = self._owner or Owner(self.path)
         with self._file.connect() as connection:
@@ -213,7 +213,7 @@ class Store:
         return bool(owner == self._owner.name)
 
     def close(self) -> None:
-        """Give up the claims of this process."""
+        """Release the claims of this process."""
         if self._owner is not None:
             try:
                 with self._file.connect() as connection:

@@ -1,4 +1,4 @@
-"""The SQLite file of a store: how it is created, inspected and opened, and how a row is checked."""
+"""The SQLite file of a store: create, inspect and open it, and check its rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import Any
 
 from everynode.errors import DataError
 
-#: Marks the file as a store ("ENC1"), so that no other database is overwritten.
+#: The application id of a store ("ENC1"), which protects other databases.
 APPLICATION_ID = 0x454E4331
 #: The version of the tables and of the records.
 SCHEMA = 3
-#: Bytes of an SQLite header; a shorter file that is not empty is no database.
+#: Bytes of an SQLite header. A shorter file that is not empty is not a database.
 HEADER = 100
-#: Attempts to inspect a file that changes meanwhile.
+#: Attempts to inspect a file that other processes change.
 ATTEMPTS = 5
 #: The first version with STRICT tables.
 OLDEST_SQLITE = (3, 37, 0)
@@ -55,7 +55,7 @@ def store_path(folder: Path) -> Path:
 
 
 class NoStore(DataError):
-    """There is no store at a path yet."""
+    """A path has no store yet."""
 
 
 class StoreFile:
@@ -64,7 +64,7 @@ class StoreFile:
     Parameters
     ----------
     path : path
-        The file. It is created if needed; a file that is no store is refused and left unchanged.
+        The file. It is created if needed; any other file is refused and left unchanged.
     must_exist : bool
         Refuse a missing file. The path may then be the folder of ``reproduce`` or ``compare``.
 
@@ -106,7 +106,7 @@ class StoreFile:
             )
 
     def _inspect(self) -> int:
-        """Return the number of tables; refuse a file that is no sound store.
+        """Return the number of tables; refuse a file that is not an intact store.
 
         Nothing is written: an ordinary connection would merge the log of a killed process into
         the file when it closes.
@@ -189,7 +189,7 @@ class StoreFile:
             ) from error
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Return a connection for reading, which also works in a read-only folder."""
+        """Return a connection for reading. It also works in a read-only folder."""
         return self.connect(
             read_only=not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
         )
@@ -246,7 +246,7 @@ def _digest(key: str, record: str, cost: dict[str, Any], curve: bytes) -> str:
 
 
 def _remedy(error: sqlite3.Error | OSError, path: Path) -> str:
-    """Return what to do about an error of SQLite or of the system."""
+    """Return the remedy for an error of SQLite or of the system."""
     code = getattr(error, "sqlite_errorname", None) or ""
     if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")) or (
         isinstance(error, OSError) and error.errno == errno.ENOSPC

@@ -36,7 +36,7 @@ from everynode.training.mini_batch.inference import infer
 LOG = logging.getLogger(__name__)
 #: Significant digits of a curve.
 CURVE_DIGITS = 6
-#: Seconds between two saved training states. A killed run loses about as much, or one epoch.
+#: Seconds between two saved training states: a killed run loses this time, or one epoch.
 STATE_EVERY = 10.0
 #: Steps that are timed, and the steps before them.
 TIMED, WARM_UP = 40, 5
@@ -49,10 +49,10 @@ class Result:
     Parameters
     ----------
     record : dict
-        Equal for equal runs and versions on one kind of machine. Another CPU rounds differently,
-        and a few hundred epochs later a run may end elsewhere (benchmarks/same_cells.py).
+        Equal for equal runs and versions on one kind of machine. Another CPU rounds differently, so
+        results may differ after a few hundred epochs (benchmarks/same_cells.py).
     cost : dict of str to float
-        Seconds and memory, which vary.
+        Seconds and memory, which vary between equal runs.
     curve : dict of str to list of float
         Each term and metric after every epoch.
     """
@@ -67,7 +67,7 @@ class Result:
 
 
 def carry_out(run: Run, graph: Graph, state: Path | None = None) -> Result:
-    """Do a run. The record of a training that diverges has ``error`` instead of scores.
+    """Execute a run. The record of a diverged training has ``error`` instead of scores.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def train_run(
 ) -> tuple[TrainingResult, Result]:
     """Train, select the epoch on validation, and only then evaluate the test nodes.
 
-    The curve ``test_accuracy`` is a diagnostic: it shows how much better the result would look
-    if the epoch were chosen on the test set. Nothing is selected by it. Mini-batch training has
-    no such curve, since it would cost more than the epochs.
+    The curve ``test_accuracy`` is a diagnostic: it shows the optimistic bias of selecting the epoch
+    on the test set. It selects nothing. Mini-batch training has no such curve, since it would cost
+    more than the epochs.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def train_to_folder(
 
 
 def share_training(run: Run, graph: Graph | DiskGraph, state: Path, ranks: Ranks) -> bool:
-    """Share the steps of :func:`train_to_folder` in another process; whether all were done."""
+    """Join :func:`train_to_folder` of another process; return whether training was completed."""
     fitted = train(
         graph,
         run.settings,
@@ -194,7 +194,7 @@ def share_training(run: Run, graph: Graph | DiskGraph, state: Path, ranks: Ranks
 def _evaluate(
     fitted: TrainingResult, graph: Graph | DiskGraph, fold: int
 ) -> tuple[dict[str, Any], list[list[int]] | None]:
-    """Return the scores of validation and test nodes, and the confusion of the test nodes."""
+    """Return the scores of validation and test nodes, and the confusion matrix of the test."""
     nodes = {part: graph.nodes(part, fold) for part in ("val", "test")}
     both = predict(fitted.network, graph, torch.cat(list(nodes.values())))
     logits = dict(zip(nodes, both.split([*map(len, nodes.values())]), strict=True))
@@ -209,7 +209,7 @@ def _evaluate(
 
 
 def predict(model: Model, graph: Graph | DiskGraph, nodes: Tensor) -> Tensor:
-    """Return the logits of nodes; in blocks if the graph is on disk or on another device."""
+    """Return the logits of nodes, in blocks if the graph is on disk or on another device."""
     if isinstance(graph, DiskGraph) or model.device != graph.labels.device:
         return infer(model, graph, nodes)
     with torch.no_grad():
@@ -225,7 +225,7 @@ def _batches(run: Run) -> dict[str, Any]:
 
 def _train_to_the_end(run: Run, graph: Graph, state: Path | None) -> tuple[TrainingResult, Result]:
     fitted, result = train_run(run, graph, checkpoint=state, checkpoint_every=STATE_EVERY)
-    if fitted.interrupted:  # with one worker Ctrl-C reaches the run itself
+    if fitted.interrupted:  # with one worker, Ctrl-C reaches the run itself
         raise KeyboardInterrupt
     return fitted, result
 
@@ -258,7 +258,7 @@ def _time(run: Run, graph: Graph, state: Path | None) -> Result:
 
 
 def _median_ms(work: Callable[[], object]) -> tuple[float, list[int]]:
-    """Return the median time of some work, and the other running threads after each repeat."""
+    """Return the median time of a function, and the other running threads after each call."""
     times, beside = [], []
     for turn in range(WARM_UP + TIMED):
         start = time.perf_counter()

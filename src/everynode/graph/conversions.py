@@ -1,4 +1,4 @@
-"""Graphs of other libraries as arguments of :meth:`everynode.Graph.from_arrays`."""
+"""Convert graphs of other libraries to arguments of :meth:`everynode.Graph.from_arrays`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def networkx_arrays(
 
 
 def _plain(values: list[Any]) -> list[Any]:
-    """Return whole numbers for floats without fractions, which pandas makes of 1 beside NaN."""
+    """Convert floats without fractions to whole numbers: pandas stores 1 beside NaN as 1.0."""
     floats = [value for value in values if isinstance(value, float) and value == value]
     if not all(value.is_integer() for value in floats):
         return values

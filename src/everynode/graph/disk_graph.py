@@ -28,14 +28,14 @@ ROWS = 65536
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiskGraph:
-    """Undirected graph without edge weights, whose features and neighbors are files.
+    """Undirected graph without edge weights, with features and neighbors in files.
 
     Create the folder with :meth:`write`, or open an existing one with :meth:`open`. It holds
     ``graph.json``, ``features.npy`` (n x c, float32), ``crow.npy`` and ``col.npy`` (the neighbors,
     CSR), ``labels.npy``, ``train.npy``, ``val.npy`` and ``test.npy``.
 
-    Memory: 8 bytes a node each for ``crow``, the degrees and the labels, and at most 8 bytes an
-    edge for the used parts of ``col``, which is mapped. Features take none.
+    Memory: 8 bytes per node each for ``crow``, the degrees and the labels, and at most 8 bytes per
+    edge for the used parts of ``col``, which is memory-mapped. Features take none.
 
     Attributes
     ----------
@@ -49,6 +49,18 @@ class DiskGraph:
         As in :class:`~everynode.graph.graph.Graph`; there is one split.
     digest : str
         Digest of the content.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from everynode.datasets import generate
+    >>> g = generate(20, 40, 8, 3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     disk = DiskGraph.write(
+    ...         folder, g.features.numpy(), g.edges, g.labels, split=g.splits[0], classes=g.classes
+    ...     )
+    >>> disk.num_nodes, disk.num_edges == g.num_edges
+    (20, True)
     """
 
     folder: Path
@@ -154,7 +166,7 @@ class DiskGraph:
         sha = hashlib.sha256(repr((n, tuple(classes))).encode())
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Without the card the folder holds no graph, until everything is written.
+            # The card is removed first and written last: without it, the folder has no graph.
             (folder / CARD).unlink(missing_ok=True)
             arrays = {"crow": neighbors.crow, "col": neighbors.col, "labels": y.numpy()}
             arrays |= {

@@ -41,10 +41,10 @@ if TYPE_CHECKING:  # networkx and PyG are slow to import; only the conversions n
 class Graph(Operators):
     """Attributed graph with labels and splits.
 
-    Build one with :meth:`from_arrays` or another ``from_...`` method: they check the arrays once.
-    The constructor itself checks nothing. A graph is immutable. Its operators are computed on first
-    use; :meth:`with_splits` and :meth:`with_labels` return graphs that share them, and
-    :meth:`with_features` one that shares those of the edges.
+    Build one with :meth:`from_arrays` or another ``from_...`` method, which check the arrays. The
+    constructor checks nothing. A graph is immutable. Its operators are computed on first use.
+    :meth:`with_splits` and :meth:`with_labels` return graphs that share all operators;
+    :meth:`with_features` returns one that shares those of the edges.
 
     Attributes
     ----------
@@ -65,6 +65,16 @@ class Graph(Operators):
         Whether messages travel only from source to target.
     edge_index, edge_weight : Tensor, Tensor or None
         The edges as PyG expects them: both directions of each undirected edge.
+    name : str
+        The name in messages and reports.
+    node_ids : tuple or None
+        The name of each node; None: 0 to n-1.
+    repairs : mapping of str to int
+        Counts of dropped or joined edges: ``self_loops``, ``repeated_edges``, ``one_way_edges``.
+    feature_encoder : FeatureEncoder or None
+        The encoder of columns, if :func:`everynode.read` built the graph; it encodes later files.
+    summary : GraphSummary or None
+        How :func:`everynode.read` interpreted the files.
 
     Examples
     --------
@@ -88,13 +98,9 @@ class Graph(Operators):
     weights: Tensor | None = None
     directed: bool = False
     name: str = "graph"
-    #: The nodes' names, unless they are called 0 to n-1.
     node_ids: tuple[Hashable, ...] | None = None
-    #: Counts of repairs made on the way in: self_loops, repeated_edges, one_way_edges.
     repairs: Mapping[str, int] = field(default_factory=dict)
-    #: How columns became features, for a graph of :func:`everynode.read`; applies to other files.
     feature_encoder: FeatureEncoder | None = None
-    #: How :func:`everynode.read` interpreted the files.
     summary: GraphSummary | None = None
     #: Not an argument: ``dataclasses.replace`` starts with an empty cache.
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
@@ -119,7 +125,7 @@ class Graph(Operators):
     ) -> Graph:
         """Check arrays and build a graph.
 
-        Self-loops and repeated edges are dropped and counted in :attr:`repairs`.
+        Self-loops and repeated edges are dropped, and counted in :attr:`repairs`.
 
         Parameters
         ----------
@@ -135,7 +141,8 @@ class Graph(Operators):
         classes
             Class names, in the order of their indices. None: the sorted labels.
         edge_weight
-            Positive weights. Among repeated edges, or the two directions of one, the largest stays.
+            Positive weights. Of repeated edges, and of the two directions of an edge, the largest
+            weight is kept.
         directed
             Keep the direction of the edges.
         name
@@ -284,8 +291,8 @@ class Graph(Operators):
         Parameters
         ----------
         features
-            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It takes the type of the
-            present features. The copy has no ``feature_encoder``.
+            n x c matrix, dense or sparse, as in :meth:`from_arrays`. It is converted to the type of
+            the current features. The new graph has no ``feature_encoder``.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Labels as in scikit-learn, but some of them may be missing."""
+"""Label encoding as in scikit-learn, with missing labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from everynode.graph.validation import UNLABELLED, is_missing
 def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
     """Return class indices, with -1 for unlabelled, and the sorted classes.
 
-    A number is a class by its value, not an index.
+    Numbers are class names, not indices.
 
     >>> codes, classes = encode([7, None, 3, 7])
     >>> codes.tolist(), classes
@@ -41,7 +41,7 @@ def as_row(y: Any) -> np.ndarray:
     """Return labels as a one-dimensional array."""
     is_pandas = type(y).__module__.partition(".")[0] == "pandas"
     if is_pandas and not isinstance(getattr(y, "dtype", None), np.dtype | None):
-        # From integers of pandas' own types NumPy would make fractions if one is missing.
+        # NumPy would convert pandas' nullable integers to floats if one is missing.
         y = y.to_numpy(dtype=object)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:

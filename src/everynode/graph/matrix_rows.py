@@ -1,4 +1,4 @@
-"""Matrices that are read and written a few rows at a time, in memory or in a file.
+"""Matrices in memory or in a file, which are read and written a few rows at a time.
 
 A file is read, not mapped: Linux may hold 2 MB in memory for every row read from a mapped file.
 """
@@ -42,7 +42,13 @@ class Rows(Protocol):
 
 
 class MemoryRows:
-    """Matrix in memory."""
+    """Matrix in memory.
+
+    Parameters
+    ----------
+    array : ndarray
+        The matrix.
+    """
 
     def __init__(self, array: Array):
         self.array = array
@@ -63,7 +69,19 @@ class MemoryRows:
 
 
 class FileRows:
-    """Matrix in an open file, row after row from ``offset`` on."""
+    """Matrix in an open file, stored row by row.
+
+    Parameters
+    ----------
+    file : file object
+        The open file.
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        Type of the numbers.
+    offset : int
+        Position of the first row in the file, in bytes.
+    """
 
     def __init__(
         self, file: BinaryIO, shape: tuple[int, int], dtype: npt.DTypeLike, offset: int = 0
@@ -86,7 +104,7 @@ class FileRows:
         return rows
 
     def read(self, rows: Array) -> Array:
-        """Return some rows; consecutive ones are read in one go."""
+        """Return some rows; consecutive rows are read with one call."""
         out = np.empty((len(rows), self.shape[1]), self.dtype)
         if not out.size:
             return out
@@ -134,10 +152,10 @@ def _write_at(file: BinaryIO, content: memoryview, offset: int) -> int:
 
 
 def room(rows: int, columns: int, dtype: npt.DTypeLike, folder: Path | None) -> Rows:
-    """Return a matrix to write to: in memory, or if it is large in a temporary file.
+    """Return an empty matrix: in memory, or in a temporary file if it is large.
 
-    The file lies in ``folder`` if that is writable: the system's own folder for temporary files may
-    be in memory.
+    The file lies in ``folder`` if that is writable, because the system's folder for temporary files
+    may be in memory.
     """
     if rows * columns * np.dtype(dtype).itemsize <= IN_MEMORY:
         return MemoryRows(np.empty((rows, columns), dtype))

@@ -15,13 +15,20 @@ Reals = npt.NDArray[np.floating[Any]]
 
 
 class Drawn(NamedTuple):
-    """Sampled neighbors of some nodes, node after node."""
+    """Sampled neighbors of some nodes, as CSR arrays.
 
-    #: Where the neighbors of each node start, and where the last ones end.
+    Attributes
+    ----------
+    crow : array
+        Row pointers: where the neighbors of each node start, and where the last ones end.
+    nodes : array
+        The neighbors.
+    weight : array
+        Weight of each edge, divided by its sampling probability.
+    """
+
     crow: Integers
-    #: The neighbors.
     nodes: Integers
-    #: Weight of each edge, divided by the probability of drawing it.
     weight: Reals
 
 
@@ -70,7 +77,7 @@ class Neighbors:
     def draw(self, nodes: Integers, at_most: int, rng: np.random.Generator) -> Drawn:
         """Sample up to ``at_most`` neighbors of each node without repetition; -1 takes all.
 
-        A weighted sum over the sampled neighbors is on average the sum over all neighbors.
+        A weighted sum over the sampled neighbors is an unbiased estimate of the sum over all.
 
         >>> path = Neighbors.of_edges(np.array([[0, 1, 2], [1, 2, 3]]), 4)
         >>> path.draw(np.array([0, 1]), -1, np.random.default_rng(0)).nodes

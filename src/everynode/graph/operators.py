@@ -22,7 +22,7 @@ T = TypeVar("T")
 class shared_property(Generic[T]):
     """Property of a graph that depends on neither labels nor splits: computed once, then shared."""
 
-    #: Whether the property depends on the edges alone, so that other features share it too.
+    #: Whether the property depends on the edges alone, so graphs with other features share it.
     of_structure = False
 
     def __init__(self, make: Callable[[Any], T]):
@@ -50,8 +50,9 @@ class structural_property(shared_property[T]):
 class Operators:
     """Base class of :class:`~everynode.graph.Graph` with everything that follows from its arrays.
 
-    A property here is computed on first use. Those that depend on neither labels nor splits are
-    kept in a cache that ``with_splits`` and ``with_labels`` share; the others belong to one graph.
+    A property here is computed on first use. Properties that depend on neither labels nor splits
+    are kept in a cache that ``with_splits`` and ``with_labels`` share; the others belong to one
+    graph.
     """
 
     features: SparseMatrix | Tensor
@@ -95,8 +96,9 @@ class Operators:
         """Return ``make()``, computed once per key.
 
         The result must not depend on labels or splits: graphs with other labels and splits share
-        the cache. A graph of another type or on another device has its own. With ``of_structure``
-        the result must depend on the edges alone: graphs with other features share it too.
+        the cache. A graph of another type or on another device has a separate cache. With
+        ``of_structure``, the result must depend on the edges alone, because graphs with other
+        features share it too.
 
         Examples
         --------
@@ -185,7 +187,7 @@ class Operators:
 
     @structural_property
     def neighbor_operator(self) -> SparseMatrix:
-        """:math:`D^{-1} A`: mean over the neighbors without the node; zero rows without any.
+        """:math:`D^{-1} A`: mean over the neighbors, excluding the node; zero for isolated nodes.
 
         It has the entries of :attr:`looped_adjacency`, with zeros on the diagonal.
         """
@@ -233,7 +235,7 @@ class Operators:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the content: equal graphs have equal digests, wherever they come from."""
+        """SHA-256 over the content: equal graphs have equal digests, whatever their source."""
         sha = self.cached(("digest", repr(self.classes)), self._hash_structure).copy()
         _hash(sha, [self.labels, *(part for split in self.splits for part in split)])
         if self.weights is not None:

@@ -1,7 +1,7 @@
 """Preparations of features: scalings that are fitted once and applied to any graph.
 
-A preparation is a name and the numbers that it learned from the features: no labels, no edges
-(except ``structure``, which replaces the features by those of the edges).
+A preparation consists of a name and the numbers that it learned from the features. It uses no
+labels and no edges, except ``structure``, which replaces the features by structural ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FittedPreparation:
     tensors : mapping of str to Tensor
         The learned numbers, for safetensors.
     num_features : int
-        Columns before the preparation; -1 if any number is right.
+        Columns before the preparation; -1 if any number is allowed.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class FittedPreparation:
 
     @property
     def for_new_nodes(self) -> bool:
-        """Whether the columns mean the same on another graph."""
+        """Whether the columns have the same meaning on another graph."""
         return self.name != "structure"
 
     def apply(self, graph: Graph) -> Graph:
@@ -96,7 +96,7 @@ def fit_preparation(name: str, features: Features) -> FittedPreparation:
     name : str
         One of :data:`PREPARATIONS`.
     features : SparseMatrix or Tensor
-        n x c features, of all nodes: no label is looked at.
+        n x c features of all nodes. No label is used.
     """
     if name not in PREPARATIONS:
         unknown("preparation", name, PREPARATIONS)
@@ -104,10 +104,10 @@ def fit_preparation(name: str, features: Features) -> FittedPreparation:
 
 
 def suggest(graph: Graph) -> tuple[str, ...]:
-    """Return the preparations that make sense for the features of a graph.
+    """Return the preparations that suit the features of a graph.
 
-    Counts and bags of words are scaled in several ways; few columns and embeddings are standardized
-    or mapped to quantiles; without features, the structure of the graph takes their place.
+    Counts and bags of words are scaled in several ways. Few columns and embeddings are standardized
+    or mapped to quantiles. Without features, structural features take their place.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def suggest(graph: Graph) -> tuple[str, ...]:
 
 
 def _says_nothing(features: Features, values: Tensor) -> bool:
-    """Whether the features are one indicator per node, or equal for all nodes."""
+    """Whether the features are uninformative: one indicator per node, or equal for all nodes."""
     n, c = features.shape
     if c == 0 or not bool((values != 0).any()):
         return True
@@ -145,7 +145,7 @@ def _says_nothing(features: Features, values: Tensor) -> bool:
 
 
 class Preparation:
-    """A way to scale features; a subclass learns with :meth:`fit` and scales with `transform`."""
+    """Base class of scalings; a subclass implements :meth:`learn` and :meth:`transform`."""
 
     name = "raw"
 
@@ -239,9 +239,9 @@ class StandardPreparation(Preparation):
 
 
 class QuantilePreparation(Preparation):
-    """Map each column to the normal distribution by its quantiles; outliers lose their weight.
+    """Map each column to a normal distribution by its quantiles, which is robust to outliers.
 
-    A value that many nodes share gets the middle of its quantiles, as in scikit-learn's
+    Tied values get the middle of their quantiles, as in scikit-learn's
     ``QuantileTransformer(output_distribution="normal")``. The columns are scaled to deviation 1.
     """
 

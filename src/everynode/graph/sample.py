@@ -1,7 +1,7 @@
-"""Sample: a part of a graph, with the share of the whole that each of its pieces stands for.
+"""Sample: a part of a graph, with the share that each node and edge has in the whole graph.
 
-A term of the objective sees a sample. The full graph is the sample of everything, so that a term
-is written once for full batches and for mini-batches.
+A term of the objective sees a sample. The full graph is the sample of everything, so one
+implementation of a term serves full batches and mini-batches.
 """
 
 from __future__ import annotations
@@ -23,10 +23,38 @@ from everynode.sparse import SparseMatrix
 class Sample:
     """A part of a graph: r rows (its nodes), the edges between them, and their shares.
 
-    The shares make a weighted sum over the sample an estimate of a mean over the whole graph:
+    With the shares as weights, a sum over the sample estimates a mean over the whole graph:
     :meth:`mean_over_nodes`, :meth:`mean_over_labelled` and :meth:`mean_over_edges` use them.
-    Indices of nodes and ends of edges count rows, and the logits that a term gets are those of
-    the rows, in this order.
+    Indices and ends of edges refer to the rows. A term receives the logits of the rows, in this
+    order.
+
+    Attributes
+    ----------
+    nodes : Tensor
+        The node of each row, as an index of the graph.
+    node_share : Tensor
+        The share of each row in a mean over all nodes of the graph; 0 for a row that is only the
+        end of an edge.
+    labelled, labels : Tensor
+        The rows with a training label, and their class indices.
+    label_share : float
+        The share of one labelled row in a mean over all training nodes of the graph.
+    edges : Tensor
+        Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph.
+    edge_share : Tensor
+        The share of each edge in a mean over all edges of the graph, times its weight.
+    scale : Tensor
+        :math:`1 / \\sqrt{d + 1}` of each row, with the degree in the whole graph.
+    features : SparseMatrix, Tensor or None
+        The input features of the rows; None if they were not drawn.
+    graph : Graph or None
+        The graph, if the sample is all of it.
+    all_labelled, all_labels : Tensor
+        The training nodes of the step in all processes, as indices of the graph, and their classes.
+    first_labelled : int
+        The position of the first labelled row of this process among ``all_labelled``.
+    coverage : float
+        The share of the graph's nodes that all processes together see in this step.
 
     Examples
     --------
@@ -43,34 +71,20 @@ class Sample:
     tensor(3.)
     """
 
-    #: The node of each row, as the graph counts them.
     nodes: Tensor
-    #: The share of each row in a mean over all nodes of the graph; 0 for a mere end of an edge.
     node_share: Tensor
-    #: The rows with a training label.
     labelled: Tensor
-    #: The class index of each of these.
     labels: Tensor
-    #: The share of one of these in a mean over all training nodes of the graph.
     label_share: float
-    #: Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph. None:
-    #: no edges were drawn, because no term said that it needs them. Read them as ``edges``.
+    #: The ``edges``; None if no edges were drawn, because no term needs them.
     drawn_edges: Tensor | None
-    #: The share of each edge in a mean over all edges of the graph, times the weight of the edge.
     edge_share: Tensor
-    #: :math:`1 / \\sqrt{d + 1}` of each row, with the degree in the whole graph.
     scale: Tensor
-    #: The input features of the rows; None if they were not drawn.
     features: SparseMatrix | Tensor | None = None
-    #: The graph, if the sample is all of it; else None.
     graph: Graph | None = None
-    #: The training nodes of the step in all processes, as the graph counts them.
     all_labelled: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    #: The class index of each of these.
     all_labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    #: The position of the first labelled row of this process among them.
     first_labelled: int = 0
-    #: The share of the graph's nodes that all processes together look at in this step.
     coverage: float = 1.0
 
     _cache: dict[Hashable, Any] = field(default_factory=dict)
@@ -155,8 +169,8 @@ class Sample:
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return ``make()``, computed once for this key.
 
-        For what depends on nodes, edges and features alone: folds and labels of one graph share
-        it. See :meth:`everynode.Graph.cached`.
+        The value must depend on nodes, edges and features alone, because folds and labels of one
+        graph share it. See :meth:`everynode.Graph.cached`.
         """
         if self.graph is not None:
             return self.graph.cached(key, make)
@@ -165,7 +179,7 @@ class Sample:
         return self._cache[key]
 
     def with_features(self, features: SparseMatrix | Tensor) -> Sample:
-        """Return the same sample with features, of the rows or of the rows and more nodes after."""
+        """Return the same sample with features of the rows, and perhaps of further nodes."""
         r = self.num_nodes
         if features.shape[0] > r:
             if isinstance(features, SparseMatrix):

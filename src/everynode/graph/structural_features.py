@@ -20,8 +20,8 @@ def structural_features(pairs: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.
     """Compute 36 standardized features per node from the edges alone.
 
     They are the log degree, its mean over the neighbors, the return probabilities of a random walk
-    after two and three steps, and 32 spectral positions. Features that a graph is too small or too
-    large for are zero.
+    after two and three steps, and 32 spectral coordinates. A graph that is too small or too large
+    for a feature has zeros instead.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def structural_features(pairs: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.
 
 
 def _return_probabilities(adjacency: scipy.sparse.csr_array, degree: Floats) -> list[Floats]:
-    """Return the probabilities that a random walk is back after two and three steps."""
+    """Return the return probabilities of a random walk after two and three steps."""
     inverse = 1 / np.maximum(degree, 1)
     two_steps = inverse * (adjacency @ inverse)
     if (degree**2).sum() > MAX_MULTIPLICATIONS:

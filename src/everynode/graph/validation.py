@@ -1,4 +1,4 @@
-"""Checks and repairs of the arrays that become a graph; every refusal names the remedy."""
+"""Check and repair the arrays of a graph; every error names the remedy."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def tidy_edges(
 
 
 def _node_pairs(edge_index: Any, n: int) -> Tensor:
-    """Return the edges as a 2 x m tensor of nodes 0 to n - 1; refuse anything else."""
+    """Return the edges as a 2 x m tensor of nodes 0 to n - 1; refuse other values."""
     if edge_index is None:
         raise DataError(
             "The edges are missing: give a 2 x m edge_index (2 x 0 for a graph without edges)."
@@ -271,7 +271,7 @@ def check_split(split: Split, n: int, fold: int) -> None:
 
 
 def check_node_labels(labels: Tensor, num_classes: int, n: int) -> None:
-    """Refuse wrong labels, or another number of them than of nodes."""
+    """Refuse invalid labels, and labels that do not match the number of nodes."""
     check_labels(labels, num_classes)
     if len(labels) != n:
         raise DataError(

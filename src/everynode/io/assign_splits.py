@@ -10,7 +10,7 @@ from everynode.datasets.splits import HELD_OUT, default_cv, hold_out, possible_f
 from everynode.errors import DataError, UsageError, require
 from everynode.graph import Graph, Split
 
-#: The default share of test labels. With fewer labels than this, none are held out for a test.
+#: The default share of test labels, and the number of labels below which none are held out.
 TEST_SHARE, MIN_LABELS_TO_TEST = 0.2, 50
 
 
@@ -23,7 +23,7 @@ def assign_splits(
     cv: int | Callable[[torch.Tensor], int] | None = None,
     seed: int = 0,
 ) -> tuple[Graph, list[str]]:
-    """Give a graph one split: its own parts, and held-out labels for the missing ones.
+    """Give a graph one split: its own parts, with held-out labels for missing parts.
 
     Every class keeps at least one training node.
 
@@ -41,8 +41,8 @@ def assign_splits(
         nodes. Default: 0.2.
     cv : int or callable, optional
         The number of folds for cross-validation, or a function that returns it for the training
-        nodes. With 2 or more, no validation labels are held out here: the classifier does it fold
-        by fold. Default: 3 with few labels and no ``val_share``.
+        nodes. With 2 or more, no validation labels are held out here, because the classifier holds
+        out folds. Default: 3 with few labels and no ``val_share``.
     seed : int
         The seed of the random choice.
 
@@ -51,7 +51,7 @@ def assign_splits(
     graph : Graph
         The graph with one split.
     messages : list of str
-        How the labels were divided, in sentences.
+        Sentences that describe how the labels were divided.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def _hold_out_validation(
 
 
 def _percent_hint(share: float | None) -> str:
-    """Return the share that a percentage stands for, as the end of a message.
+    """Return a hint that converts a percentage to a share, as the end of a message.
 
     >>> _percent_hint(20.0)
     ': 20 % is 0.2'

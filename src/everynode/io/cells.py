@@ -1,4 +1,4 @@
-"""The cleaned cells of one column, with what type inference and encoding derive from them."""
+"""The cleaned cells of one column, with values derived for type inference and encoding."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Cells:
     na : sequence of str
         Additional words for a missing value.
     date_order : {"dmy", "mdy"}, optional
-        The order of dates that end with the year, where it is known.
+        The order of dates that end with the year, if it is known.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Encoder of one column: turns its cells into features, in the same way for every file."""
+"""Encoder of one column: it converts the cells to features, in the same way for every file."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ class ColumnEncoder:
     kind : str
         The type: number, boolean, date, category, text, vector, list or ignored.
     reason : str
-        Why it has this type, if that is not obvious. Always set for an ignored column.
+        The reason for this type, if it is not obvious. Always set for an ignored column.
     center, scale : tuple of float
         Numbers, dates and vectors are encoded as ``(value - center) / scale``.
     log : bool
-        Numbers: whether ``log(1 + value)`` comes first.
+        Numbers: whether ``log(1 + value)`` is applied first.
     comma : str
         Numbers: the meaning of a comma, "decimal", "thousands" or "".
     unit : str
         Numbers: the unit, such as a currency.
     words : tuple of str
-        Categories and lists: the values with their own feature. Text: the vocabulary.
+        Categories and lists: the values with a separate feature. Text: the vocabulary.
     weights : tuple of float
         Text: the inverse document frequency of each word.
     other : bool
-        Categories: whether one more feature stands for all other values.
+        Categories: whether an additional feature represents all other values.
     missing : bool
-        Whether one more feature marks missing values.
+        Whether an additional feature marks missing values.
     date_order : str
-        Dates: whether the day ("dmy") or the month ("mdy") comes first where the year is last.
+        Dates that end with the year: whether the day ("dmy") or the month ("mdy") comes first.
     separator : str
         Lists: the sign between the elements.
     """
@@ -79,7 +79,7 @@ class ColumnEncoder:
     separator: str = ""
 
     def check(self) -> None:
-        """Raise a ValueError if the numbers contradict each other, as in a damaged file."""
+        """Raise a ValueError if the numbers are inconsistent, as in a damaged file."""
         sizes = {"number": 1, "date": 1, "vector": len(self.center)}
         size = sizes.get(self.kind, len(self.center))
         if not len(self.center) == len(self.scale) == size or 0 in self.scale:
@@ -112,7 +112,7 @@ class ColumnEncoder:
             "number": self._describe_number,
             "boolean": lambda: "0 or 1",
             "date": lambda: (
-                "days, standardised" + (f", written {self.date_order}" if self.date_order else "")
+                "days, standardized" + (f", written {self.date_order}" if self.date_order else "")
             ),
             "list": lambda: counted(len(self.words), "element"),
             "category": lambda: (
@@ -120,7 +120,7 @@ class ColumnEncoder:
                 + (" and one feature for all others" if self.other else "")
             ),
             "text": lambda: f"{counted(len(self.words), 'word')} by TF-IDF",
-            "vector": lambda: f"{len(self.center)} numbers, standardised",
+            "vector": lambda: f"{len(self.center)} numbers, standardized",
             "ignored": lambda: "",
         }
         detail = details[self.kind]() + (", one feature for missing" if self.missing else "")
@@ -278,7 +278,7 @@ class ColumnEncoder:
 
 
 def check_type(cells: Cells, kind: Kind) -> None:
-    """Refuse a kind that the cells cannot have."""
+    """Refuse a kind that does not suit the cells."""
     if cells.type not in CELL_TYPES[kind]:
         raise DataError(
             f"{cells.table.where}: column {cells.name!r} holds {cells.values.type}, which cannot "

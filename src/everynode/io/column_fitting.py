@@ -20,11 +20,11 @@ from everynode.io.summary import counted
 from everynode.io.tables import is_unnamed
 from everynode.io.type_inference import KINDS, Kind, infer_kind, two_units
 
-#: A column with at least this share of zeros is scaled but not centred, and stays sparse.
+#: A column with at least this share of zeros is scaled but not centered, and stays sparse.
 SPARSE_SHARE = 0.5
 #: Non-negative numbers further than this many standard deviations from the mean are logged.
 MAX_DEVIATIONS = 10.0
-#: From this many cells on, one cell that cannot be parsed counts as a slip.
+#: In a column with at least this many cells, one cell that cannot be parsed counts as a typo.
 MIN_CELLS_FOR_SLIP = 10
 #: How to write the cells of these kinds.
 EXAMPLES = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as yes or no"}
@@ -32,7 +32,7 @@ EXAMPLES = {"number": "as in 1234.5", "date": "as in 2020-12-31", "boolean": "as
 MAX_CATEGORIES = 100
 #: A text column has features for this many of its most frequent words.
 MAX_VOCABULARY = 2000
-#: From this many documents on, words that are very rare or very common are left out.
+#: With at least this many documents, very rare and very common words are left out.
 MIN_DOCUMENTS = 10
 
 
@@ -72,7 +72,7 @@ def fit_column(cells: Cells, kind: Kind | None = None) -> ColumnEncoder:
 
 
 def _date_order(cells: Cells) -> str:
-    """Return the order of the dates, and refuse an ambiguous one."""
+    """Return the order of the dates; refuse an ambiguous order."""
     order, ambiguous = cells.order
     if ambiguous:
         raise DataError(
@@ -127,7 +127,7 @@ def _has_outliers(values: Floats) -> bool:
 
 
 def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
-    """Refuse a declared kind if too many cells are something else."""
+    """Refuse a declared kind that too many cells contradict."""
     present = np.asarray(cells.values.is_valid())
     wrong = np.flatnonzero(np.isnan(values).any(1) & present)
     num_present, table = cells.num_present, cells.table
@@ -139,7 +139,7 @@ def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
     first = int(wrong[int(pc.index(texts, example).as_py())])
     shown, units = example[:SHOWN], two_units(cells.sample) if kind == "number" else ""
     advice = "leave them empty"
-    # A word with digits may be a proper value in another column.
+    # A word with digits may be a valid value in another column.
     if 2 * len(wrong) < num_present and not any(map(str.isdigit, example)):
         advice = (
             f"declare {shown!r} a missing value of all columns "
@@ -154,7 +154,7 @@ def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
 
 
 def _may_be_index(cells: Cells) -> bool:
-    """Return whether a program added the column: it alone is unnamed, or it is a second id."""
+    """Return whether a program may have added the column: an unnamed column, or a second id."""
     name = cells.name
     return name == f"id{CLASH_SUFFIX}" or (
         is_unnamed(name) and not all(map(is_unnamed, cells.table.columns))

@@ -14,7 +14,7 @@ USUAL_NAMES = {
     "target": ("target", "dst", "to"),
     "weight": ("weight",),
 }
-#: Ends of the headings of Neo4j's import and export files, in lower case, such as "personId:ID".
+#: Suffixes of the headings in Neo4j's import and export files, such as "personId:ID".
 NEO4J_ENDS = {"id": ":id", "label": ":label", "source": ":start_id", "target": ":end_id"}
 #: Columns of Gephi's layout and drawing, in lower case, and those that mark a table as Gephi's.
 LAYOUT = frozenset(("x", "y", "z", "r", "g", "b", "size", "alpha", "timeset", "interval"))
@@ -24,11 +24,11 @@ NODE_ROLES = ("id", "label", "split")
 EDGE_ROLES = ("source", "target", "weight")
 #: Roles that every graph needs: without a usual name, the first column is used.
 REQUIRED_ROLES = ("id", "source", "target")
-#: Given instead of a column name: no column has this role.
+#: In place of a column name: no column has this role.
 NONE = "none"
 #: Words for features: all remaining columns, or features computed from the edges.
 ALL, STRUCTURE = "all", "structure"
-#: Before the name of a column in a list of features: leave it out, as in "all,-stage".
+#: The prefix of a column that a list of features leaves out, as in "all,-stage".
 WITHOUT = "-"
 #: Words for the parts of a split, in lower case: 0 train, 1 validation, 2 test.
 SPLIT_WORDS = {

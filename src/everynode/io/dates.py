@@ -23,7 +23,7 @@ TIME = (
 )
 END = r"(?:[TZ\s,+].*)?$"
 YEAR_FIRST = rf"^(?P<year>\d{{4}})[-/.](?P<first>\d{{1,2}})[-/.](?P<last>\d{{1,2}}){TIME}{END}"
-#: After points, a year of two digits needs a day and a month of two: 1.2.10 is a version.
+#: With points, a two-digit year needs a two-digit day and month: 1.2.10 is a version.
 YEAR_LAST = tuple(
     rf"^(?P<first>{number})(?P<sign>{sign})(?P<last>{number}){sign}\s?(?P<year>{year}){TIME}{END}"
     for number, sign, year in (
@@ -32,9 +32,9 @@ YEAR_LAST = tuple(
         (r"\d\d", r"\.", r"\d\d"),
     )
 )
-#: Years of two digits from here on are of the last century, as in POSIX.
+#: Two-digit years from this one upwards belong to the last century, as in POSIX.
 LAST_CENTURY = 69
-#: Dates of one order fit if at least this share of them exists in the calendar.
+#: An order of dates fits if at least this share of the dates exists in the calendar.
 FITS = 0.95
 
 

@@ -35,7 +35,7 @@ from everynode.io.formats import open_binary
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import EXAMPLES, Table, where_true
 
-#: A cell with more lines than this that all look like rows starts with a stray quote.
+#: A cell starts with a stray quote if it has more lines than this and all look like rows.
 MAX_ROWS_IN_CELL = 9
 #: Encodings in the order of trial. The last one accepts every byte.
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
@@ -186,8 +186,8 @@ def _check_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
 def _check_quotes(path: Path, layout: Layout, encoding: str) -> None:
     """Refuse a stray double quote, which merges all rows up to the next quote into one cell.
 
-    Text after the closing quote shows it. So does a cell of many lines that all look like rows; a
-    few such lines may be an address.
+    Two signs reveal it: text after the closing quote, or a cell with many lines that all look like
+    rows. A few such lines may be an address.
     """
     limit = csv.field_size_limit(MAX_RECORD)
     codec = "utf-8-sig" if encoding == "utf-8" else encoding

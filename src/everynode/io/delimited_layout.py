@@ -45,25 +45,35 @@ MAGIC = {
 
 
 class Layout(NamedTuple):
-    """The layout of a delimited text file."""
+    """The layout of a delimited text file.
+
+    Attributes
+    ----------
+    delimiter : str
+        The sign between two cells.
+    width : int
+        The number of cells per row.
+    num_comments : int
+        The number of comment lines before the table.
+    names : tuple of str or None
+        The column names if they are not in the first row: the last comment, or made-up names.
+    is_utf16 : bool
+        Whether the file starts with a byte order mark of UTF-16.
+    """
 
     delimiter: str
-    #: The number of cells per row.
     width: int
-    #: The number of comment lines before the table.
     num_comments: int
-    #: The column names if they are not in the first row: the last comment, or made-up names.
     names: tuple[str, ...] | None
-    #: Whether the file starts with a byte order mark of UTF-16.
     is_utf16: bool
 
 
 def infer_layout(path: Path, *, edges: bool, expected: Collection[str]) -> Layout:
     """Infer the layout of a file from its first lines.
 
-    ``edges`` allows a bare edge list: without a heading, or separated by spaces. ``expected`` holds
-    likely column names in lower case. A comment with fewer of them than the first row is not the
-    heading.
+    ``edges`` allows a bare edge list, without a heading or separated by spaces. ``expected`` holds
+    likely column names in lower case. A comment is not the heading if it has fewer of them than the
+    first row.
     """
     head, is_complete = _read_head(path)
     is_utf16 = head.startswith(UTF16_MARKS)
@@ -134,8 +144,8 @@ def _count_lines(head: bytes) -> int:
 def _infer_delimiter(body: str, edges: bool) -> tuple[str, list[list[str]]]:
     """Return the delimiter that fits best, and the first records that it yields.
 
-    It must divide the first row. The best one gives the most rows the same number of cells; among
-    equals, the one with the most cells wins, and a space is the last choice.
+    It must occur in the first row. The best delimiter gives the most rows the same number of cells;
+    in a tie, the larger number of cells wins, and a space is the last choice.
     """
     records = {
         delimiter: _first_records(
@@ -161,7 +171,7 @@ def _first_records(text: str, delimiter: str) -> list[list[str]]:
                 records.append(record)
             if len(records) == HEAD_RECORDS:
                 break
-    except csv.Error:  # a cell of over 128 kB: the records before it must suffice
+    except csv.Error:  # a cell of over 128 kB: use the records before it
         pass
     return records
 

@@ -1,4 +1,4 @@
-"""Columns to show beside the ids: the name of each node, and the columns that a user keeps."""
+"""Columns to show beside the ids: the name of each node, and columns that the user keeps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shown_columns(
     keep : str or sequence of str
         More columns; in a string, separated by commas.
     roles : mapping of str to str
-        The roles of the columns. The id is not a name.
+        The roles of the columns. The id column is not a name column.
     """
     wanted = [] if display in (None, NONE) else [str(display)]
     if display is None:

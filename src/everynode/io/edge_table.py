@@ -21,10 +21,17 @@ from everynode.io.tables import EXAMPLES, Table
 
 
 class Ends(NamedTuple):
-    """The source and target ids of all edges, and their positions among the node ids."""
+    """The source and target ids of all edges, and their positions among the node ids.
+
+    Attributes
+    ----------
+    ids : tuple of pyarrow.ChunkedArray
+        The source ids and the target ids.
+    positions : array of shape (2, m)
+        The position of each id; -1 for an unknown node.
+    """
 
     ids: tuple[pa.ChunkedArray, pa.ChunkedArray]
-    #: 2 x m, -1 for an unknown node.
     positions: Ints
 
     def unknown(self) -> pa.ChunkedArray:
@@ -38,15 +45,23 @@ class Ends(NamedTuple):
 
 
 class EdgeTable(NamedTuple):
-    """The edges as listed in the file, with self-loops and repetitions."""
+    """The edges as listed in the file, with self-loops and repetitions.
 
-    #: 2 x m node positions.
+    Attributes
+    ----------
+    pairs : array of shape (2, m)
+        Node positions.
+    weight : array of shape (m,) or None
+        A positive weight per edge.
+    rows : array of shape (m,)
+        The row of each edge in the table.
+    comma : str
+        The meaning of a comma in the weights.
+    """
+
     pairs: Ints
-    #: A positive weight per edge, or None.
     weight: Floats | None
-    #: The row of each edge in the table.
     rows: Ints
-    #: The meaning of a comma in the weights.
     comma: str = ""
 
 
@@ -192,7 +207,7 @@ def _drop_unknown(
 
 
 def _similar_id(unknown: pa.ChunkedArray, ids: pa.ChunkedArray) -> str:
-    """Describe the first unknown id that equals a known one but for capitals and spaces."""
+    """Describe the first unknown id that differs from a known id only in case or spaces."""
 
     def fold(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s\p{Zs}]", "")
@@ -218,7 +233,7 @@ def _read_weights(edges: Table, name: str, training: str | None) -> tuple[Floats
     if any(is_type(kind) for is_type in other_types):
         raise DataError(f"{edges.where}, column {name!r} holds {kind}. Weights are numbers.")
     comma = training
-    # Thousands in training may have been fractions: a file that shows it is refused below.
+    # Thousands in training may have been fractions; files that prove it are refused below.
     if comma is None or comma != "thousands":
         where = f"Column {name!r} of {edges.where}"
         comma = resolve_comma(cells, possible_commas(cells), where, training=training)

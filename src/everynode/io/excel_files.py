@@ -14,7 +14,7 @@ from everynode.io.tables import Table, make_table
 
 #: Usual names of the sheets of nodes and of edges, in lower case.
 SHEETS = {False: ("nodes", "vertices", "knoten"), True: ("edges", "links", "kanten")}
-#: What a cell shows where a formula failed.
+#: The values of cells with a failed formula.
 ERRORS = ("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#N/A")
 #: A title above the table is looked for in this many rows.
 TITLE_ROWS = 10
@@ -23,8 +23,8 @@ TITLE_ROWS = 10
 def read_excel(path: Path, sheet: str, notes: Notes, *, edges: bool = False) -> Table:
     """Read a sheet of a workbook.
 
-    Without the name of a sheet, the workbook has one sheet with cells, or one with a usual name
-    such as "nodes" and "edges". Titles above the table and blank rows are skipped.
+    Without the name of a sheet, the workbook must have one sheet with cells, or one with a usual
+    name such as "nodes" or "edges". Titles above the table and blank rows are skipped.
     """
     try:
         import openpyxl

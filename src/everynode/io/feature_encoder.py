@@ -19,16 +19,16 @@ from everynode.io.summary import Notes
 from everynode.io.tables import Table
 from everynode.storage.plain_values import from_plain
 
-#: What may be done with edges to unknown nodes.
+#: The policies for edges to unknown nodes.
 UNKNOWN = ("refuse", "drop", "add")
 
 
 @dataclass(frozen=True)
 class FeatureEncoder:
-    """Encoder of a table: its columns become features, and some columns have another role.
+    """Encoder of a table, which converts columns to features.
 
-    It is fitted by :func:`everynode.read`, kept with the model, and applied to later files by
-    ``everynode.read(..., feature_encoder=...)``.
+    :func:`everynode.read` fits it, model folders store it, and
+    ``everynode.read(..., feature_encoder=...)`` applies it to later files.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class FeatureEncoder:
     classes : tuple
         The class names, in the order of the class indices.
     structural : bool
-        Whether features are computed from the edges. Each new graph gets its own.
+        Whether features are computed from the edges of each graph.
     matrix : int
-        The width of a feature matrix in the file, which is used unchanged.
+        The width of a feature matrix in the file, which is used unchanged; 0 without one.
     weight_unit : float
-        The mean edge weight. Weights are divided by it, so seconds and hours give the same graph.
+        The mean edge weight. Weights are divided by it, so their unit has no effect.
     weight_comma : str
         The meaning of a comma in the weights.
     na : tuple of str

@@ -28,7 +28,7 @@ TABLE_FORMATS: dict[str, TableFormat] = {
 GRAPH_FORMATS = ("graphml", "gexf", "json", "npz")
 #: A compressed file may unpack to this many bytes, or to this many times its size.
 UNPACKED_BYTES, UNPACKED_FACTOR = 100 * 10**6, 20
-#: The same for formats whose arrays need no more memory than their bytes.
+#: The same limit for formats whose arrays need no more memory than their bytes.
 ARRAY_BYTES = 10**9
 SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -39,8 +39,8 @@ _max_size: ContextVar[int | None] = ContextVar("max_size", default=None)
 def size_limit(max_size: str | int | None) -> Iterator[None]:
     """Set the limit of the unpacked size within a block; None keeps the default.
 
-    The default is 100 MB or 20 times the size of the file, whichever is larger; for NumPy archives
-    and Parquet 1 GB in place of 100 MB.
+    The default is 100 MB (1 GB for NumPy archives and Parquet) or 20 times the size of the file,
+    whichever is larger.
 
     >>> with size_limit("2G"):
     ...     unpacked_limit(Path("people.csv.gz"))
@@ -79,7 +79,7 @@ def check_unpacked(path: Path, size: int, limit: int) -> None:
 
 #: The prefixes of databases, as in sqlite:FILE?QUERY.
 DATABASES = ("sqlite", "duckdb")
-#: Between a workbook and its sheet, as in graph.xlsx#nodes.
+#: The separator of a workbook and its sheet, as in graph.xlsx#nodes.
 SHEET = "#"
 
 
@@ -134,7 +134,7 @@ def check_path(path: Path) -> None:
             raise DataError(f"{path} is a folder. Name a file.")
         if not path.exists():
             raise DataError(f"There is no file {path}.")
-        if not path.is_file():  # a pipe without a writer would wait for ever, and is read twice
+        if not path.is_file():  # files are read twice, and a pipe without a writer blocks forever
             raise DataError(f"{path} is a pipe or a device. Save its content in a file first.")
     except OSError as error:  # the name is too long, or a folder cannot be entered
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error

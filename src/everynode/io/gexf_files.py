@@ -25,7 +25,7 @@ EDGE_COLUMNS = {
 def read_gexf(path: Path, notes: Notes) -> tuple[Records, Records, bool]:
     """Return the nodes and edges of a GEXF file, and whether its edges are directed.
 
-    Of an attribute that changes over time, the last value is used, with a warning.
+    If an attribute changes over time, the last value is used, with a warning.
     """
     handler = _Gexf(path)
     parse_xml(path, "gexf", handler)

@@ -21,18 +21,29 @@ from everynode.io.tables import Table, make_table
 
 
 class GraphTables(NamedTuple):
-    """The node table and the edge table of a graph, and what does not fit into tables."""
+    """The node table and the edge table of a graph, with its matrix and splits.
 
-    #: None with edges alone.
+    Attributes
+    ----------
+    nodes : Table or None
+        The node table; None if there are only edges.
+    edges : Table
+        The edge table.
+    features : array or sparse matrix, optional
+        The n x c feature matrix, if the file has one.
+    splits : sequence
+        Training, validation and test masks of one or several folds.
+    directed : bool
+        Whether the file declares its edges directed.
+    ids : sequence of hashable
+        The ids as Python values, if the id column holds text in their place.
+    """
+
     nodes: Table | None
     edges: Table
-    #: An n x c feature matrix, if the file has one.
     features: Any = None
-    #: Training, validation and test masks of one or several folds.
     splits: Sequence[Sequence[Any]] = ()
-    #: Whether the file declares its edges directed.
     directed: bool = False
-    #: The ids as Python values, where the id column only stands for them.
     ids: Sequence[Hashable] = ()
 
 
@@ -96,9 +107,9 @@ def _make_tables(
     format: str,
     numbers: Sequence[Any] | None = None,
 ) -> GraphTables:
-    """Make the two tables. The node table holds declared nodes only, as the file repeats them.
+    """Make the two tables. The node table holds the declared nodes, with repetitions.
 
-    So a repeated id, or an edge to an undeclared node, is treated as in any other table.
+    Repeated ids and edges to undeclared nodes are then treated as in any other table.
     """
     if not len(nodes) or not len(edges):
         raise DataError(

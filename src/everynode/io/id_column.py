@@ -1,4 +1,4 @@
-"""The id column: the one whose values are the ends of the edges, and one row per node."""
+"""The id column: its values are the ends of the edges, with one row per node."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def match_id_column(
 ) -> dict[str, str]:
     """Return the roles with the id column that matches the ends of the edges.
 
-    The column that was found by its name stays if it has half of the ends. Otherwise the column
-    that has the most of them takes its place, if it has half.
+    The column with a usual name is kept if it contains half of the ends. Otherwise the column with
+    the most ends replaces it, if it contains half of them.
     """
     try:
         ends = [read_ids(edges, roles[role]) for role in ("source", "target")]

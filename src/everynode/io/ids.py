@@ -1,9 +1,9 @@
 """Node ids: text or whole numbers, unique per node, and their positions.
 
-Ids are compared as text without surrounding spaces: "007" and "7" are two nodes. Only an edge end
-without such a match is compared by value, because programs write 7 as 7.0, 100000 as 1e+05, or drop
-leading zeros. It matches if exactly one node has this value. Other spellings of a number are names:
-"1.10" is not "1.1", and "1e1" is not "10".
+Ids are compared as text without surrounding spaces: "007" and "7" are two nodes. Edge ends without
+a match are compared by value, because programs write 7 as 7.0, 100000 as 1e+05, or drop leading
+zeros. They match if exactly one node has this value. Other spellings of a number are names: "1.10"
+is not "1.1", and "1e1" is not "10".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, where_true, writable_array
 
 Ints = npt.NDArray[np.int64]
-#: Whole numbers in their only plain spelling.
+#: Whole numbers in their canonical spelling.
 PLAIN_INTEGER = r"^(0|-?[1-9]\d{0,17})$"
 #: Whole numbers as programs rewrite them: decimals of zero, lost leading zeros, or R's exponents.
 REWRITTEN_INTEGER = r"^[+-]?\d+(\.0+)?$|^[1-9](\.\d+)?e\+\d\d$"
@@ -51,7 +51,7 @@ def read_ids(table: Table, name: str) -> pa.ChunkedArray:
 
 
 def as_integers(column: pa.ChunkedArray, table: Table, name: str, rule: str) -> pa.ChunkedArray:
-    """Convert floats to whole numbers, as pandas turns the one into the other for missing values.
+    """Convert floats back to whole numbers: pandas stores integers with missing values as floats.
 
     ``rule`` explains to the user why other numbers are refused.
     """

@@ -1,4 +1,4 @@
-"""JSON that loses nothing: an object with a name twice is refused."""
+"""Strict JSON: an object with a repeated name is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label leakage: feature columns that tell the label, nearly tell it, or exist only beside it."""
+"""Label leakage: feature columns that determine the label, or are filled only in labelled rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.labels import Labels
 from everynode.io.summary import Leak, Notes
 
-#: On average, each value must occur this often with a label.
+#: The minimum mean number of labelled rows per value.
 MIN_OCCURRENCES = 5
 #: Numbers and dates with more distinct values than this per class are not a code of the label.
 MAX_VALUES_PER_CLASS = 10
-#: Ranges of a number or date that may tell the label, per class.
+#: The maximum number of value ranges per class in a number or date that determines the label.
 RANGES_PER_CLASS = 2
 #: The maximum expected number of columns that determine shuffled labels.
 CHANCE = 0.01
@@ -31,10 +31,10 @@ Ints = npt.NDArray[np.int64]
 def warn_of_label_leakage(
     cells: Cells, column: ColumnEncoder, labels: Labels, notes: Notes, *, num_columns: int
 ) -> None:
-    """Warn if a column tells or nearly tells the label, or is filled only beside a label.
+    """Warn if a column (nearly) determines the label, or is filled only in labelled rows.
 
-    The column is tested against chance: of ``num_columns`` columns, fewer than 0.01 may be expected
-    to pass with shuffled labels.
+    The test accounts for chance: with shuffled labels, the expected number of warnings among
+    ``num_columns`` columns is below 0.01.
     """
     labelled = np.flatnonzero(labels.codes >= 0)
     if not len(labelled) or column.kind == "ignored":
@@ -72,7 +72,7 @@ def _groupings(
     present: npt.NDArray[np.bool_],
     codes: Ints,
 ) -> Any:
-    """Yield groups of the labelled nodes by value, with the places to choose them from."""
+    """Yield groups of the labelled nodes by value, with the number of possible boundaries."""
     filled = present[labelled].astype(np.int64)
     if 0 < filled.sum() < len(filled):
         yield filled, 0
@@ -91,7 +91,7 @@ def _groupings(
 
 
 def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) -> tuple[Ints, int]:
-    """Return the ranges of a number or date that tell the label best."""
+    """Return the ranges of a number or date that separate the classes best."""
     from sklearn.tree import DecisionTreeClassifier
 
     numbers = cells.parse(
@@ -110,10 +110,10 @@ def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) ->
 
 
 def _may_separate(numbers: npt.NDArray[np.float64], known: Ints, codes: Ints, ranges: int) -> bool:
-    """Return whether so few ranges may tell the label; a tree is only fitted if they may.
+    """Return whether this many ranges may determine the label; only then a tree is fitted.
 
-    Without its errors, a separated column in the order of its values changes class between ranges
-    only. Each error adds two changes at most.
+    In a column that separates the classes, sorted by value, the class changes between ranges only.
+    Each error adds at most two changes.
     """
     ordered = known[np.lexsort((known, numbers))]
     changes = int((ordered[1:] != ordered[:-1]).sum())
@@ -126,7 +126,7 @@ def _most_errors(codes: Ints) -> float:
 
 
 def _errors(values: Ints, codes: Ints, num_columns: int, places: int) -> int | None:
-    """Return the errors of the best class per value; None if many, or if chance explains it."""
+    """Return the errors of the majority class per value; None if many, or explained by chance."""
     classes, codes = np.unique(codes, return_inverse=True)
     groups, values = np.unique(values, return_inverse=True)
     num_values, num_classes, n = len(groups), len(classes), len(codes)
@@ -150,7 +150,7 @@ def _errors(values: Ints, codes: Ints, num_columns: int, places: int) -> int | N
 def _is_filled_beside_labels(
     present: npt.NDArray[np.bool_], is_labelled: npt.NDArray[np.bool_], num_columns: int
 ) -> bool:
-    """Whether every filled cell is in a labelled row, and more often than chance explains."""
+    """Whether every filled cell is in a labelled row, beyond chance."""
     filled = int(present.sum())
     if is_labelled.all() or filled < MIN_OCCURRENCES or present[~is_labelled].any():
         return False

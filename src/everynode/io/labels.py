@@ -21,10 +21,10 @@ from everynode.io.parsing import is_text
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table, where_true, writable_array
 
-#: More classes than this are refused as amounts or names if this share of the labels differs:
-#: the first share holds for numbers, the second for words.
+#: A label column with more classes than this is refused as amounts or names if this share of the
+#: labels differs: the first share applies to numbers, the second to words.
 MANY_CLASSES, AMOUNT_SHARE, NAME_SHARE = 20, 0.5, 0.9
-#: More distinct numbers than this, each rarer than this on average, may be a measurement.
+#: The least number of distinct numbers, and their largest mean count, that suggest a measurement.
 MANY_NUMBERS, RARE = 20, 10
 #: Whole numbers as pandas writes them in a column with missing values.
 FLOAT_INTEGER = r"^(0|-?[1-9]\d*)\.0$"
@@ -33,7 +33,15 @@ LISTED_CLASSES = 10
 
 
 class Labels(NamedTuple):
-    """Class indices, -1 for an unlabelled node, and the class names."""
+    """The encoded labels of a node table.
+
+    Attributes
+    ----------
+    codes : array of shape (n,)
+        Class indices; -1 for an unlabelled node.
+    classes : tuple
+        The class names, in the order of their indices.
+    """
 
     codes: npt.NDArray[np.int64]
     classes: tuple[Hashable, ...]
@@ -104,7 +112,7 @@ def _as_text(cells: Cells) -> pa.ChunkedArray:
             f"{counted(len(several), 'such row')}). A node has one label: keep one, or name "
             "another column (label='...', or --label)."
         )
-    # pandas writes 1 as 1.0 in a column with missing labels.
+    # In a column with missing labels, pandas writes 1 as 1.0.
     if pc.all(pc.match_substring_regex(text, FLOAT_INTEGER)).as_py():
         text = pc.replace_substring_regex(text, r"\.0$", "")
     return text
@@ -135,7 +143,7 @@ def _note_missing_words(column: pa.ChunkedArray, cells: Cells, notes: Notes) -> 
 def _check_classes(
     classes: Sequence[Hashable], text: pa.ChunkedArray, table: Table, name: str
 ) -> None:
-    """Refuse a label column without labels, with one class, or with names or amounts."""
+    """Refuse a label column without labels, with a single class, or with names or amounts."""
     num_labelled = len(text) - text.null_count
     if not num_labelled:
         raise DataError(

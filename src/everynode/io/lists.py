@@ -15,9 +15,9 @@ import scipy.sparse
 
 Ints = npt.NDArray[np.int64]
 
-#: Joins the words of lists in one cell of text. No file writes it by chance.
+#: Joins the elements of a list in one cell of text. It does not occur in ordinary files.
 JOINER = "\x1f"
-#: The signs between the elements of a list in text, the strongest first.
+#: The signs between the elements of a list in text, the most reliable first.
 SEPARATORS = (JOINER, "|", ";")
 #: A column declared as lists may also have commas.
 DECLARED_SEPARATORS = (*SEPARATORS, ",")
@@ -32,9 +32,16 @@ MAX_ELEMENTS = 1000
 
 
 class Elements(NamedTuple):
-    """The elements of all cells."""
+    """The elements of all cells.
 
-    #: The row of each element.
+    Attributes
+    ----------
+    rows : array of int
+        The row of each element.
+    words : pyarrow.Array
+        The elements as text.
+    """
+
     rows: Ints
     words: pa.Array
 
@@ -81,7 +88,7 @@ def frequent_elements(cells: pa.ChunkedArray, separator: str) -> tuple[str, ...]
 def multi_hot(cells: pa.ChunkedArray, separator: str, words: Sequence[str]) -> Any:
     """Encode each cell with a 1 for each of its elements that is among the words."""
     if pa.types.is_string(cells.type) and pc.any(pc.match_substring(cells, JOINER)).as_py():
-        separator = JOINER  # these lists are written otherwise than in training
+        separator = JOINER  # the training file wrote its lists in another way
     rows, elements = split(cells, separator)
     codes = pc.fill_null(pc.index_in(elements, value_set=pa.array(words, pa.string())), -1)
     columns = np.asarray(codes).astype(np.int64)
@@ -116,7 +123,7 @@ def parse_lists(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _parse_list(text: str) -> list[Any] | None:
-    for parse in (json.loads, ast.literal_eval):  # Python's own writing, as pandas leaves it
+    for parse in (json.loads, ast.literal_eval):  # pandas writes lists as Python literals
         try:
             row = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -23,7 +23,7 @@ from everynode.io.units import infer_unit, strip_unit
 
 #: The seconds since 1970 of years 1 and 9999. Dates beyond are mistakes and count as missing.
 FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
-#: A column holds numbers (or dates) if at least this share of its cells does. The rest is missing.
+#: A column holds numbers (or dates) if at least this share of its cells does; others are missing.
 MIN_SHARE = 0.95
 #: The number of distinct values that represent a column.
 SAMPLE_SIZE = 1000
@@ -48,7 +48,7 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
         column = _set_null(column, pc.is_in(column, value_set=pa.array([*MISSING_WORDS, *na])))
         return _set_null(column, _equal_numbers(column, na)) if na else column
     if pa.types.is_integer(kind):
-        # Not cast to float64: long numbers would lose digits that categories and labels need.
+        # No cast to float64, which would round long numbers in categories and labels.
         is_na = pa.array(np.isin(as_numbers(column), _numbers_in(na))) if na else None
         return column if is_na is None else _set_null(column, is_na)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):

@@ -37,7 +37,7 @@ DAMAGES = (
     *(zipfile.BadZipFile, zlib.error, SyntaxError, UnicodeError, MemoryError, struct.error),
     tokenize.TokenError,
 )
-#: Node numbers may reach this, or this many times the number of edges, labels and feature rows.
+#: The limit of node numbers: this, or this many times the number of edges, labels and feature rows.
 SMALL_COUNT = 1_000_000
 SPARSE_FACTOR = 100
 
@@ -129,7 +129,7 @@ def _num_rows(array: Any) -> int:
 def _check_count(
     number: int, claim: str, unit: str, name: int, num_edges: int, *sizes: int
 ) -> None:
-    """Refuse a node number far beyond what the arrays suggest: memory grows with it."""
+    """Refuse a node number far above the sizes of the arrays, because memory grows with it."""
     if number > max(SMALL_COUNT, SPARSE_FACTOR * max(num_edges, *sizes, 0)):
         raise DataError(
             f"{claim} {unit} {name:,}, with {counted(num_edges, 'edge')} in the file. Number the "

@@ -15,7 +15,7 @@ from everynode.io.tables import Table, writable_array
 from everynode.io.units import is_currency
 
 Floats = npt.NDArray[np.float64]
-#: The meaning of a comma in numbers: none occurs, the decimal sign, or a separator of thousands.
+#: The meaning of a comma in numbers: no comma, the decimal sign, or a separator of thousands.
 Comma = Literal["", "decimal", "thousands"]
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
@@ -42,8 +42,7 @@ def matches(cells: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
 def possible_commas(cells: pa.ChunkedArray) -> set[Comma]:
     """Return the meanings that fit all commas in the numbers.
 
-    The set is empty without commas, unless several points in one number show that they separate
-    thousands.
+    Without commas the set is empty, unless several points in one number separate thousands.
     """
     if not is_text(cells):
         return set()
@@ -78,7 +77,7 @@ def resolve_comma(
     training: str | None = None,
     unit: str = "",
 ) -> Comma:
-    """Decide what commas in the numbers mean, and refuse numbers that may mean two things.
+    """Return the meaning of commas in the numbers; refuse ambiguous numbers.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def resolve_comma(
     where : str
         The column, as the subject of a message.
     training : str, optional
-        The meaning in the training files. It holds here too if it fits.
+        The meaning in the training files, which is used if it fits.
     unit : str
         The unit of the numbers.
     """
@@ -122,7 +121,7 @@ def _check_points(cells: pa.ChunkedArray, comma: Comma, where: str) -> None:
     ambiguous = cells.filter(pc.and_(as_thousands, as_decimal))
     only_decimal = pc.and_not(as_decimal, as_thousands)
     decimal_points = pc.any(pc.and_(only_decimal, pc.match_substring(cells, "."))).as_py()
-    # Either both signs are decimal, or no comma is present to decide.
+    # Either both signs are decimal, or there is no comma to decide by.
     if len(ambiguous) and bool(decimal_points) == bool(comma):
         example, evidence = ambiguous[0].as_py(), "after decimal commas in training"
         if comma:

@@ -75,8 +75,8 @@ def read(
 ) -> Graph:
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
-    Columns are found by their usual names unless named. In place of a column name, ``"none"`` means
-    that there is no such column.
+    Unnamed columns are found by their usual names. ``"none"`` in place of a column name means that
+    there is no such column.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def read(
         The edge table or edge list.
     id : str, optional
         The column of node ids. Default: a column named "id", "node", "name", ..., else the first;
-        if it does not match the ends of the edges, the column that does.
+        if its values do not match the ends of the edges, the column whose values do.
     label : str, optional
         The column of class labels. Default: a column named "label" or "class".
     features : str or sequence of str, default "all"
@@ -120,8 +120,8 @@ def read(
     keep : str or sequence of str
         More columns to write beside the predictions.
     date_order : {"dmy", "mdy"}, optional
-        Whether the day or the month comes first in dates such as 03/04/2020. Default: as the other
-        dates of the column show it; a column where both are possible is left out.
+        Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
+        the other dates of the column; an ambiguous column is left out.
 
     Returns
     -------
@@ -140,10 +140,7 @@ def read(
     """
     encoder = feature_encoder
     unknown_policy = unknown or (encoder.unknown if encoder else "refuse")
-    if unknown_policy not in get_args(Unknown):
-        refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
-    if date_order is not None and date_order not in ORDERS:
-        refuse("order of dates", date_order, ORDERS)
+    _check_choices(unknown_policy, date_order)
     notes = Notes()
     na = (*(encoder.na if encoder else ()), *na)
     requested = {"id": id, "label": label, "split": split}
@@ -167,13 +164,10 @@ def read(
     classes = encoder.classes if encoder else None
     labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
     if encoder is None:
-        wanted = _without_layout(find_features(features, node_table, roles), features, notes)
-        columns, blocks = _fit_transform(
-            wanted.columns, node_table, labels, notes, na=na, date_order=date_order
-        )
-        encoder = _make_encoder(
-            columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown_policy
-        )
+        encoder, blocks = _fit_encoder(
+            features, tables, node_table, edge_table, roles, labels, notes,
+            na=na, date_order=date_order, unknown=unknown_policy,
+        )  # fmt: skip
     else:
         blocks = encoder.transform(node_table, notes, na, date_order)
     edge_table = _in_units(edge_table, encoder.weight_unit)
@@ -189,16 +183,23 @@ def read(
         node_ids=tables.ids if tables.ids and roles["id"] == "id" else natural_values(ids),
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
-    read_tables = tables._replace(edges=edge_rows)
     shown = shown_columns(node_table, display, keep, roles)
     summary = dataclasses.replace(
-        summarize(graph, encoder, roles, read_tables, labels, notes),
+        summarize(graph, encoder, roles, tables._replace(edges=edge_rows), labels, notes),
         shown=shown,
         name_column=has_name(shown, display),
     )
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
     return dataclasses.replace(graph, feature_encoder=encoder, summary=summary, repairs=repairs)
+
+
+def _check_choices(unknown_policy: str, date_order: str | None) -> None:
+    """Refuse unknown values of ``unknown`` and ``date_order``."""
+    if unknown_policy not in get_args(Unknown):
+        refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
+    if date_order is not None and date_order not in ORDERS:
+        refuse("order of dates", date_order, ORDERS)
 
 
 def _open(
@@ -260,17 +261,41 @@ def _match(
 
 
 def _without_layout(wanted: RequestedFeatures, features: Any, notes: Notes) -> RequestedFeatures:
-    """Leave out the layout and colours of Gephi, unless the features are named."""
+    """Leave out the layout and colors of Gephi, unless the features are named."""
     drawn = layout_columns(list(wanted.columns)) if features == ALL else []
     if not drawn:
         return wanted
     notes.repair(
-        f"Columns {', '.join(drawn)} left out: they look like Gephi's layout and colours. Name the "
+        f"Columns {', '.join(drawn)} left out: they look like Gephi's layout and colors. Name the "
         "features to use them (features='...', or --features).",
         len(drawn),
     )
     columns = {name: kind for name, kind in wanted.columns.items() if name not in drawn}
     return wanted._replace(columns=columns)
+
+
+def _fit_encoder(
+    features: str | Sequence[str] | None,
+    tables: GraphTables,
+    node_table: Table,
+    edge_table: EdgeTable,
+    roles: Mapping[str, str],
+    labels: Labels,
+    notes: Notes,
+    *,
+    na: tuple[str, ...],
+    date_order: DateOrder | None,
+    unknown: str,
+) -> tuple[FeatureEncoder, list[Any]]:
+    """Fit the encoder of the requested features, and return it with the encoded blocks."""
+    wanted = _without_layout(find_features(features, node_table, roles), features, notes)
+    columns, blocks = _fit_transform(
+        wanted.columns, node_table, labels, notes, na=na, date_order=date_order
+    )
+    encoder = _make_encoder(
+        columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown
+    )
+    return encoder, blocks
 
 
 def _fit_transform(
@@ -310,7 +335,7 @@ def _make_encoder(
     na: tuple[str, ...],
     unknown: str,
 ) -> FeatureEncoder:
-    """Return what later files need to get the same features and classes."""
+    """Return the encoder that gives later files the same features and classes."""
     has_matrix = wanted.matrix and tables.features is not None
     has_columns = any(column.feature_names for column in columns)
     return FeatureEncoder(

@@ -1,4 +1,4 @@
-"""Columns that grow record by record, for files whose records may lack some of the columns."""
+"""Columns that grow record by record, for files whose records may lack some columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMALLEST_SHARE = 0.01
 
 
 class Records:
-    """A table in the making.
+    """A table that is built record by record.
 
     Attributes
     ----------

@@ -115,7 +115,7 @@ def _neo4j_column(role: str, names: Sequence[str]) -> str | None:
 
 
 def layout_columns(names: Sequence[str]) -> list[str]:
-    """Return the columns of Gephi's layout and colours; none if the table is not Gephi's."""
+    """Return the columns of Gephi's layout and colors; none if the table is not Gephi's."""
     if not {name.lower() for name in names} >= LAYOUT_MARKS:
         return []
     return [name for name in names if name.lower() in LAYOUT]
@@ -142,13 +142,20 @@ def check_heading(
 
 
 class RequestedFeatures(NamedTuple):
-    """The sources of the features."""
+    """The requested sources of the features.
 
-    #: The columns, each with its declared kind or None.
+    Attributes
+    ----------
+    columns : dict of str to str or None
+        The columns, each with its declared kind or None.
+    matrix : bool
+        Whether to use the feature matrix of the file, if it has one.
+    structure : bool
+        Whether to add structural features.
+    """
+
     columns: dict[str, Kind | None]
-    #: Whether to use the feature matrix of the file, if it has one.
     matrix: bool
-    #: Whether to add structural features.
     structure: bool
 
 

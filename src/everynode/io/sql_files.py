@@ -25,8 +25,8 @@ TABLES = {
 def read_database(source: str) -> Table:
     """Read the rows of a table or a query. The database is opened for reading only.
 
-    After the question mark stands a SELECT, or the name of a table. DuckDB needs no file for
-    queries on other files: ``duckdb:?SELECT * FROM 'people.csv'``.
+    A SELECT or the name of a table follows the question mark. DuckDB needs no file for queries on
+    other files: ``duckdb:?SELECT * FROM 'people.csv'``.
     """
     engine, file, query = database_parts(source)
     if engine == "sqlite" or file:

@@ -26,41 +26,74 @@ def counted(number: int, noun: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """The role or type of one column."""
+    """The role or type of one column.
+
+    Attributes
+    ----------
+    name : str
+        The name of the column.
+    kind : str
+        A role (id, label, split, source, target, weight), the type of a feature (number, boolean,
+        date, category, text, vector), or "ignored" or "not used".
+    detail : str
+        How the column was encoded, or why it was ignored.
+    """
 
     name: str
-    #: A role (id, label, split, source, target, weight), the type of a feature (number, boolean,
-    #: date, category, text, vector), or "ignored" or "not used".
     kind: str
     detail: str = ""
 
 
 @dataclass(frozen=True)
 class Note:
-    """One sentence about the files: a repair, or something odd that was left unchanged."""
+    """One sentence about the files.
+
+    Attributes
+    ----------
+    level : {"repair", "warning"}
+        A repair, or something suspicious that was left unchanged.
+    text : str
+        The sentence.
+    count : int
+        The number of affected cells, rows or columns.
+    """
 
     level: Literal["repair", "warning"]
     text: str
-    #: The number of cells, rows or columns concerned.
     count: int = 1
 
 
 class Leak(NamedTuple):
-    """A feature column that tells the label."""
+    """A feature column with label leakage.
+
+    Attributes
+    ----------
+    column : str
+        The name of the column.
+    kind : {"determines", "nearly", "filled"}
+        The column determines the label, nearly determines it, or is filled only in labelled rows.
+    """
 
     column: str
-    #: The column "determines" the label, "nearly" does, or is "filled" only beside a label.
     kind: Literal["determines", "nearly", "filled"]
 
 
 @dataclass
 class Notes:
-    """Collect the repairs and warnings of the readers."""
+    """Collect the repairs and warnings of the readers.
+
+    Attributes
+    ----------
+    notes : list of Note
+        Repairs and warnings.
+    leaks : list of Leak
+        Feature columns with label leakage.
+    unmatched_edges : int
+        The number of edges with an end that is not in the node table.
+    """
 
     notes: list[Note] = field(default_factory=list)
-    #: Columns that tell the label.
     leaks: list[Leak] = field(default_factory=list)
-    #: The number of edges with an end that is not in the node table.
     unmatched_edges: int = 0
 
     def repair(self, text: str, count: int = 1) -> None:
@@ -68,7 +101,7 @@ class Notes:
         self.notes.append(Note("repair", showable(text), count))
 
     def warn(self, text: str, count: int = 1) -> None:
-        """Record something odd that was left unchanged."""
+        """Record something suspicious that was left unchanged."""
         self.notes.append(Note("warning", showable(text), count))
 
 
@@ -97,13 +130,21 @@ class GraphSummary:
     notes : tuple of Note
         Repairs and warnings.
     leaks : tuple of Leak
-        The feature columns that tell the label.
+        The feature columns with label leakage.
     edge_rows, unmatched_edges : int
         The rows of the edge table, and those with an end that is not in the node table.
     shown : mapping of str to tuple of str
         The cells of the columns to show beside the ids. They are not part of :meth:`to_dict`.
     name_column : str
         The shown column with the name of each node; empty without one.
+
+    Examples
+    --------
+    >>> from everynode import read
+    >>> people = {"id": ["ann", "bob", "eve"], "team": ["red", "blue", None]}
+    >>> summary = read(people, {"from": ["ann"], "to": ["bob"]}, label="team").summary
+    >>> summary.nodes, summary.classes, summary.unlabelled
+    (3, {'blue': 1, 'red': 1}, 1)
     """
 
     files: Mapping[str, str]
@@ -140,7 +181,7 @@ class GraphSummary:
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """The warnings: odd things that were left unchanged."""
+        """The warnings: suspicious things that were left unchanged."""
         return tuple(note for note in self.notes if note.level == "warning")
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from everynode.errors import DataError, closest
 
-#: How many rows a message names when many rows have the same problem.
+#: The maximum number of rows that a message names.
 EXAMPLES = 3
-#: How many columns a message lists.
+#: The maximum number of columns that a message lists.
 LISTED_COLUMNS = 20
 #: Row numbers of a table without a file.
 COUNTED = range(1, 2**62)
@@ -34,10 +34,10 @@ class Table:
     columns : mapping of str to pyarrow.ChunkedArray
         The columns by name.
     how : str
-        How the file was read, in a few words. Empty for a table without its own file.
+        How the file was read, in a few words; empty for a table without a file.
     unit : str
-        What messages call a row: "row" (as a spreadsheet counts, the heading is row 1), "line",
-        "node", "edge" or "record".
+        The word for a row in messages: "row" (as in a spreadsheet, where the heading is row 1),
+        "line", "node", "edge" or "record".
     numbers : sequence
         The number or name of each row in the file. Records count from 1.
     """
@@ -73,7 +73,7 @@ class Table:
         )
 
     def column_list(self) -> str:
-        """List the columns in a sentence; explain a single one by a wrong delimiter."""
+        """List the columns in a sentence; for a single column, suggest another delimiter."""
         names = list(self.columns)
         more = len(names) - LISTED_COLUMNS
         listed = ", ".join(names[:LISTED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
@@ -148,7 +148,7 @@ def _array(values: Sequence[Any]) -> pa.Array:
 
 
 def is_unnamed(column: str) -> bool:
-    """Return whether pandas, pyarrow or this package made up the name of a column.
+    """Return whether pandas, pyarrow or this package generated the name of a column.
 
     >>> [is_unnamed(name) for name in ("column 1", "Unnamed: 0", "__index_level_0__", "index")]
     [True, True, True, False]

@@ -1,4 +1,4 @@
-"""Type inference: what a column holds, decided from all its cells."""
+"""Type inference: the kind of a column, inferred from all its cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CELL_TYPES = {
     "vector": ("vector",),
     "list": ("text", "vector"),
 }
-#: Why a column of dates is left out.
+#: The reason for leaving out a column of dates.
 AMBIGUOUS_DATES = "dates that may be day-month-year or month-day-year"
 #: More distinct words than this, nearly all different and without spaces, are names.
 MAX_WORDS = 100
@@ -41,11 +41,11 @@ def infer_kind(cells: Cells) -> tuple[Kind, str]:
         return "ignored", "empty"
     if cells.type == "other":
         return "ignored", f"it holds {cells.values.type}"
-    if cells.type == "vector":  # ids and codes have any number; measurements have one length
+    if cells.type == "vector":  # lists of codes vary in length; measurements do not
         lengths = pc.unique(pc.list_value_length(cells.values).drop_null())
         is_list = len(lengths) > 1 and pa.types.is_integer(cells.values.type.value_type)
         return ("list" if is_list else "vector"), ""
-    # With missing values, even a constant column carries information.
+    # With missing values, even a constant column is informative.
     if not cells.values.null_count and len(cells.distinct) == 1:
         return "ignored", f"the same in every row ({str(cells.distinct[0].as_py())[:30]})"
     if cells.type == "text":
@@ -88,7 +88,7 @@ def _infer_date(cells: Cells) -> tuple[Kind, str]:
 
 
 def _are_boolean(words: set[str]) -> bool:
-    """Return whether the words mean yes and no. N and F both mean no, so they are categories."""
+    """Return whether the words mean yes and no. (N and F both mean no, so they are categories.)"""
     return words <= {*TRUE_WORDS, *FALSE_WORDS} and (
         len(words) == 1 or (not words.isdisjoint(TRUE_WORDS) and not words.isdisjoint(FALSE_WORDS))
     )
@@ -116,7 +116,7 @@ def two_units(values: pa.ChunkedArray) -> str:
 
 
 def _infer_from_words(cells: Cells, reason: str) -> tuple[Kind, str]:
-    """Decide between category, text and names. ``reason``: why words that look otherwise."""
+    """Decide between category, text and names; ``reason`` explains words that look like numbers."""
     if find_separator(cells.values):
         return "list", ""
     num_distinct, num_present = len(cells.distinct), cells.num_present

@@ -1,6 +1,6 @@
 """Streaming reader of XML with line numbers, for files that hold a graph.
 
-Only the elements that a handler keeps stay in memory. Entities are refused: a few lines of them can
+Only the elements that a handler keeps stay in memory. Entities are refused, because a few lines can
 expand to gigabytes.
 """
 
@@ -25,13 +25,13 @@ CONVERSIONS: dict[str, Callable[[str], Any]] = {
 
 
 class Handler(Protocol):
-    """Receives the elements of a file in their order. Names come without namespace."""
+    """Receive the elements of a file in their order. Names come without namespace."""
 
     def start(self, name: str, attributes: dict[str, str], parent: str, line: int) -> None:
-        """An element begins in ``line``. ``parent`` is the element around it, "" at the top."""
+        """Handle the start of an element; ``parent`` is its parent element, "" at the root."""
 
     def end(self, name: str, text: str, parent: str, line: int) -> None:
-        """An element ends. ``text`` is its own text, without that of inner elements."""
+        """Handle the end of an element; ``text`` excludes the text of inner elements."""
 
 
 def parse_xml(path: Path, format: str, handler: Handler) -> None:

@@ -10,7 +10,14 @@ class BoostingHops(Boosting):
 
     Trees on neighborhood means are hard to beat where features are numbers of different kinds
     (`GraphLand <https://arxiv.org/abs/2409.14500>`_). The means are those of the columns after the
-    reduction; see :class:`~everynode.models.boosting.Boosting`.
+    reduction. Attributes are those of :class:`~everynode.models.boosting.Boosting`.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    normalize_features : bool
+        Divide each row of the features by its sum.
 
     Examples
     --------

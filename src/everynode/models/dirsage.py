@@ -1,4 +1,4 @@
-"""DirSAGE: SAGE with the two directions of arcs apart (Rossi et al. 2023)."""
+"""DirSAGE: SAGE with separate weights for both edge directions (Rossi et al. 2023)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from everynode.models.residual_network import ResidualHop, ResidualNetwork, itse
 
 
 class DirSAGE(ResidualNetwork):
-    r"""SAGE for directed graphs: arcs to a node and arcs from it have weights of their own.
+    r"""SAGE for directed graphs: incoming and outgoing arcs have separate weights.
 
     From `Edge Directionality Improves Learning on Heterophilic Graphs
     <https://arxiv.org/abs/2305.10498>`_, in the residual network of
@@ -23,7 +23,16 @@ class DirSAGE(ResidualNetwork):
               W_l + b_l)
 
     :math:`A_{ij} = 1` for an arc from j to i. On an undirected graph both means are equal; use
-    :class:`~everynode.models.sage.SAGE` there. It trains on the full batch only.
+    :class:`~everynode.models.sage.SAGE` there. The model trains on the full batch only.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Depth and width.
+    **options
+        See :class:`~everynode.models.residual_network.ResidualNetwork`.
 
     Examples
     --------

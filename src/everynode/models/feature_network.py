@@ -21,7 +21,7 @@ Propagation = Callable[[Tensor], Tensor]
 
 
 class FeatureNetwork(Model):
-    """A network that a subclass writes once, in :meth:`compute`, for graphs and for export.
+    """Base of networks whose subclass implements :meth:`compute` once, for graphs and export.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class FeatureNetwork(Model):
     num_layers, hidden_channels : int
         Depth and width.
     dropout : float
-        Dropout on the input, where a dropped zero stays zero, and before the closing layer.
+        Dropout on the input (on non-zeros only if it is sparse), and before the closing layer.
     layer_dropout : float
         Dropout inside the network.
     normalize_features : bool

@@ -243,7 +243,21 @@ class Attention:
 class GAT(Network):
     """A :class:`~everynode.models.network.Network` of :class:`GATLayer`.
 
-    Parameters and attributes are those of the base class.
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Number of layers, and their width.
+    **options
+        See :class:`~everynode.models.network.Network`.
+
+    Attributes
+    ----------
+    opening, closing : Linear
+        The linear layers.
+    layers : list of GATLayer
+        The propagation layers.
 
     Examples
     --------

@@ -23,6 +23,15 @@ class GCNLayer(Layer):
 
     :math:`W^{(l)}` starts as the identity. There is no bias.
 
+    Parameters
+    ----------
+    channels : int
+        Width of the input and of the output.
+    position : int
+        Not used.
+    generator : torch.Generator, optional
+        Not used: the initial weights are not random.
+
     Examples
     --------
     >>> from everynode.datasets import generate
@@ -48,7 +57,21 @@ class GCNLayer(Layer):
 class GCN(Network):
     """A :class:`~everynode.models.network.Network` of :class:`GCNLayer`.
 
-    Parameters and attributes are those of the base class.
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Number of layers, and their width.
+    **options
+        See :class:`~everynode.models.network.Network`.
+
+    Attributes
+    ----------
+    opening, closing : Linear
+        The linear layers.
+    layers : list of GCNLayer
+        The propagation layers.
 
     Examples
     --------

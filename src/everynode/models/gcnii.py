@@ -17,7 +17,7 @@ from everynode.models.receptive_field import Hop, Level
 
 
 class GCNIILayer(Layer):
-    r"""GCN with a share of the opening features and a weight close to the identity.
+    r"""GCN with an initial residual connection and an identity mapping.
 
     From `Simple and Deep Graph Convolutional Networks <https://arxiv.org/abs/2007.02133>`_:
 
@@ -88,7 +88,14 @@ class GCNII(Network):
     gcnii_lambda : float
         Strength of the weight matrices; 0 is the identity.
     **options
-        The other parameters of :class:`~everynode.models.network.Network`.
+        See :class:`~everynode.models.network.Network`.
+
+    Attributes
+    ----------
+    opening, closing : Linear
+        The linear layers.
+    layers : list of GCNIILayer
+        The propagation layers.
 
     Examples
     --------

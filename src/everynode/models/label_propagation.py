@@ -18,17 +18,31 @@ SMOOTHING = 0.01
 
 
 class LabelPropagation(ClosedFormModel):
-    r"""Spreads the labels of the training nodes along the edges.
+    r"""Propagate the labels of the training nodes along the edges.
 
     From `Learning with Local and Global Consistency
     <https://papers.nips.cc/paper/2506-learning-with-local-and-global-consistency>`_:
 
     .. math:: Y^{(t+1)} = \alpha \tilde P Y^{(t)} + (1 - \alpha) Y^{(0)}
 
-    :math:`Y^{(0)}` holds a one for the class of each training node, times the weight of the class.
-    The logits are the logarithms of the normalized rows after 50 steps. Validation chooses
-    :math:`\alpha`. No feature is used, and the labels belong to the nodes of one graph: the model
-    cannot predict for another graph.
+    :math:`Y^{(0)}` holds the one-hot training labels, times the weight of the class. The logits
+    are the logarithms of the normalized rows after 50 steps. Validation chooses :math:`\alpha`.
+    The model ignores the features. It stores labels of the nodes of one graph and cannot predict
+    for another.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns, which are not used, and classes.
+
+    Attributes
+    ----------
+    seeds, seed_labels, seed_weight : Tensor
+        The training nodes, their classes and their weights.
+    share : Tensor
+        The selected :math:`\alpha`.
+    num_nodes : Tensor
+        The number of nodes of the graph.
 
     Examples
     --------

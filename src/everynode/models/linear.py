@@ -9,7 +9,7 @@ from everynode.sparse import SparseMatrix
 
 
 class Linear(nn.Module):
-    """``x W + b`` with W stored as inputs x outputs: sparse features multiply it without a copy.
+    """``x W + b`` with W stored as inputs x outputs, so sparse features need no transposed copy.
 
     Parameters
     ----------
@@ -17,6 +17,16 @@ class Linear(nn.Module):
         Number of columns before and after.
     generator : torch.Generator, optional
         Source of the initial weights (Glorot).
+
+    Attributes
+    ----------
+    weight, bias : Parameter
+        W, inputs x outputs, and b.
+
+    Examples
+    --------
+    >>> Linear(4, 2)(torch.ones(3, 4)).shape
+    torch.Size([3, 2])
     """
 
     def __init__(self, inputs: int, outputs: int, *, generator: torch.Generator | None = None):

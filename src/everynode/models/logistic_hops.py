@@ -10,10 +10,22 @@ class LogisticHops(Logistic):
 
     .. math:: z = x W_0 + \tilde P x W_1 + \tilde P^2 x W_2 + b
 
-    with the penalty of :class:`~everynode.models.logistic.Logistic`. Each distance has weights of
-    its own, as in `SIGN: Scalable Inception Graph Neural Networks
-    <https://arxiv.org/abs/2004.11198>`_, so that it can ignore the neighbors or differ from them.
-    Products with few columns come first: :math:`\tilde P^2 x` is never stored for all nodes.
+    with the penalty of :class:`~everynode.models.logistic.Logistic`. Each distance has separate
+    weights, as in `SIGN: Scalable Inception Graph Neural Networks
+    <https://arxiv.org/abs/2004.11198>`_, so the model can ignore or contrast neighbors. Products
+    with few columns come first: :math:`\tilde P^2 x` is never stored for all nodes.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+
+    Attributes
+    ----------
+    weight, bias : Tensor
+        W, with one block of rows for each hop, and b.
 
     Examples
     --------

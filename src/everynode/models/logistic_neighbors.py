@@ -1,4 +1,4 @@
-"""Logistic regression on the features and the means of the neighbors, without the node itself."""
+"""Logistic regression on the features and the neighbor means, which exclude the node itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ class LogisticNeighbors(LogisticHops):
     r"""Logistic regression on :math:`[x, D^{-1} A x, (D^{-1} A)^2 x]`.
 
     :class:`~everynode.models.logistic_hops.LogisticHops` mixes a node with its neighbors; here the
-    first mean leaves the node out. All blocks of columns share one scale, so the short rows of the
-    means weigh less than the node. Both suit graphs whose neighbors tend to differ.
+    first mean excludes the node. All blocks of columns share one scale, so the short rows of the
+    means weigh less than the node. Both choices suit heterophilic graphs.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    normalize_features : bool
+        Divide each row of the features by its sum.
+
+    Attributes
+    ----------
+    weight, bias : Tensor
+        W, with one block of rows for each hop, and b.
 
     Examples
     --------

@@ -15,10 +15,17 @@ from everynode.sparse import SparseMatrix
 
 
 class PropagatedMLP(MLP):
-    r"""An MLP whose logits :math:`\tilde P` propagates; a subclass says how in :meth:`spread`.
+    r"""An MLP with propagated logits; a subclass implements :meth:`spread`.
 
-    The propagation has as many columns as there are classes, so that many steps are cheap. It
-    trains on the full batch only.
+    The logits have one column per class, so many propagation steps are cheap. The model trains on
+    the full batch only.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    **options
+        See :class:`~everynode.models.mlp.MLP`.
     """
 
     num_hops = None

@@ -18,8 +18,8 @@ from everynode.models.receptive_field import Batch
 class PyGModel(Model):
     """Wraps a module whose forward takes ``(x, edge_index)`` or ``(x, edge_index, edge_weight)``.
 
-    The module sees dense features and PyG's ``edge_index``, with both directions of every edge. It
-    trains on the full batch only, as one parameter group.
+    The module receives dense features and PyG's ``edge_index``, with both directions of every
+    edge. It trains on the full batch only, as one parameter group.
 
     Parameters
     ----------
@@ -27,6 +27,11 @@ class PyGModel(Model):
         Returns n x k logits.
     normalize_features : bool
         Divide each row of the features by its sum.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        The wrapped module.
 
     Examples
     --------
@@ -77,7 +82,7 @@ class PyGModel(Model):
         return logits if nodes is None else logits[node_indices(nodes, graph)]
 
     def check_export(self) -> None:
-        """Refuse: the module's own operations are not known to export."""
+        """Refuse: the operations of the module may not support export."""
         raise UsageError(
             f"{type(self.module).__name__} cannot be exported: export works for everynode's own "
             "networks only. Save the model instead."
@@ -111,7 +116,7 @@ def _edge_weight(module: nn.Module) -> Literal["", "optional", "required"]:
     if len(required) == 3:
         return "required"
     third = positional[2].name if len(positional) > 2 else ""
-    # PyG's own models say whether they use the weights that they take.
+    # PyG's models declare whether they support edge weights.
     return "optional" if third == "edge_weight" and _uses_edge_weight(module) else ""
 
 

@@ -14,11 +14,20 @@ from everynode.models.residual_network import ResidualHop, ResidualNetwork, itse
 class ResGCN(ResidualNetwork):
     r"""GCN with residual connections and LayerNorm.
 
-    `Classic GNNs are Strong Baselines <https://arxiv.org/abs/2406.08993>`_ finds that a GCN needs
-    just these to be level with newer models, in the residual network of
+    `Classic GNNs are Strong Baselines <https://arxiv.org/abs/2406.08993>`_ finds that these two
+    additions bring a GCN level with newer models. The architecture is that of
     :class:`~everynode.models.residual_network.ResidualNetwork`:
 
     .. math:: h^{(l+1)} = h^{(l)} + \mathrm{ReLU}(\tilde P u\, W_l + b_l)
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Depth and width.
+    **options
+        See :class:`~everynode.models.residual_network.ResidualNetwork`.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from everynode.sparse import SparseMatrix
 
 
 class ResidualHop(NamedTuple):
-    """How one layer sees the graph."""
+    """The aggregation of one layer."""
 
     #: From one row per source to one row of neighbors' values per target; one for each kind.
     neighbors: Sequence[Propagation]
@@ -27,18 +27,20 @@ class ResidualHop(NamedTuple):
 
 
 class ResidualNetwork(FeatureNetwork):
-    r"""Layers that add to their input what they read from normalized neighbors.
+    r"""Layers with residual connections that aggregate the LayerNorm of neighbors.
 
     .. math:: h^{(0)} = \mathrm{ReLU}(x W_0 + b_0), \qquad u = \mathrm{LayerNorm}(h^{(l)}), \qquad
               h^{(l+1)} = h^{(l)} + \mathrm{ReLU}([u, N_1 u, ...] W_l + b_l)
 
-    and :math:`z = \mathrm{LayerNorm}(h^{(L)}) W + b`. The matrices :math:`N` collect from the
-    neighbors; a subclass names them. Residual connections and LayerNorm let the network grow deep,
-    and the first layers of `A critical look at the evaluation of GNNs under heterophily
-    <https://arxiv.org/abs/2302.11640>`_ show what they are worth on any graph.
+    and :math:`z = \mathrm{LayerNorm}(h^{(L)}) W + b`. A subclass defines the aggregation matrices
+    :math:`N`. Residual connections and LayerNorm permit deep networks and improve shallow ones; see
+    `A critical look at the evaluation of GNNs under heterophily
+    <https://arxiv.org/abs/2302.11640>`_.
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     num_layers : int
         Number L of layers.
     seed : int
@@ -65,14 +67,14 @@ class ResidualNetwork(FeatureNetwork):
 
     @abstractmethod
     def hop(self, hop: Hop) -> ResidualHop:
-        """Return how a layer sees a hop."""
+        """Return the aggregation of a layer over a hop."""
 
     @abstractmethod
     def plain_hop(self, edges: EdgeList) -> ResidualHop:
         """Return the same in plain torch operations."""
 
     def inputs(self, own: Tensor, neighbors: list[Tensor]) -> list[Tensor]:
-        """Return the blocks that a layer's linear map reads."""
+        """Return the input blocks of a layer's linear map."""
         return [own, *neighbors]
 
     def embedding(self, x: SparseMatrix | Tensor, hops: Sequence[ResidualHop]) -> Tensor:

@@ -1,4 +1,4 @@
-"""SAGE: own features and the mean of the neighbors apart (Hamilton et al. 2017)."""
+"""SAGE: separate weights for a node and the mean of its neighbors (Hamilton et al. 2017)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,17 @@ class SAGE(ResidualNetwork):
 
     .. math:: h^{(l+1)} = h^{(l)} + \mathrm{ReLU}([u,\; D^{-1} A u] W_l + b_l)
 
-    :math:`D^{-1} A` is the mean over the neighbors without the node. A node's own features have
-    weights of their own, so that the network works where neighbors differ.
+    :math:`D^{-1} A` is the mean over the neighbors, which excludes the node. Separate weights for
+    the node make the network suitable for heterophilic graphs.
+
+    Parameters
+    ----------
+    num_features, num_classes : int
+        Input columns and classes.
+    num_layers, hidden_channels : int
+        Depth and width.
+    **options
+        See :class:`~everynode.models.residual_network.ResidualNetwork`.
 
     Examples
     --------

@@ -15,12 +15,12 @@ def laplacian(logits: Tensor, graph: Graph) -> Tensor:
     r"""Penalize the squared difference of predictions along the edges.
 
     Zhu, Ghahramani and Lafferty, "Semi-Supervised Learning Using Gaussian Fields and Harmonic
-    Functions", 2003, with the predictions of a network in place of free values:
+    Functions", 2003, applied to the predictions of a network:
 
     .. math:: \mathcal{L}_{LAP} = \frac{1}{|E|} \sum_{(i,j) \in E} a_{ij}
               \| \hat y_i - \hat y_j \|_2^2
 
-    Total variation takes the norm instead of its square, so it leaves sharp boundaries alone.
+    Total variation takes the norm instead of its square, so it preserves sharp boundaries.
 
     Parameters
     ----------
@@ -46,6 +46,14 @@ class Laplacian(Term):
     ----------
     weight : float, optional
         The weight of the term; None: 1.
+
+    Examples
+    --------
+    >>> from everynode import ENC
+    >>> from everynode.datasets import generate
+    >>> objective = ENC(generate(20, 40, 8, 3), mi=0, tv=0, cvg=0, terms=[Laplacian(0.5)])
+    >>> objective.weights
+    {'ce': 1.0, 'laplacian': 0.5}
     """
 
     name = "laplacian"

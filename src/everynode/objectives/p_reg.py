@@ -13,7 +13,7 @@ from everynode.sparse import SparseMatrix
 
 
 def p_reg(logits: Tensor, graph: Graph) -> Tensor:
-    r"""Ask each node for the mean prediction over itself and its neighbors.
+    r"""Penalize the distance of each prediction from the mean over the node and its neighbors.
 
     Yang et al., "Rethinking Graph Regularization for Graph Neural Networks", 2021,
     https://arxiv.org/abs/2009.02027, as the paper writes it:
@@ -28,13 +28,20 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
         n x k, of *every* node.
     graph : Graph
         The graph.
+
+    Examples
+    --------
+    >>> import torch
+    >>> graph = Graph.from_arrays(torch.eye(2), [[0], [1]], [0, 1])
+    >>> p_reg(torch.tensor([[99.0, 0.0], [0.0, 99.0]]), graph)
+    tensor(1.)
     """
     value: Tensor = PReg()(logits, Sample.of_graph(graph))
     return value
 
 
 class PReg(Term):
-    """:func:`p_reg` as a term, which needs every node at once.
+    """:func:`p_reg` as a term. It needs every node at once, so it refuses mini-batches.
 
     Parameters
     ----------

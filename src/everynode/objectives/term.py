@@ -27,7 +27,7 @@ class Processes(Protocol):
     size: int
 
     def add_up(self, tensor: Tensor) -> Tensor:
-        """Make a tensor, in place, the sum of the tensors of all processes."""
+        """Replace a tensor by its sum over all processes, in place."""
 
 
 class OneProcess:
@@ -42,23 +42,32 @@ class OneProcess:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step of training, as the terms see it."""
+    """One training step, as the terms see it.
 
-    #: The r x k logits of the sample's rows, from each pass of the model.
+    Parameters
+    ----------
+    passes : sequence of Tensor
+        The r x k logits of the sample's rows, from each pass of the model.
+    sample : Sample
+        The part of the graph.
+    model : nn.Module or iterable of Tensor, optional
+        The model that computed the logits, or its parameters.
+    processes : Processes
+        The processes that share the step.
+    with_gradient : bool
+        Whether autograd was enabled when the step began.
+    """
+
     passes: Sequence[Tensor]
-    #: The part of the graph.
     sample: Sample
-    #: The model that gave the logits, or its parameters; None: unknown.
     model: nn.Module | Iterable[Tensor] | None = None
-    #: The processes that share the step.
     processes: Processes = field(default_factory=OneProcess)
-    #: Whether autograd was on when the step began.
     with_gradient: bool = field(default_factory=torch.is_grad_enabled)
 
     @cached_property
     def log_y(self) -> list[Tensor]:
         """The k x r log-probabilities of each pass, computed once for all terms."""
-        # A term that first looks at them under no_grad must not cut off the others.
+        # The first caller may run under no_grad; the others still need the graph.
         with torch.set_grad_enabled(self.with_gradient):
             return [log_softmax_by_class(logits) for logits in self.passes]
 
@@ -67,8 +76,8 @@ class Term(nn.Module):
     """A summand of the objective; subclass it to write your own.
 
     A term needs a name, a default weight, and :meth:`forward`, which maps the logits of a sample
-    to a number. With the means of :class:`~everynode.graph.sample.Sample` the same lines are right
-    for the full graph and for mini-batches.
+    to a number. The means of :class:`~everynode.graph.sample.Sample` make the same code correct for
+    the full graph and for mini-batches.
 
     Parameters
     ----------
@@ -86,15 +95,15 @@ class Term(nn.Module):
         ``labels``: it looks at the labelled rows only;
         ``edges``: the sample must have edges;
         ``passes``: it compares two passes of the model with different dropout;
-        ``model``: it takes gradients for the parameters of the model;
+        ``model``: it takes gradients with respect to the parameters of the model;
         ``every_node``: it cannot be estimated from a part of the graph.
     additive : bool
-        Whether the values of several processes add up to the term (the default), or each process
-        has the whole value.
+        Whether the values of several processes add up to the term (the default). Otherwise each
+        process has the whole value.
 
     Examples
     --------
-    A term that asks for a small entropy at nodes with many neighbors:
+    A term that penalizes the entropy at nodes with many neighbors:
 
     >>> class HubEntropy(Term):
     ...     name = "hub_entropy"

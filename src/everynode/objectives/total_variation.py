@@ -37,14 +37,14 @@ def graph_gradient(f: Tensor, graph: Graph) -> Tensor:
 
 
 def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
-    r"""Return the roughness of ``f`` on the graph.
+    r"""Return the Dirichlet energy of node features on the graph.
 
     .. math:: E(f) = \sum_{(i,j) \in E} \tfrac12
               \left\| \frac{f_i}{\sqrt{1+d_i}} - \frac{f_j}{\sqrt{1+d_j}} \right\|_2^2
               = \| \nabla_{G_w} f \|_2^2
 
-    The first sum of the paper's equation sees every edge in both directions (hence the half), the
-    gradient once. The weight of an edge, where there is one, multiplies its summand.
+    The first sum counts every edge in both directions, hence the factor of one half; the gradient
+    has one row per edge. Edge weights multiply the summands.
     """
     squared = graph_gradient(f, graph).square().sum(1)
     weight = graph.undirected_edges[1]
@@ -54,14 +54,13 @@ def dirichlet_energy(f: Tensor, graph: Graph) -> Tensor:
 def total_variation(
     logits: Tensor, graph: Graph, *, sigma: float = Settings.tv_sigma, gate: str = Settings.tv_gate
 ) -> Tensor:
-    r"""Ask neighbors for the same prediction, unless their features show a boundary.
+    r"""Penalize differences between predictions of neighbors, except at feature boundaries.
 
     .. math:: \mathcal{L}_{TV} = \frac{1}{|E|} \sum_{(i,j) \in E}
               \left\| (\nabla_{G_w} \hat y)_{ij} \right\|_1
               \exp\left( -\| (\nabla_{G_w} f^{in})_{ij} \|_2^2 / \sigma \right)
 
-    The mean is over undirected edges without self-loops. The weight of an edge, where there is
-    one, multiplies its summand.
+    The mean is over undirected edges without self-loops. Edge weights multiply the summands.
 
     Parameters
     ----------
@@ -70,11 +69,17 @@ def total_variation(
     graph : Graph
         The graph with its input features :math:`f^{in}`.
     sigma : float
-        The squared distance of features at which a boundary shows.
+        The squared feature distance that counts as a boundary.
     gate : str
         The features in the exponential: ``raw``; ``row`` (each row divided by its sum: with
         :math:`\sigma = 10` the gate is then nearly 1 everywhere); ``standardized`` (columns of
         unit variance); or ``none`` for the plain total variation without the exponential.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays([[1.0], [1.0]], [[0], [1]], [0, 1])
+    >>> total_variation(torch.tensor([[99.0, 0.0], [0.0, 99.0]]), graph)
+    tensor(1.4142)
     """
     sample = Sample.of_graph(graph)
     value: Tensor = TotalVariation(sigma=sigma, gate=gate).bind(graph)(logits, sample)
@@ -84,10 +89,9 @@ def total_variation(
 class TotalVariation(Term):
     r""":func:`total_variation` as a term.
 
-    Gate, edge weight and share are positive factors of an edge, so they go inside the norm: the
-    term is the :math:`\ell_1` norm of one sparse matrix (e x r, two entries a row) times the
-    predictions. The matrix of the full graph is computed once for each gate and sigma, and all
-    folds share it.
+    Gate, edge weight and share are positive factors of an edge, so they move inside the norm. The
+    term is then the :math:`\ell_1` norm of the product of one sparse matrix (e x r, two entries
+    per row) and the predictions. All folds share the matrix of the full graph.
 
     Parameters
     ----------
@@ -126,7 +130,7 @@ class TotalVariation(Term):
     def bind(
         self, graph: Graph | DiskGraph, *, fold: int = 0, seed: int = 0, class_weight: Any = None
     ) -> Self:
-        """Measure the columns of the features, if the gate standardizes them."""
+        """Compute the scale of each feature column, if the gate standardizes them."""
         if self.gate == "standardized":
             if isinstance(graph, Graph):
                 key = "one over standard deviation"
@@ -150,7 +154,7 @@ class TotalVariation(Term):
 
         def convert() -> SparseMatrix:
             first: SparseMatrix = sample.cached(key, lambda: self._make(sample, like.dtype))
-            # From the first one, so that no precision is lost on the way through less of it.
+            # Convert the stored matrix, not a copy of lower precision.
             return first if first.dtype == like.dtype else first.to(like.dtype)
 
         operator: SparseMatrix = sample.cached((*key, like.dtype), convert)
@@ -189,12 +193,12 @@ def variation(log_y: Tensor, operator: SparseMatrix) -> Tensor:
 
 
 class _TotalVariation(torch.autograd.Function):
-    """Value and gradient in closed form, in half the passes that autograd would make."""
+    """Value and gradient in closed form, with half the passes over the data of autograd."""
 
     @staticmethod
     def forward(ctx, log_y: Tensor, operator: SparseMatrix) -> Tensor:  # type: ignore[no-untyped-def]
         jumps = operator.product_by_column(log_y.exp())
-        # torch.linalg.vector_norm adds one by one: of 44 million float32 it loses a tenth.
+        # torch.linalg.vector_norm adds one by one: over 44 million float32 it loses a tenth.
         value = jumps.abs().sum()
         ctx.save_for_backward(log_y, jumps.sign_())
         ctx.operator = operator
@@ -214,7 +218,7 @@ def _operator(sample: Sample, factor: np.ndarray, dtype: torch.dtype | None = No
     edges, w = sample.edges.cpu().numpy(), sample.scale.cpu().numpy()
     i, j = edges
     if dtype is None:
-        # Below the least float32, an edge could lose one of its two entries to rounding.
+        # Underflow in float32 could drop only one of the two entries of an edge.
         factor = np.where(np.abs(factor) < torch.finfo(torch.float32).tiny, 0.0, factor)
     values = np.stack([factor * w[i], -factor * w[j]], axis=1).ravel()
     columns, crow = edges.T.ravel(), np.arange(0, 2 * len(i) + 1, 2)

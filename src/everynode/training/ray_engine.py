@@ -1,4 +1,4 @@
-"""Many independent jobs on a Ray cluster, as :mod:`everynode.training.process_pool` on one machine.
+"""Many independent jobs on a Ray cluster; :mod:`.process_pool` does the same on one machine.
 
 Ray: https://docs.ray.io
 """
@@ -20,7 +20,7 @@ from everynode.errors import EverynodeError, UsageError
 from everynode.extras import need_extra
 from everynode.training.process_pool import Job, Result
 
-#: A job that is lost this often with its worker has failed.
+#: A job fails when its worker is lost this many times.
 CHANCES = 3
 #: In a worker: the shared object of the latest call, by its id in the object store.
 _kept: dict[str, Any] = {}
@@ -38,8 +38,9 @@ def run_on_ray(
     """Yield each job with ``work(job, shared)``, in the order in which they end.
 
     The machines need the same versions of everynode and torch, and the plugin files at the same
-    paths. They need no data: ``shared`` goes to the object store once, and from there once to each
-    worker. A job whose worker or machine is lost runs again elsewhere; machines may come and go.
+    paths. They need no data: ``shared`` is copied to the object store once, and from there once to
+    each worker. A job whose worker or machine is lost runs again elsewhere. Machines may join and
+    leave.
 
     Parameters
     ----------
@@ -48,32 +49,25 @@ def run_on_ray(
     address
         Address of the cluster; None: the cluster of this machine.
     workers
-        Number of jobs at once; None: one per CPU of the cluster at the moment.
+        Number of parallel jobs; None: one per CPU that the cluster has at the moment.
     at_most
         Ignored.
     """
     remaining = iter(jobs)
     first = list(islice(remaining, 1))
-    if not first:  # without a job there is no need to connect
+    if not first:  # without a job, no connection is needed
         return
     remaining = chain(first, remaining)
     ray, opened = _connect(address)
     pending: dict[Any, tuple[Job, int]] = {}
     try:
-        # Ray must not retry by itself: lost jobs are counted here.
-        task = ray.remote(num_cpus=1, max_retries=0, runtime_env=_environment())(_call)
-        # In a list Ray passes the reference; a bare reference would be copied for every job.
-        box = [ray.put(shared)]
-
-        def submit(job: Job, losses: int) -> None:
-            pending[task.remote(work, job, box, _versions())] = (job, losses)
-
+        submit = _submitter(ray, work, shared)
         stopped: BaseException | None = None
         while True:
             at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 0)))
             try:
                 for job in islice(remaining, 0 if stopped else max(0, at_once - len(pending))):
-                    submit(job, 0)
+                    pending[submit(job)] = (job, 0)
             except BaseException as error:  # Ctrl-C too: finished jobs are yielded first
                 stopped = error
             done = ray.wait(list(pending), timeout=0 if stopped else None)[0] if pending else []
@@ -86,7 +80,7 @@ def run_on_ray(
             if loss is None:
                 yield job, result
             elif losses + 1 < CHANCES:
-                submit(job, losses + 1)
+                pending[submit(job)] = (job, losses + 1)
             else:
                 raise EverynodeError(
                     f"A run was lost with its worker {CHANCES} times (out of memory?). "
@@ -99,8 +93,17 @@ def run_on_ray(
             ray.shutdown()
 
 
+def _submitter(ray: Any, work: Callable[[Job, Any], Result], shared: Any) -> Callable[[Job], Any]:
+    """Return a function that submits a job and returns the reference of its result."""
+    # Ray must not retry by itself: lost jobs are counted here.
+    task = ray.remote(num_cpus=1, max_retries=0, runtime_env=_environment())(_call)
+    # In a list Ray passes the reference; a bare reference would be copied for every job.
+    box = [ray.put(shared)]
+    return lambda job: task.remote(work, job, box, _versions())
+
+
 def _fetch(ray: Any, reference: Any) -> tuple[Any, Exception | None]:
-    """Return the result of a job and None, or the error with which its worker was lost.
+    """Return the result of a job and None, or None and the error that lost its worker.
 
     An error of the job itself is raised.
     """
@@ -140,14 +143,14 @@ def _connect(address: str | None) -> tuple[Any, bool]:
 
 
 def _reach(address: str) -> None:
-    """Raise an error at once if nothing answers: Ray would try for a quarter of an hour."""
+    """Raise an error at once if nothing answers: Ray would retry for a quarter of an hour."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     loopback = host in ("127.0.0.1", "localhost")
     if loopback and port.isdigit() and _answers(_own_address(), int(port)):
         return  # Ray replaces the loopback by the outer address of this machine
     if not (port.isdigit() and _answers(host, int(port))):
         raise _no_cluster(address)
-    if loopback:  # the cluster listens there only, and this variable keeps Ray from replacing it
+    if loopback:  # the cluster listens on the loopback only; keep Ray from replacing the address
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 

@@ -34,11 +34,19 @@ class TrainingResult:
         One value per epoch: each term, ``total``, ``val_loss``, ``val_accuracy``, the monitored
         metric if it is another one, and ``test_accuracy`` if test nodes were given.
     metrics : dict
-        The validation values of ``history`` at ``best_epoch``. No test node influences them.
+        The validation values of ``history`` at ``best_epoch``. They do not depend on test nodes.
     seconds : float
         Training time without the time for writing checkpoints.
     interrupted : bool
         Whether Ctrl-C ended the training early.
+
+    Examples
+    --------
+    >>> import everynode as en
+    >>> from everynode.datasets import generate
+    >>> result = en.train(generate(40, 100, 8, 3), en.Settings(epochs=3, hidden_channels=8))
+    >>> result.epochs, len(result.history["val_loss"]), result.interrupted
+    (3, 3, False)
     """
 
     network: Model

@@ -7,7 +7,7 @@ EXPERIMENT = Experiment(
     title="Fixed against random halves",
     reference="Figure 4 (fig:fixedVsRandom)",
     about="Cora, public split: ENC with the two halves of the labelled nodes drawn once, or "
-    "again at every step; GCNII with 8 layers. The paper finds a large gap in favor of "
+    "redrawn at every step; GCNII with 8 layers. The paper finds a large gap in favor of "
     "random halves. Its fixed halves are averaged over ten draws, as here over ten seeds."
     " It prints no numbers, and does not state the split, GCNII's depth, or whether the "
     "other terms were on.",

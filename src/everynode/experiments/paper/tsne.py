@@ -7,7 +7,7 @@ EXPERIMENT = Experiment(
     title="Cora's nodes in the plane",
     reference="Figure 1 (fig:tsne)",
     about="t-SNE of the input features and of the predicted probabilities of GCN and ENC-GCN, "
-    "public split, seed 0; colours are the true classes. A picture, not a measurement. "
+    "public split, seed 0; colors are the true classes. A picture, not a measurement. "
     "The paper's caption says that ENC gains 4.3%: the summary has ours.",
     over="once",
     view="maps",

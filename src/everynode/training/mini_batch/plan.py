@@ -1,4 +1,4 @@
-"""The seeds of every step, and the number of nodes that each stands for."""
+"""The seeds of every step, and the number of nodes that each seed represents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.neighbors import Integers, Neighbors
 
-#: The purposes of random numbers. (CVG's halves use none of these, as on the full graph.)
+#: The purposes of random numbers. CVG's halves use another generator, as on the full graph.
 SEEDS, SURROUNDINGS, ORDER = 1, 2, 3
 
 
@@ -30,26 +30,30 @@ def generator(purpose: int, *numbers: int) -> np.random.Generator:
 
 
 class Seeds(NamedTuple):
-    """The seeds of a step, of all processes together."""
+    """The seeds of a step, of all processes together.
 
-    #: Training nodes.
+    Attributes
+    ----------
+    labelled, others : array
+        Training nodes, and other nodes.
+    """
+
     labelled: Integers
-    #: Other nodes.
     others: Integers
 
 
 class Plan(ABC):
     """The seeds of every step of every epoch.
 
-    Sums over seeds are weighted, so that their mean over the steps of an epoch is the sum over the
-    graph. (Where not all other nodes are seeds, it is so on average over the draws.)
+    Sums over seeds are weighted: their mean over the steps of an epoch is the sum over the graph.
+    If an epoch draws only some of the other nodes, this holds in expectation.
 
     Attributes
     ----------
     steps : int
         The number of steps in an epoch.
     of_labelled, of_others : float
-        The number of nodes that a training node and another seed stand for.
+        The number of nodes that a training node and another seed represent.
     """
 
     steps: int
@@ -74,9 +78,21 @@ class Plan(ABC):
 class AtRandom(Plan):
     """Visit the training nodes once an epoch, in steps of ``size`` seeds.
 
-    At most half of the seeds are training nodes. The others are other nodes, since every node
-    counts; where they do not all fit into an epoch, each epoch draws some of them. If
-    ``with_others`` is False (the objective looks at labels only), all seeds are training nodes.
+    At most half of the seeds are training nodes, since every node counts. If the other nodes do
+    not fit into one epoch, each epoch draws some of them.
+
+    Parameters
+    ----------
+    train : array
+        The training nodes.
+    n : int
+        The number of nodes.
+    size : int
+        The number of seeds of a step.
+    with_others : bool
+        Whether other nodes are seeds too; False if the objective looks at labels only.
+    seed : int
+        The seed of all draws.
     """
 
     def __init__(self, train: Integers, n: int, size: int, *, with_others: bool, seed: int):
@@ -100,7 +116,18 @@ class ByCluster(Plan):
     """Visit all nodes once an epoch, in steps of whole clusters with about ``size`` seeds.
 
     Nodes of a cluster share many neighbors, so their neighborhoods are smaller than those of random
-    nodes. ``cluster_of``: the number of each node's cluster.
+    nodes.
+
+    Parameters
+    ----------
+    train : array
+        The training nodes.
+    cluster_of : array
+        The cluster of each node.
+    size : int
+        The approximate number of seeds of a step.
+    seed : int
+        The seed of all draws.
     """
 
     def __init__(self, train: Integers, cluster_of: Integers, size: int, *, seed: int):
