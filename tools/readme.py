@@ -45,7 +45,7 @@ from tables.terms import (
     weights_table,
 )
 from tables.tuning import choices_table, standard_error_table, tuned_counts, tuned_table
-from tables.unseen import unseen_table
+from tables.unseen import cells_table, unseen_table
 
 #: The experiments whose tables stand beside the paper's, under their own names.
 REPRODUCED = (
@@ -98,6 +98,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tuned-public": partial(paper_table, "semi-supervised", "tuned"),
     "two-hosts": two_hosts_table,
     "unseen": unseen_table,
+    "unseen-cells": cells_table,
     "verdicts": verdicts,
     **{name: partial(described_table, name) for name in REPRODUCED},
 }

@@ -120,4 +120,4 @@ def test_a_cell_runs_is_kept_and_replays_to_the_same_accuracy(
     unseen.main()
     lines = (tmp_path / "results/unseen.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * len(row["systems"])
-    assert lines[0].startswith("graph,regime,validation,split,system")
+    assert lines[0].startswith("graph,half,regime,validation,split,system")

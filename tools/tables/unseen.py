@@ -1,103 +1,138 @@
-"""The default against what people use otherwise, on graphs that had no part in its design."""
+"""The default against what people use otherwise (``benchmarks/unseen.py``)."""
 
 from __future__ import annotations
 
 import csv
+import math
 import statistics
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
-from everynode.experiments.statistics import compare_paired
-from tables.common import ROOT, gain_between
+from tables.common import ROOT
 
-#: The graphs that the design of the portfolio looked at (``benchmarks/unseen.py``).
-DESIGN_HALF = (
-    "acm", "blogcatalog", "dblp", "minesweeper", "twitch-engb", "twitch-es", "texas", "cora",
-)  # fmt: skip
-REGIMES = {"5": "5 a class", "20": "20 a class", "48%": "48% of all"}
 #: The columns of ``results/unseen.csv``.
-COLUMNS = ("graph", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds")  # fmt: skip
+COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds")  # fmt: skip
+REGIMES = {"5": "5 a class", "20": "20 a class", "48%": "48 % of all"}
+HALVES = {"unseen": "graphs the design never saw", "design": "graphs the design looked at"}
+DEFAULT = "everynode"
+RESULTS = ROOT / "results/unseen.csv"
 RUNNING = (
     "The benchmark on unseen graphs (`benchmarks/unseen.py`) is running; its table will stand here."
 )
 
-Accuracies = dict[str, dict[str, float]]
+
+class Cell(NamedTuple):
+    """A graph with a regime, with or without a validation set: mean accuracies over splits."""
+
+    graph: str
+    half: str
+    regime: str
+    validation: str
+    accuracy: dict[str, float]
+    splits: int
+    test_nodes: int
+
+    @property
+    def best(self) -> str:
+        """The best outsider, known only afterwards."""
+        return max((s for s in self.accuracy if s != DEFAULT), key=lambda s: self.accuracy[s])
+
+    @property
+    def regret(self) -> float:
+        """Accuracy of the default minus the best outsider's."""
+        return self.accuracy[DEFAULT] - self.accuracy[self.best]
+
+    @property
+    def error(self) -> float:
+        """The standard error of the regret from the number of test nodes, as if unpaired."""
+        both = (self.accuracy[DEFAULT], self.accuracy[self.best])
+        return math.sqrt(sum(p * (1 - p) for p in both) / (self.test_nodes * self.splits))
 
 
-def accuracies(path: Path) -> tuple[dict[str, Accuracies], dict[str, str]]:
-    """Mean accuracy by regime, graph and system over splits, and every system's kind.
-
-    Runs with a validation set, on graphs outside the design half; a split counts if every system
-    of its regime finished it.
-    """
-    splits: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
-    kinds: dict[str, str] = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if (
-                row["validation"] == "yes"
-                and row["regime"] in REGIMES
-                and row["graph"] not in DESIGN_HALF
-                and row["kind"] != "candidate"
-            ):
-                kinds[row["system"]] = row["kind"]
-                place = row["regime"], row["graph"], row["split"]
-                splits[place][row["system"]] = float(row["accuracy"])
-    means: dict[str, Accuracies] = {}
-    for regime in REGIMES:
-        of_regime = {place: found for place, found in splits.items() if place[0] == regime}
-        systems = set().union(*of_regime.values()) if of_regime else set()
-        by_graph: dict[str, list[dict[str, float]]] = defaultdict(list)
-        for (_, graph, _), found in of_regime.items():
-            if set(found) == systems:
-                by_graph[graph].append(found)
-        means[regime] = {
-            graph: {name: statistics.mean(one[name] for one in found) for name in systems}
-            for graph, found in by_graph.items()
-        }
-    return {regime: found for regime, found in means.items() if found}, kinds
+def read_cells(path: Path = RESULTS) -> list[Cell]:
+    """Read the cells. A split counts if it has the default and as many systems as any other."""
+    found: dict[tuple[str, ...], dict[str, dict[str, float]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    sizes: dict[tuple[str, ...], int] = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                if row["regime"] in REGIMES and row["kind"] != "candidate":
+                    place = row["graph"], row["half"], row["regime"], row["validation"]
+                    found[place][row["split"]][row["system"]] = float(row["accuracy"])
+                    sizes[place] = int(row["test_nodes"])
+    systems = max(
+        (set(one) for of in found.values() for one in of.values()), key=len, default=set()
+    )
+    cells = []
+    for place, of in found.items():
+        complete = [one for one in of.values() if set(one) == systems]
+        if complete:
+            means = {name: statistics.mean(one[name] for one in complete) for name in systems}
+            graph, half, regime, validation = place
+            size = len(complete), sizes[place]
+            cells.append(Cell(graph, half, regime, validation, means, *size))
+    return cells
 
 
-def unseen_table(path: Path = ROOT / "results/unseen.csv") -> str:
-    """Mean accuracy over graphs by system and regime, and the paired gain over the best other."""
-    if not path.exists():
+def unseen_table(path: Path = RESULTS) -> str:
+    """Mean accuracy by system, half of the graphs and regime; mean regret below."""
+    cells = read_cells(path)
+    if not cells:
         return RUNNING
-    found, kinds = accuracies(path)
-    if not found:
-        return RUNNING
-    systems = sorted(kinds, key=lambda name: (kinds[name] != "default", name))
+    groups = {
+        (half, regime): [cell for cell in cells if (cell.half, cell.regime) == (half, regime)]
+        for half in HALVES
+        for regime in REGIMES
+    }
+    groups = {place: of for place, of in groups.items() if of}
+    systems = sorted(cells[0].accuracy, key=lambda name: (name != DEFAULT, name))
     lines = [
-        f"| labels for training | {' | '.join(REGIMES[regime] for regime in found)} |",
-        "|---" * (1 + len(found)) + "|",
+        f"| | {' | '.join(f'{half}: {REGIMES[regime]}' for half, regime in groups)} |",
+        "|---" * (1 + len(groups)) + "|",
     ]
-    averages: dict[str, dict[str, float]] = {}
     for name in systems:
-        averages[name] = {
-            regime: statistics.mean(of[name] for of in graphs.values())
-            for regime, graphs in found.items()
-            if all(name in of for of in graphs.values())
-        }
-        cells = [
-            f"{100 * averages[name][regime]:.1f}" if regime in averages[name] else ""
-            for regime in found
-        ]
-        label = f"**{name}, default**" if kinds[name] == "default" else name
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    (default,) = (name for name in systems if kinds[name] == "default")
-    others = [name for name in systems if name != default]
-    gains = []
-    for regime, graphs in found.items():
-        best = max(others, key=lambda name: averages[name].get(regime, 0.0))
-        gain = compare_paired(
-            [of[default] for of in graphs.values()], [of[best] for of in graphs.values()]
-        )
-        shown = gain_between(gain.to_dict()) if len(graphs) > 1 else ""
-        gains.append(f"{best} {shown}".strip())
-    lines.append(f"| *minus the best other, over graphs, 95%* | {' | '.join(gains)} |")
-    graphs_used = sorted(set().union(*found.values()))
+        label = f"**{name}, default**" if name == DEFAULT else name
+        means = [statistics.mean(cell.accuracy[name] for cell in of) for of in groups.values()]
+        lines.append(f"| {label} | {' | '.join(f'{100 * mean:.1f}' for mean in means)} |")
+    best = [statistics.mean(cell.accuracy[cell.best] for cell in of) for of in groups.values()]
+    lines.append(
+        f"| *the best of the others, cell by cell* | {' | '.join(f'{100 * x:.1f}' for x in best)} |"
+    )
+    lines.append(f"| cells | {' | '.join(str(len(of)) for of in groups.values())} |")
+    names = {half: sorted({c.graph for c in cells if c.half == half}) for half in HALVES}
+    told = "; ".join(
+        f"{half}: {HALVES[half]} ({', '.join(names[half])})" for half in HALVES if names[half]
+    )
     lines += [
         "",
-        f"Mean test accuracy in percent over {len(graphs_used)} graphs that the design never saw "
-        f"({', '.join(graphs_used)}); `results/unseen.csv`.",
+        f"Mean test accuracy in percent. A cell is a graph with that many training labels, with or without a validation set. {told}. "
+        f"`results/unseen.csv`.",
     ]
     return "\n".join(lines)
+
+
+def cells_table(path: Path = RESULTS) -> str:
+    """Every cell: the default, the best outsider, and the difference, the worst first."""
+    cells = sorted(read_cells(path), key=lambda cell: cell.regret)
+    if not cells:
+        return RUNNING
+    behind = [cell for cell in cells if cell.regret < -1.96 * cell.error]
+    ahead = [cell for cell in cells if cell.regret > 1.96 * cell.error]
+    mean = 100 * statistics.mean(cell.regret for cell in cells)
+    lines = [
+        f"{len(cells)} cells. The default is {mean:+.1f} points from the best outsider of each cell, which is known only afterwards; "
+        f"clearly ahead in {len(ahead)} cells, clearly behind in {len(behind)} (1.96 standard errors of the test nodes).",
+        "",
+        "| graph | half | training labels | validation set | splits | test nodes | default | best outsider | difference |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for cell in cells:
+        mark = "**" if cell in behind else ""
+        lines.append(
+            f"| {cell.graph} | {cell.half} | {REGIMES[cell.regime]} | {cell.validation} | {cell.splits} | {cell.test_nodes:,} "
+            f"| {100 * cell.accuracy[DEFAULT]:.1f} | {100 * cell.accuracy[cell.best]:.1f} ({cell.best}) | {mark}{100 * cell.regret:+.1f}{mark} |"
+        )
+    return "\n".join(lines).replace("| -", "| −").replace("**-", "**−")
