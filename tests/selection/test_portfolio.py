@@ -93,6 +93,13 @@ def test_the_time_limit_is_kept_and_the_best_epochs_count(graph):
     assert next(iter(race.results.values()))[0].card["cut"]
 
 
+def test_a_limit_that_is_too_short_still_gives_the_first_candidate(graph):
+    race = run_portfolio(graph, CANDIDATES, folds=range(3), time_limit=1e-9)
+    assert race.cut
+    assert set(race.results) == {"gcn"}
+    assert race.common_folds() == (["gcn"], [0])
+
+
 def test_a_candidate_that_diverges_is_out_and_the_others_go_on(graph):
     wild = candidate("wild", lr=1e30, lr_gnn=1e30)
     race = run_portfolio(graph, [wild, *CANDIDATES[:3]], folds=range(3))

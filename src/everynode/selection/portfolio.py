@@ -205,6 +205,9 @@ class JobRunner:
                 self._finish(job, content)
                 if self.race.interrupted:
                     break
+            if missing and not (self.race.results or self.race.interrupted or self.race.outcomes):
+                # No time was left for a single one. The first candidate takes moments.
+                self._finish(missing[0], run_job(missing[0], self.workload))
         except KeyboardInterrupt:
             self.race.interrupted = True
         if self.race.interrupted and not self.race.results:
