@@ -17,7 +17,7 @@ from tables.engine import same_gat_table, same_table, same_training_table
 from tables.files import calibration_table, held_out_table, own_table, reading_table
 from tables.llms import llms
 from tables.paper import described_table, paper_table, redo_table, verdicts
-from tables.pictures import maps, picture
+from tables.pictures import maps, picture, regrets
 from tables.races import candidates_table, race_table, safe_table
 from tables.scale import (
     cost_table,
@@ -45,7 +45,7 @@ from tables.terms import (
     weights_table,
 )
 from tables.tuning import choices_table, standard_error_table, tuned_counts, tuned_table
-from tables.unseen import cells_table, unseen_table
+from tables.unseen import cells_table, constants_table, unseen_table
 
 #: The experiments whose tables stand beside the paper's, under their own names.
 REPRODUCED = (
@@ -99,6 +99,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "two-hosts": two_hosts_table,
     "unseen": unseen_table,
     "unseen-cells": cells_table,
+    "unseen-constants": constants_table,
     "verdicts": verdicts,
     **{name: partial(described_table, name) for name in REPRODUCED},
 }
@@ -144,6 +145,7 @@ def main() -> int:
         return int(bool(stale))
     picture()
     maps()
+    regrets()
     return 0
 
 

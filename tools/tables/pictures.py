@@ -5,6 +5,7 @@ from __future__ import annotations
 from everynode.experiments.experiment import NAMES
 from tables.common import ROOT, result
 from tables.comparisons import comparisons
+from tables.unseen import REGIMES, read_cells
 
 
 def picture() -> None:
@@ -36,6 +37,39 @@ def picture() -> None:
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("test accuracy, %", fontsize=9)
     figure.savefig(ROOT / "docs/every-seed.svg", metadata={"Date": None})
+
+
+def regrets() -> None:
+    """Every cell of the benchmark on unseen graphs: the default minus the best outsider."""
+    from matplotlib import pyplot
+
+    cells = read_cells()
+    graphs = sorted({(cell.half != "unseen", cell.graph) for cell in cells}, reverse=True)
+    places = {graph: place for place, (_, graph) in enumerate(graphs)}
+    figure, axis = pyplot.subplots(figsize=(7.2, 0.28 * len(graphs) + 1.2), layout="constrained")
+    axis.axvline(0, color="#9aa4b2", linewidth=1, zorder=1)
+    for regime, color, shift in (
+        ("5", "#b45309", -0.2),
+        ("20", "#0f766e", 0.0),
+        ("48%", "#4338ca", 0.2),
+    ):
+        of = [cell for cell in cells if cell.regime == regime]
+        for validation, marker in (("yes", "o"), ("no", "D")):
+            some = [cell for cell in of if cell.validation == validation]
+            axis.errorbar(
+                [100 * cell.regret for cell in some], [places[cell.graph] + shift for cell in some],
+                xerr=[196 * cell.error for cell in some], fmt=marker, markersize=3.5, color=color,
+                linewidth=0.7, label=f"{REGIMES[regime]}{'' if validation == 'yes' else ', no validation set'}",
+            )  # fmt: skip
+    axis.set_yticks(
+        range(len(graphs)), [f"{graph}{' (design)' if design else ''}" for design, graph in graphs]
+    )
+    axis.set_xlabel("points of the default over the best outsider of the cell", fontsize=9)
+    axis.tick_params(labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.savefig(ROOT / "docs/unseen.svg", metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def maps() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import statistics
 from collections import defaultdict
@@ -136,3 +137,27 @@ def cells_table(path: Path = RESULTS) -> str:
             f"| {100 * cell.accuracy[DEFAULT]:.1f} | {100 * cell.accuracy[cell.best]:.1f} ({cell.best}) | {mark}{100 * cell.regret:+.1f}{mark} |"
         )
     return "\n".join(lines).replace("| -", "| −").replace("**-", "**−")
+
+
+def constants_table(path: Path = ROOT / "results/unseen-constants.json") -> str:
+    """What each half of the graphs chooses for the ensemble, and what both halves report."""
+    if not path.exists():
+        return RUNNING
+    found = json.loads(path.read_text(encoding="utf-8"))
+    names = ", ".join(f"`{name}`" for name in found["shipped"]["constants"])
+    lines = [
+        f"| {names} | log-loss, design | log-loss, unseen | difference to the best outsider, design | unseen |",
+        "|---|---|---|---|---|",
+    ]
+    for title, row in (
+        ("shipped", found["shipped"]),
+        ("chosen on the design half", found["chosen"][0]),
+        ("chosen on the unseen half", found["chosen"][1]),
+    ):
+        values = ", ".join(f"{value:g}" for value in row["constants"].values())
+        (loss, regret), (other_loss, other_regret) = row["halves"]
+        lines.append(
+            f"| {values} ({title}) | {loss:.3f} | {other_loss:.3f} | {regret:+.2f} | {other_regret:+.2f} |"
+        )
+    cells = " and ".join(str(count) for count in found["cells"])
+    return "\n".join(lines).replace("| -", "| −") + f"\n\n{cells} cells; `{found['command']}`."
