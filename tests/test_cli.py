@@ -925,5 +925,5 @@ def test_in_a_terminal_there_is_a_bar_with_the_terms_and_stdout_stays_clean(
     assert json.loads(out)["epochs"] == 30
     assert "\x1b" not in out
     assert "citeseer gcn enc" in text
-    assert re.search(rf"\d+/30 epochs {elapsed}at most [-\d]:[-\d]{{2}}:[-\d]{{2}} {note}", text)
+    assert re.search(rf"\d+/30 epochs {elapsed}about [-\d]:[-\d]{{2}}:[-\d]{{2}} {note}", text)
     assert f" {'━' * bar} " in text
