@@ -70,7 +70,7 @@ def test_the_default_beside_the_others_by_half_of_the_graphs(tmp_path):
     assert "| *the best of the others, cell by cell* | 55.0 | 60.0 |" in table
     assert "| cells | 2 | 1 |" in table
     assert "gcn:row" not in table
-    assert "(actor, citeseer)" in table
+    assert "Unseen: actor, citeseer; design: 1 graphs" in table
     assert "pubmed" not in table
 
     every = cells_table(file)

@@ -61,6 +61,14 @@ KNOWN: dict[str, tuple[str, str]] = {
         "Settings of the tuning round with the paper's terms",
         "everynode tune (archived)",
     ),
+    "unseen.csv": (
+        "The default, its candidates and the outsiders on every drawn cell",
+        "python benchmarks/unseen.py run STORE; python benchmarks/unseen.py write STORE",
+    ),
+    "unseen-constants.json": (
+        "The constants of the ensemble, chosen on one half of the graphs",
+        "python benchmarks/unseen_replay.py STORE",
+    ),
     "tuning-rounds.zip": (
         "Settings (.toml) and trials (.csv) of every tuning round",
         "everynode tune export (archived)",

@@ -15,7 +15,7 @@ from tables.common import ROOT
 #: The columns of ``results/unseen.csv``.
 COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds")  # fmt: skip
 REGIMES = {"5": "5 a class", "20": "20 a class", "48%": "48 % of all"}
-HALVES = {"unseen": "graphs the design never saw", "design": "graphs the design looked at"}
+HALVES = ("unseen", "design")
 DEFAULT = "everynode"
 RESULTS = ROOT / "results/unseen.csv"
 RUNNING = (
@@ -37,7 +37,8 @@ class Cell(NamedTuple):
     @property
     def best(self) -> str:
         """The best outsider, known only afterwards."""
-        return max((s for s in self.accuracy if s != DEFAULT), key=lambda s: self.accuracy[s])
+        others = sorted(name for name in self.accuracy if name != DEFAULT)
+        return max(others, key=lambda name: self.accuracy[name])
 
     @property
     def regret(self) -> float:
@@ -104,13 +105,10 @@ def unseen_table(path: Path = RESULTS) -> str:
     )
     lines.append(f"| cells | {' | '.join(str(len(of)) for of in groups.values())} |")
     names = {half: sorted({c.graph for c in cells if c.half == half}) for half in HALVES}
-    told = "; ".join(
-        f"{half}: {HALVES[half]} ({', '.join(names[half])})" for half in HALVES if names[half]
-    )
     lines += [
         "",
-        f"Mean test accuracy in percent. A cell is a graph with that many training labels, with or without a validation set. {told}. "
-        f"`results/unseen.csv`.",
+        "Mean test accuracy, %, with and without a validation set. "
+        f"Unseen: {', '.join(names['unseen'])}; design: {len(names['design'])} graphs that the design looked at.",
     ]
     return "\n".join(lines)
 
@@ -160,4 +158,7 @@ def constants_table(path: Path = ROOT / "results/unseen-constants.json") -> str:
             f"| {values} ({title}) | {loss:.3f} | {other_loss:.3f} | {regret:+.2f} | {other_regret:+.2f} |"
         )
     cells = " and ".join(str(count) for count in found["cells"])
-    return "\n".join(lines).replace("| -", "| −") + f"\n\n{cells} cells; `{found['command']}`."
+    return (
+        "\n".join(lines).replace("| -", "| −")
+        + f"\n\n{cells} draws of cells; `{found['command']}`."
+    )
