@@ -22,6 +22,7 @@ from everynode.models.build import build_model
 from everynode.models.names import model_names
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
+from everynode.training.adam import Adam
 from everynode.training.model_card import card_digest, check_card, check_weights
 from everynode.training.random_state import random_state, set_random_state
 
@@ -96,9 +97,7 @@ class TrainingState:
             sums=runner.sums,
         )
 
-    def restore(
-        self, network: Model, objective: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> dict[str, Tensor]:
+    def restore(self, network: Model, objective: nn.Module, optimizer: Adam) -> dict[str, Tensor]:
         """Load the state into the parts of a training; return the best weights so far."""
         parts: dict[str, dict[str, Tensor]] = {
             part: {} for part in ("network", "best", "objective", "optimizer")

@@ -18,6 +18,7 @@ from everynode.models.model import Model
 from everynode.objectives import ENC, Term
 from everynode.objectives.cross_entropy import class_weights
 from everynode.settings import Settings
+from everynode.training.adam import Adam
 
 
 class WholeGraph:
@@ -71,9 +72,7 @@ def layer_bytes(graph: Graph, settings: Settings) -> int:
     return graph.num_nodes * settings.hidden_channels * graph.dtype.itemsize
 
 
-def build(
-    graph: Graph, settings: Settings, *, fold: int, seed: int
-) -> tuple[Model, ENC, torch.optim.Adam]:
+def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Model, ENC, Adam]:
     """Return the model, the objective and the optimizer of a run.
 
     All start from one seed, but each draws from its own random generator.
@@ -98,7 +97,7 @@ def require_dropout(objective: ENC, settings: Settings) -> None:
 
 def build_network(
     graph: Graph | DiskGraph, settings: Settings, *, seed: int, device: torch.device | None = None
-) -> tuple[Model, torch.optim.Adam]:
+) -> tuple[Model, Adam]:
     """Return a model for the graph and its optimizer; ``device``: None is the graph's."""
     if graph.num_classes < 2:
         raise DataError(
@@ -113,7 +112,7 @@ def build_network(
         {"params": parameters, **(gnn if name == "gnn" else others)}
         for name, parameters in model.parameter_groups().items()
     ]
-    return model, torch.optim.Adam(groups, amsgrad=settings.amsgrad, fused=True)
+    return model, Adam(groups, amsgrad=settings.amsgrad)
 
 
 def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:
@@ -132,9 +131,7 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
     return val
 
 
-def step(
-    network: Model, objective: ENC, optimizer: torch.optim.Optimizer, graph: Graph
-) -> dict[str, float]:
+def step(network: Model, objective: ENC, optimizer: Adam, graph: Graph) -> dict[str, float]:
     """Take one training step; return each term before weighting, and ``total``."""
     network.train()
     terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)

@@ -22,6 +22,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import usable_device
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Settings
+from everynode.training.adam import Adam
 from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.closed_form import Solved, is_closed_form
 from everynode.training.distributed import CPU, Ranks
@@ -80,7 +81,7 @@ class StepRunner(Protocol):
         ...
 
     @property
-    def optimizer(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> Adam:
         """The optimizer."""
         ...
 
