@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import errno
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +18,10 @@ from everynode.graph import Graph, Split
 from everynode.graph.sample import Sample
 from everynode.objectives import ENC, CrossEntropy, MutualInformation, TotalVariation
 from everynode.objectives import fused as module
-from everynode.objectives.fused import Fused, Values, fuse, kernels
+from everynode.objectives.fused import Fused, Values, fuse
 from everynode.training.process_pool import run_many
 
-numba = pytest.importorskip("numba")
+pytest.importorskip("numba")
 ALPHA, BETA = 0.7, 1.9
 #: How far the two ways may be apart, relative to the largest number.
 CLOSE = {torch.float32: 2e-6, torch.float64: 1e-12}
@@ -365,7 +362,10 @@ def test_the_objective_is_the_same_without_numba(monkeypatch: pytest.MonkeyPatch
         values = objective.breakdown(model(graph.dense_features), model)
         return values, torch.autograd.grad(values["total"], model.weight)[0]
 
-    (values, gradient), _ = outcome(objective), monkeypatch.setattr(module, "kernels", lambda: None)
+    (values, gradient), _ = (
+        outcome(objective),
+        monkeypatch.setattr(module, "kernels", lambda dtype: None),
+    )
     expected, expected_gradient = outcome(other)
     assert list(values) == list(expected) == ["ce", "mi", "tv", "cvg", "preg", "total"]
     torch.testing.assert_close(values, expected, rtol=1e-12, atol=1e-12)
@@ -383,43 +383,7 @@ def test_weights_that_change_during_training_count() -> None:
     )
 
 
-# ---------------------------------------------------------------- numba
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        RuntimeError("cannot cache function: no locator available"),
-        OSError(errno.ENOSPC, "No space left"),
-    ],
-)
-def test_compiled_code_that_cannot_be_kept_is_compiled_all_the_same(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = kernels()
-    njit = found.numba.njit
-
-    def no_place(*arguments: Any, cache: bool = False, **options: Any) -> Callable[..., Any]:
-        if cache:
-            raise error
-        return njit(*arguments, **options)
-
-    monkeypatch.setattr(found.numba, "njit", no_place)
-    monkeypatch.setattr(found, "compiled", found.compiled.__wrapped__)
-    assert_same(logits_of(GRAPHS["plain"]), terms_of(GRAPHS["plain"]))
-
-
-@pytest.mark.parametrize("why", ["missing", "disabled"])
-def test_without_numba(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if why == "missing":
-
-        def refuse(name: str) -> None:
-            raise ImportError(name)
-
-        monkeypatch.setattr(module.importlib, "import_module", refuse)
-    else:
-        monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
-    assert kernels.__wrapped__() is None
+# ---------------------------------------------------------------- processes and limits
 
 
 def job(number: int, graph: Graph) -> float:

@@ -1,26 +1,23 @@
 """Cross-entropy, mutual information and total variation at once: an optimization of ENC.
 
 The three terms share one softmax, and their gradient is computed in the same sweep. On a CPU, in
-float32 and float64, compiled kernels do that (:mod:`everynode.objectives.numba_kernels`). In all
+float32 and float64, compiled kernels do that (:mod:`everynode.objectives.kernel_code`). In all
 other cases, for second derivatives, and without numba, the terms' own torch operations do. Both
 give the same numbers up to rounding.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from everynode.graph.sample import Sample
 from everynode.objectives.cross_entropy import CrossEntropy
+from everynode.objectives.kernel_code import kernels, padded
 from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.term import Step, mean_of
 from everynode.objectives.total_variation import TotalVariation
@@ -36,30 +33,6 @@ NO_EDGES = {
 }
 
 
-class Views:
-    """NumPy views of tensors, kept from step to step to save time.
-
-    A view is renewed when its tensor is another one, or has moved to other memory.
-    """
-
-    def __init__(self) -> None:
-        self._tensors: tuple[Tensor, ...] = ()  # kept, so that their ids stay theirs
-        self._key: tuple[int, ...] = ()
-        self._views: list[np.ndarray] = []
-
-    def __call__(self, *tensors: Tensor) -> list[np.ndarray]:
-        """Return the views of these tensors, in their order."""
-        key = (*map(id, tensors), *map(Tensor.data_ptr, tensors))
-        if key != self._key:
-            self._tensors, self._key = tensors, key
-            self._views = [tensor.numpy() for tensor in tensors]
-        return self._views
-
-    def __reduce__(self) -> tuple[type[Views], tuple[()]]:
-        """Give copies and pickles views of their own."""
-        return Views, ()
-
-
 @dataclass(eq=False)
 class Fused:
     """The terms that the kernels compute together; None is a term without weight."""
@@ -67,7 +40,6 @@ class Fused:
     ce: CrossEntropy
     mi: MutualInformation | None
     tv: TotalVariation | None
-    _views: Views = field(default_factory=Views, init=False, repr=False)
     _labels_of: tuple[Sample, Tensor | None] | None = field(default=None, init=False, repr=False)
     _node_weight: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
 
@@ -91,8 +63,8 @@ class Fused:
             values["tv"] = mean_of([one.tv for one in each])
         return values, mean_of([one.total for one in each])
 
-    def constants(self, sample: Sample, like: Tensor) -> list[np.ndarray]:
-        """Return what does not depend on the predictions.
+    def constants(self, sample: Sample, like: Tensor) -> list[Tensor]:
+        """Return what does not depend on the predictions, in the types of the kernels.
 
         These are the edges of TV and their factors, and the labelled nodes, their weights and
         their labels.
@@ -113,7 +85,9 @@ class Fused:
                 if weight is None
                 else weight.double()[sample.labels]
             )
-        return self._views(*edges, sample.labelled, self._node_weight, sample.labels)
+        values = *edges, sample.labelled, self._node_weight, sample.labels
+        types = torch.int32, like.dtype, torch.int64, torch.float64, torch.int64
+        return [x.to(dtype).contiguous() for x, dtype in zip(values, types, strict=True)]
 
 
 class Values(NamedTuple):
@@ -145,7 +119,7 @@ def fuse(terms: Iterable[nn.Module]) -> Fused | None:
 def can_compile(passes: Iterable[Tensor]) -> bool:
     """Whether there are kernels for these logits."""
     return all(x.device.type == "cpu" and x.dtype in COMPILED for x in passes) and (
-        kernels() is not None
+        all(kernels(COMPILED[x.dtype]) for x in passes)
     )
 
 
@@ -168,17 +142,6 @@ def one_by_one(logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta:
     return Values(ce, mi, tv, ce + alpha * mi + beta * tv)
 
 
-@functools.cache
-def kernels() -> ModuleType | None:
-    """Return the compiled kernels; None without numba, or if ``NUMBA_DISABLE_JIT`` is set."""
-    try:
-        # Only now, since importing numba takes its time.
-        module = importlib.import_module("everynode.objectives.numba_kernels")
-    except ImportError:
-        return None
-    return None if module.numba.config.DISABLE_JIT else module
-
-
 class _AtOnce(torch.autograd.Function):
     """The fields of :class:`Values`; the forward pass computes the gradient of the total too."""
 
@@ -186,25 +149,27 @@ class _AtOnce(torch.autograd.Function):
     def forward(  # type: ignore[no-untyped-def]
         ctx, logits: Tensor, sample: Sample, terms: Fused, alpha: float, beta: float
     ) -> tuple[Tensor, ...]:
-        module = kernels()
-        assert module is not None  # or at_once would not have come here
-        shift, terms_and_gradient = module.compiled(COMPILED[logits.dtype])
-        n, k = logits.shape
-        x, gradient = logits.new_empty(n, module.padded(k)), logits.new_empty(n, k)
-        rows, shifted = np.ascontiguousarray(logits.numpy(force=True)), x.numpy()
-        largest = np.empty(n, rows.dtype)
-        shift(rows, shifted, largest)
-        y = x.exp().numpy()  # by torch, whose exponential is vectorised; numba's is not
+        compiled = kernels(COMPILED[logits.dtype])
+        assert compiled is not None  # or at_once would not have come here
+        (n, k), rows = logits.shape, logits.detach().contiguous()
+        width = padded(k)
+        x, gradient = logits.new_empty(n, width), logits.new_empty(n, k)
+        largest, work = logits.new_empty(n), logits.new_empty(n + 2 * width)
+        compiled.shift(rows, n, k, x, width, largest)
+        y = x.exp()  # by torch, whose exponential is vectorised; numba's is not
+        ends, factors, nodes, weights, labels = terms.constants(sample, logits)
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
-        ce, mi, tv, total = terms_and_gradient(
-            rows, largest, shifted, y, *terms.constants(sample, logits), weight, lam, beta,
-            gradient.numpy(),
+        values, mass = logits.new_empty(4), torch.empty(width, dtype=torch.float64)
+        compiled.terms_and_gradient(
+            rows, n, k, largest, x, y, width, ends, factors, len(ends), nodes, weights, labels,
+            len(nodes), weight, lam, beta, work, mass, gradient, values,
         )  # fmt: skip
-        mi = mi if terms.mi else 0.0
+        if not terms.mi:
+            values[1] = 0.0
         ctx.save_for_backward(logits, gradient)
         ctx.rest = sample, terms, alpha, beta
         ctx.set_materialize_grads(False)
-        return tuple(torch.from_numpy(np.array(value, rows.dtype)) for value in (ce, mi, tv, total))
+        return tuple(value.clone() for value in values)
 
     @staticmethod
     def backward(  # type: ignore[no-untyped-def]

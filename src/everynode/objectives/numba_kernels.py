@@ -1,7 +1,7 @@
 """Kernels for all nodes' predictions, compiled by numba: the terms and their gradient.
 
 They take a few passes over the nodes and one over the edges. Importing this module imports numba:
-:mod:`everynode.objectives.fused` does so where numba is installed, and does without it elsewhere.
+:mod:`everynode.objectives.kernel_code` does so once per machine, to compile them.
 
 Two things make them fast. Rows are padded to whole vector registers, since the rest of a row would
 be computed one number at a time. And probabilities under tiny / eps (1e-31 in float32) count as 0:
@@ -11,9 +11,7 @@ objective that rewards confidence makes many.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -22,15 +20,6 @@ import numpy as np
 #: Sums run in any order. NaN and infinity keep their meaning, and the difference of two
 #: equal products is 0.
 FASTMATH = {"nsz", "arcp", "reassoc"}
-
-
-def padded(classes: int) -> int:
-    """Return the number of columns of a row in the kernels.
-
-    >>> padded(7), padded(8), padded(9)
-    (8, 8, 16)
-    """
-    return (classes + 7) // 8 * 8
 
 
 def shift(logits, out, largest):  # type: ignore[no-untyped-def]
@@ -54,7 +43,21 @@ def shift(logits, out, largest):  # type: ignore[no-untyped-def]
 
 
 def terms_and_gradient(  # type: ignore[no-untyped-def]
-    logits, largest, x, y, ends, factors, nodes, weights, labels, alpha, lam, beta, gradient
+    logits,
+    largest,
+    x,
+    y,
+    ends,
+    factors,
+    nodes,
+    weights,
+    labels,
+    alpha,
+    lam,
+    beta,
+    work,
+    mass,
+    gradient,
 ):
     r"""Return CE, MI, TV and their weighted sum, and write the gradient of the sum.
 
@@ -90,6 +93,10 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
         The class index of each of these.
     alpha, lam, beta : float
         The weight of MI, its :math:`\lambda`, and the weight of TV.
+    work : array
+        Space for n + 2 width numbers.
+    mass : array
+        Space for the mass of each class.
     gradient : array
         n x k, for the result.
     """
@@ -99,10 +106,11 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
     # Above the exponential of the entries that shift cut off.
     least = real(2.0 * np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps)
     u = x  # each entry is read for the last time before it is written: one array less to fetch
-    log_sum = np.empty(n, x.dtype)
-    mass = np.zeros(width)
-    is_class = np.zeros(width, x.dtype)  # 1, and 0 in the padding
-    is_class[:k] = 1.0
+    log_sum, is_class, of_class = work[:n], work[n : n + width], work[n + width :]
+    for s in range(width):
+        is_class[s] = 1.0 if s < k else 0.0  # 0 in the padding
+        of_class[s] = 0.0
+        mass[s] = 0.0
     share = real(alpha / n)
 
     mi = 0.0
@@ -126,7 +134,6 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
         mi -= negative_entropy
     mi /= n
 
-    of_class = np.zeros(width, x.dtype)
     for s in range(k):
         mean = mass[s] / n
         log_mean = np.log(max(mean, np.finfo(x.dtype).tiny))  # see mean_prediction
@@ -172,40 +179,50 @@ def terms_and_gradient(  # type: ignore[no-untyped-def]
     return real(ce), real(mi), real(tv), total
 
 
-@functools.cache
-def compiled(
-    dtype: str,
-) -> tuple[Callable[..., None], Callable[..., tuple[float, float, float, float]]]:
-    """Compile both kernels for 'float32' or 'float64'; numba keeps the code on disk if it can."""
-    real, count, number = numba.from_dtype(np.dtype(dtype)), numba.int64, numba.float64
-    rows, line, nodes, index = real[:, ::1], real[::1], numba.int32[::1], count[::1]
-    values = numba.types.UniTuple(real, 4)
-    return (
-        _compile(shift, numba.void(rows, rows, line)),
-        _compile(
-            terms_and_gradient,
-            values(
-                rows,
-                line,
-                rows,
-                rows,
-                nodes,
-                line,
-                index,
-                number[::1],
-                index,
-                number,
-                number,
-                number,
-                rows,
+def to_llvm(dtype: str) -> dict[str, tuple[str, str]]:
+    """Compile both kernels for 'float32' or 'float64' to functions of pointers and sizes.
+
+    Returns the LLVM assembly of each kernel, and the name of its function there.
+    """
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
+    inner_shift = numba.njit(**options)(shift)
+    inner_terms = numba.njit(**options)(terms_and_gradient)
+    real, size, number = numba.from_dtype(np.dtype(dtype)), numba.int64, numba.float64
+    reals, numbers = numba.types.CPointer(real), numba.types.CPointer(number)
+    indices, columns = numba.types.CPointer(size), numba.types.CPointer(numba.int32)
+
+    def of_pointers(logits, n, k, out, width, largest):  # type: ignore[no-untyped-def]
+        inner_shift(
+            numba.carray(logits, (n, k)), numba.carray(out, (n, width)), numba.carray(largest, (n,))
+        )
+
+    def terms_of_pointers(  # type: ignore[no-untyped-def]
+        logits, n, k, largest, x, y, width, ends, factors, num_ends, nodes, weights, labels,
+        num_labels, alpha, lam, beta, work, mass, gradient, values,
+    ):  # fmt: skip
+        values[0], values[1], values[2], values[3] = inner_terms(
+            numba.carray(logits, (n, k)), numba.carray(largest, (n,)),
+            numba.carray(x, (n, width)), numba.carray(y, (n, width)),
+            numba.carray(ends, (num_ends,)), numba.carray(factors, (num_ends,)),
+            numba.carray(nodes, (num_labels,)), numba.carray(weights, (num_labels,)),
+            numba.carray(labels, (num_labels,)), alpha, lam, beta,
+            numba.carray(work, (n + 2 * width,)), numba.carray(mass, (width,)),
+            numba.carray(gradient, (n, k)),
+        )  # fmt: skip
+
+    void = numba.void
+    compiled = {
+        "shift": numba.cfunc(void(reals, size, size, reals, size, reals), **options)(of_pointers),
+        "terms_and_gradient": numba.cfunc(
+            void(
+                reals, size, size, reals, reals, reals, size, columns, reals, size, indices,
+                numbers, indices, size, number, number, number, reals, numbers, reals, reals,
             ),
-        ),
-    )
-
-
-def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH, "nogil": True}
-    try:
-        return numba.njit(signature, cache=True, **options)(function)
-    except (RuntimeError, OSError):  # no writable folder, or a full disk: compile for this process
-        return numba.njit(signature, **options)(function)
+            **options,
+        )(terms_of_pointers),
+    }  # fmt: skip
+    # numba calls the function itself from a wrapper with the prefix, which needs numba to run.
+    return {
+        name: (function.inspect_llvm(), function.native_name.removeprefix("cfunc."))
+        for name, function in compiled.items()
+    }
