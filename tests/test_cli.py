@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+import everynode.cli
 from everynode import __version__
 from everynode.experiments.store import Store
 from everynode.objective_names import objective_name
+from everynode.objectives.kernel_code import kernels
 from everynode.training import load_model
 
 EVERYNODE = str(Path(sys.executable).parent / "everynode")
@@ -71,6 +73,46 @@ def test_help_names_the_commands():
     assert all(command in done.stdout for command in ("train", "compare", "tune", "data", "bench"))
 
 
+#: Packages that take long to import.
+HEAVY = frozenset(
+    [
+        "torch",
+        "numpy",
+        "scipy",
+        "sklearn",
+        "torch_geometric",
+        "safetensors",
+        "networkx",
+        "numba",
+        "optuna",
+        "pandas",
+        "matplotlib",
+    ]
+)
+#: What the command line must not import for one training.
+NOT_FOR_A_TRAINING = HEAVY - {"torch", "numpy", "scipy", "safetensors"} | {
+    "torch._dynamo",
+    "torch._inductor",
+    "sympy",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
+    "scipy.linalg",
+}
+
+
+def modules_after(code, **options):
+    """Return the modules that some code imports in a new process."""
+    ended = (
+        f"import atexit, sys\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\n{code}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ended], capture_output=True, text=True, timeout=60, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split()), done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -83,30 +125,41 @@ def test_help_names_the_commands():
     ],
 )
 def test_help_imports_nothing_that_computes(arguments):
-    code = f"""
-import sys
-sys.argv = ["everynode", *{arguments!r}]
-from everynode.cli import main
-try:
-    main()
-finally:
-    print(*sorted(sys.modules), file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    modules = done.stderr.split()
+    code = f"sys.argv = ['everynode', *{arguments!r}]\nfrom everynode.cli import main\nmain()"
+    modules, shown = modules_after(code)
     assert "everynode.cli" in modules
-    assert not {
-        "torch",
-        "numpy",
-        "scipy",
-        "sklearn",
-        "torch_geometric",
-        "safetensors",
-        "networkx",
-        "numba",
-        "optuna",
-    } & set(modules)
-    assert done.stdout.strip()
+    assert not HEAVY & modules
+    assert shown.strip()
+
+
+def test_a_command_imports_no_other():
+    modules, _ = modules_after(
+        "sys.argv = ['everynode', 'train', '--help']\nfrom everynode.cli import main\nmain()"
+    )
+    commands = {path.stem for path in Path(everynode.cli.__path__[0]).glob("*.py")}
+    assert {"train", "fit", "tune"} <= commands
+    assert not {"fit", "tune", "bench", "report", "results"} & {
+        m.split(".")[-1] for m in modules if m.startswith("everynode.cli.")
+    }
+
+
+def test_the_package_imports_nothing_that_computes():
+    modules, _ = modules_after("import everynode")
+    assert "everynode" in modules
+    assert not HEAVY & modules
+
+
+def test_a_training_imports_no_compiler_and_no_unused_package(tmp_path):
+    """PyTorch's compiler and numba take longer to import than an epoch of a small graph."""
+    kernels("float32")  # their machine code is on disk from now on
+    words = "train citeseer --epochs 1 --quiet --out model"
+    modules, shown = modules_after(
+        f"sys.argv = ['everynode', *{words.split()!r}]\nfrom everynode.cli import main\nmain()",
+        cwd=tmp_path,
+    )
+    assert "test accuracy" in shown
+    assert "everynode.training.adam" in modules
+    assert not NOT_FOR_A_TRAINING & modules
 
 
 @pytest.mark.parametrize("command", ["fit", "train", "compare"])

@@ -107,7 +107,14 @@ def uses() -> dict[str, list[str]]:
     """The pages that use each file; the tests, benchmarks and modules of a file without a page."""
     sys.addaudithook(watch)
     on_pages, elsewhere = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-    pages = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+    pages = [
+        "README.md",
+        *sorted(
+            str(p.relative_to(ROOT))
+            for p in ROOT.glob("docs/**/*.md")
+            if "generated" not in p.parts
+        ),
+    ]
     for page in pages:
         for name in read_by(page):
             on_pages[name].append(page)

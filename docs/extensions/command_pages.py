@@ -13,6 +13,7 @@ def command_pages() -> dict[str, str]:
     """Markdown of every top-level command, by its name."""
     from everynode.cli import app
 
+    app.resolved_commands()
     whole = app.generate_docs(heading_level=1, usage_name="everynode")
     _, *sections = re.split(r"^## (?=everynode )", whole, flags=re.MULTILINE)
     pages = {}

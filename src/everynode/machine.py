@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from functools import cache
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,4 +71,6 @@ def others_running() -> int | None:
 @cache
 def versions() -> dict[str, str]:
     """Return the software versions that influence a result."""
+    from importlib.metadata import version as installed
+
     return {"protocol": str(PROTOCOL), "torch": installed("torch").partition("+")[0]}

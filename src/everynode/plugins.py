@@ -19,7 +19,6 @@ import sys
 import traceback
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -235,6 +234,8 @@ def _load_file(file: str) -> Plugin:
 
 @cache
 def _installed() -> tuple[Plugin, ...]:
+    from importlib.metadata import entry_points  # takes longer than the rest of this module
+
     plugins = []
     for entry in entry_points(group=ENTRY_POINTS):
         try:

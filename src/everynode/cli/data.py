@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cyclopts import App
+
 from everynode.cli.options import JsonFlag
 
 
@@ -90,3 +92,8 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
     return "" if value is None else str(value)
+
+
+data_app = App(name="data", help="Public graphs by name.")
+data_app.command(data_list, name="list")
+data_app.command(data_check, name="check")

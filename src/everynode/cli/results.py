@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from everynode.cli.options import JsonFlag, QuietFlag
 from everynode.console import say
@@ -176,3 +176,10 @@ def results_merge(*sources: Path, into: Path = STORE, quiet: QuietFlag = False) 
     for path, (merged, left_out) in zip(sources, merge(sources, into), strict=True):
         say(merged_line(path, into, merged, left_out), quiet)
     return 0
+
+
+results_app = App(name="results", help="The stored runs of compare and reproduce.")
+results_app.command(results_show, name="show")
+results_app.command(results_export, name="export")
+results_app.command(results_merge, name="merge")
+results_app.command(results_tables, name="tables")

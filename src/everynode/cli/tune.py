@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from everynode.cli.files import OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
@@ -176,3 +176,8 @@ def tune_export(place: str, file: Path, /, *, quiet: QuietFlag = False) -> int:
     write_atomically(file, merge(file, rows).encode())
     say(f"{file} has the best settings of {len(rows)} studies.", quiet)
     return 0
+
+
+tune_app = App(name="tune")
+tune_app.default(tune)
+tune_app.command(tune_export, name="export")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from everynode.datasets.findings import (
     Facts,
@@ -137,6 +136,8 @@ def _check_unlabelled(s: Subject, facts: Facts) -> Iterator[Finding]:
 
 
 def _check_components(s: Subject, facts: Facts) -> Iterator[Finding]:
+    from scipy.sparse.csgraph import connected_components
+
     num_components, component = connected_components(s.adjacency, directed=False)
     sizes = np.bincount(component, minlength=1)
     largest, num_isolated = int(sizes.max()), int((s.degree == 0).sum())
