@@ -9,7 +9,7 @@ from torch import Tensor
 
 from everynode.errors import UsageError
 from everynode.graph import Graph
-from everynode.models.closed_form import ClosedFormModel, sample_weight
+from everynode.models.closed_form import ClosedFormModel, hop_rows, sample_weight
 from everynode.models.names import MODELS, model_class
 from everynode.training.mini_batch.sampler import Sampler
 
@@ -114,3 +114,30 @@ def test_a_class_weight_moves_predictions(name: str, random_graph) -> None:
         model.solve(graph, graph.nodes("train"), class_weight=weight, stage=1)
         share.append(float(model(graph).softmax(1)[:, 0].mean()))
     assert share[1] > share[0]
+
+
+@pytest.mark.parametrize("columns", [2, 16])
+def test_hops_by_columns_are_those_of_the_matrix(random_graph, monkeypatch, columns) -> None:
+    monkeypatch.setattr("everynode.models.closed_form.COLUMNS", columns)
+    graph, nodes = random_graph(), torch.tensor([3, 0, 3])
+    x, operator = graph.dense_features, graph.neighbor_operator
+    dense = operator.to_dense()
+    expected = torch.cat([x, dense @ x, dense @ dense @ x], dim=1)
+    joined = hop_rows(x, operator, None, 2, torch.float64)
+    torch.testing.assert_close(joined, expected.double())
+    assert torch.equal(hop_rows(x, operator, nodes, 2, torch.float64), joined[nodes])
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_blocks_of_rows_and_columns_change_nothing(random_graph, monkeypatch, name) -> None:
+    graph = random_graph()
+    expected = _solved(name, graph)
+    monkeypatch.setattr("everynode.models.closed_form.COLUMNS", 2)
+    monkeypatch.setattr("everynode.models.boosting.ROWS", 3)
+    assert torch.equal(_solved(name, graph), expected)
+
+
+def _solved(name: str, graph: Graph) -> Tensor:
+    model = model_class(name)(graph.num_features, graph.num_classes).double()
+    model.solve(graph, graph.nodes("train"))
+    return model(graph)

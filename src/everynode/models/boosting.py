@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from everynode.graph import Graph
-from everynode.models.closed_form import ABSENT, ClosedFormModel, sample_weight
+from everynode.models.closed_form import ABSENT, ClosedFormModel, hop_rows, sample_weight
 from everynode.models.model import input_features
 from everynode.sparse import SparseMatrix
 
@@ -23,6 +23,8 @@ ROUNDS = (10, 20, 40, 80, 160)
 MAX_COLUMNS = 64
 #: A tree needs this many training nodes for each leaf, or fewer if there are few.
 LEAF = 20
+#: Rows that the trees see at once.
+ROWS = 65536
 #: Share of the columns that a split looks at: trees then differ, and grow faster.
 MAX_FEATURES = 0.3
 
@@ -110,7 +112,7 @@ class Boosting(ClosedFormModel):
             weight = sample_weight(graph.labels[train_nodes], class_weight).cpu().numpy()
         key = (graph.digest, train_nodes.tolist(), seed, str(class_weight))
         if self._booster is None or key != self._key:
-            columns = self._columns(graph)[train_nodes.cpu().numpy()]
+            columns = self._columns(graph, train_nodes)
             labels = graph.labels[train_nodes].cpu().numpy()
             self._booster = _boost(columns, labels, weight, seed)
             self._key = key
@@ -142,26 +144,24 @@ class Boosting(ClosedFormModel):
         directions: Tensor = graph.cached(("svd", self.normalize_features), compute)
         return directions
 
-    def _columns(self, graph: Graph) -> Floats:
-        """Return the columns that the trees see, n x d."""
+    def _columns(self, graph: Graph, nodes: Tensor | None = None) -> Floats:
+        """Return the columns that the trees see, for some nodes or all."""
         x = input_features(graph, self.normalize_features)
         if self.projection.numel():
             x = x @ self.projection.to(graph.dtype)
-        block = x if isinstance(x, Tensor) else x.to_dense()
-        blocks = [block]
-        for _ in range(self.hops):
-            block = graph.neighbor_operator @ block
-            blocks.append(block)
-        columns: Floats = torch.cat(blocks, dim=1).float().cpu().numpy()
+        dense = x if isinstance(x, Tensor) else x.to_dense()
+        operator = graph.neighbor_operator if self.hops else None
+        joined = hop_rows(dense, operator, nodes, self.hops, graph.dtype)
+        columns: Floats = joined.float().cpu().numpy()
         return columns
 
     def logits(self, graph: Graph, nodes: Tensor | None) -> Tensor:
         """Return the sums of the leaves that each node falls into."""
-        columns = self._columns(graph)
-        if nodes is not None:
-            columns = columns[nodes.cpu().numpy()]
+        columns = self._columns(graph, nodes)
         tables = {name: getattr(self, name).cpu().numpy() for name in (*TABLES, "root", "output")}
-        sums = _evaluate(columns, tables, self.base.double().cpu().numpy())
+        base = self.base.double().cpu().numpy()
+        blocks = np.array_split(columns, max(1, len(columns) // ROWS))
+        sums = np.concatenate([_evaluate(block, tables, base) for block in blocks])
         return torch.from_numpy(sums).to(graph.dtype).to(graph.labels.device)
 
 

@@ -12,9 +12,12 @@ from everynode.graph import Graph
 from everynode.models.feature_network import full_graph_only
 from everynode.models.model import Model, node_indices
 from everynode.models.receptive_field import Batch
+from everynode.sparse import SparseMatrix
 
 #: The logit of a class without a training node.
 ABSENT = -30.0
+#: Columns that are propagated at once.
+COLUMNS = 16
 
 
 class ClosedFormModel(Model):
@@ -89,6 +92,34 @@ class ClosedFormModel(Model):
                 # An index keeps its type; a number takes the type of the model.
                 self._buffers[name] = torch.empty_like(value, dtype=buffer.dtype).to(buffer.device)
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def hop_rows(
+    x: Tensor, operator: SparseMatrix | None, nodes: Tensor | None, hops: int, dtype: torch.dtype
+) -> Tensor:
+    """Return the rows of some nodes (None: all) in x, Px, PPx, ..., side by side.
+
+    A few columns are propagated at a time, so that the other rows take little memory.
+
+    >>> import scipy.sparse
+    >>> ones = SparseMatrix.from_scipy(scipy.sparse.csr_array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> hop_rows(x, ones, torch.tensor([0]), 1, torch.float64)
+    tensor([[1., 2., 3., 4.]], dtype=torch.float64)
+    """
+    count, width = x.shape[0] if nodes is None else len(nodes), x.shape[1]
+    joined = x.new_empty(count, (hops + 1) * width, dtype=dtype)
+    blocks = joined.split(width, dim=1) if width else ()
+    wide = None if operator is None or not hops else operator.to(dtype)
+    for start in range(0, width, COLUMNS):
+        columns = slice(start, start + COLUMNS)
+        part = x[:, columns].to(dtype).contiguous()
+        for hop, block in enumerate(blocks):
+            if hop:
+                assert wide is not None
+                part = wide @ part
+            block[:, columns] = part if nodes is None else part[nodes]
+    return joined
 
 
 def sample_weight(labels: Tensor, class_weight: Tensor | None) -> Tensor:

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from everynode.graph import Graph
-from everynode.models.closed_form import ABSENT, ClosedFormModel, sample_weight
+from everynode.models.closed_form import ABSENT, ClosedFormModel, hop_rows, sample_weight
 from everynode.models.edge_list import EdgeList
 from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import input_features
@@ -206,11 +206,8 @@ def _rows(
 ) -> list[Tensor]:
     """Return the rows of some nodes in x, Px, ..., dense and in float64."""
     if isinstance(features, Tensor):
-        blocks = [features.double()]
-        wide = operator.to(torch.float64)
-        for _ in range(hops):
-            blocks.append(wide @ blocks[-1])
-        return [block[nodes] for block in blocks]
+        joined = hop_rows(features, operator, nodes, hops, torch.float64)
+        return list(joined.chunk(hops + 1, dim=1))
     x, matrix = features.to_scipy(), operator.to_scipy()
     where = nodes.cpu().numpy()
     rows, reached = [x[where]], matrix[where]

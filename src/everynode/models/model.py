@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -104,6 +105,32 @@ class Model(nn.Module):
                 f"This model is {dtype}, but graph {graph.name!r} is {graph.dtype}. "
                 f"Convert the graph with graph.to({dtype})."
             )
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A network of an opening layer, message-passing layers and a closing layer.
+
+    Prediction can compute it layer by layer, a block of nodes at a time.
+    """
+
+    #: The last layer, a matrix from hidden channels to classes.
+    closing: Any
+
+    def open(self, graph: Graph | Batch) -> Tensor:
+        """Return the values before the first layer of message passing, without dropout."""
+        ...
+
+    def step(self, place: int, f: Tensor, f_0: Tensor, hop: Any) -> Tensor:
+        """Return the output of the layer at a place (from 0), without dropout.
+
+        ``f_0``: the rows of the targets after the opening layer.
+        """
+        ...
+
+    def close(self, f: Tensor) -> Tensor:
+        """Return the logits from the output of the last layer, without dropout."""
+        ...
 
 
 def input_features(graph: Graph | Batch, normalize: bool) -> SparseMatrix | Tensor:

@@ -147,6 +147,19 @@ class Network(Model):
         """Return the input of the opening layer: raw or row-normalized features."""
         return input_features(graph, self.normalize_features)
 
+    def open(self, graph: Graph | Batch) -> Tensor:
+        """Return the values before the first layer, without dropout."""
+        return torch.relu_(self.opening(self.features_of(graph)))
+
+    def step(self, place: int, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
+        """Return the output of the layer at a place (from 0), without dropout."""
+        return self.layers[place](f, f_0, hop)
+
+    def close(self, f: Tensor) -> Tensor:
+        """Return the logits from the output of the last layer, without dropout."""
+        logits: Tensor = self.closing(f)
+        return logits
+
     def _evaluate(self, features: SparseMatrix | Tensor, hops: Sequence[Hop]) -> Tensor:
         """Return the logits, without dropout."""
         logits: Tensor = self.closing(self._embed(features, hops))

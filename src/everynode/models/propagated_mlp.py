@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
@@ -12,6 +14,9 @@ from everynode.models.feature_network import Propagation, full_graph_only
 from everynode.models.mlp import MLP
 from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix
+
+#: The nodes of a large graph that the MLP computes at once.
+ROWS = 65536
 
 
 class PropagatedMLP(MLP):
@@ -36,7 +41,28 @@ class PropagatedMLP(MLP):
 
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:
         """Return the propagated logits."""
-        return self.spread(super().compute(x, None), hops)
+        return self.spread(self._own_logits(x), hops)
+
+    def _own_logits(self, x: SparseMatrix | Tensor) -> Tensor:
+        """Return the logits of the MLP.
+
+        On a large graph, a block of rows at a time: its hidden values are computed again for the
+        gradient, instead of kept.
+        """
+        n = x.shape[0]
+        if torch.compiler.is_exporting() or n <= ROWS:
+            return super().compute(x, None)
+        starts, index = range(0, n, ROWS), torch.arange(n, device=self.device)
+        own = super().compute
+        logits = []
+        for start in starts:
+            rows = index[start : start + ROWS]
+            part = x[rows] if isinstance(x, Tensor) else x.rows(rows)[0]
+            keep = not (self.training and torch.is_grad_enabled())
+            logits.append(
+                own(part, None) if keep else checkpoint(own, part, None, use_reentrant=False)
+            )
+        return torch.cat(logits)
 
     def hops_of(self, graph: Graph | Batch) -> Propagation:
         r"""Return the product with :math:`\tilde P`."""

@@ -13,6 +13,7 @@ from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, check_hops
 from everynode.models.linear import Linear
+from everynode.models.model import input_features
 from everynode.models.receptive_field import Batch, Hop
 from everynode.sparse import SparseMatrix
 
@@ -81,13 +82,30 @@ class ResidualNetwork(FeatureNetwork):
         """Return the input of the closing layer."""
         h = torch.relu(self.opening(self.drop_features(x)))
         h = self.drop(h, self.layer_dropout)
-        for norm, layer, hop in zip(self.norms, self.layers, hops, strict=True):
-            u = norm(h)
-            blocks = self.inputs(hop.own(u), [collect(u) for collect in hop.neighbors])
-            change = torch.relu(_linear_of_blocks(layer, blocks))
-            h = hop.own(h) + self.drop(change, self.layer_dropout)
+        for place, hop in enumerate(hops):
+            h = self._layer(place, h, hop)
         last: Tensor = self.last_norm(h)
         return last
+
+    def _layer(self, place: int, h: Tensor, hop: ResidualHop) -> Tensor:
+        """Return the output of a layer for the targets of a hop."""
+        u = self.norms[place](h)
+        blocks = self.inputs(hop.own(u), [collect(u) for collect in hop.neighbors])
+        change = torch.relu(_linear_of_blocks(self.layers[place], blocks))
+        return hop.own(h) + self.drop(change, self.layer_dropout)
+
+    def open(self, graph: Graph | Batch) -> Tensor:
+        """Return the values before the first layer, without dropout."""
+        return torch.relu(self.opening(input_features(graph, self.normalize_features)))
+
+    def step(self, place: int, f: Tensor, f_0: Tensor, hop: Hop) -> Tensor:
+        """Return the output of the layer at a place (from 0), without dropout."""
+        return self._layer(place, f, self.hop(hop))
+
+    def close(self, f: Tensor) -> Tensor:
+        """Return the logits from the output of the last layer, without dropout."""
+        logits: Tensor = self.closing(self.last_norm(f))
+        return logits
 
     def compute(self, x: SparseMatrix | Tensor, hops: Sequence[ResidualHop]) -> Tensor:
         """Return the logits."""

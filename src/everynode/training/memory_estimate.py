@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from torch import Tensor
 
 from everynode.graph import Graph
+from everynode.machine import free_memory_mb
 from everynode.settings import Settings
 
 #: Python, PyTorch and the graph in preparation.
@@ -66,7 +64,7 @@ def memory_estimate(
     copies = COPIES if labels_only else COPIES_OF_ALL_TERMS
     layers = copies * settings.hidden_channels * settings.num_layers
     values = nodes * (layers + COPIES_OF_LOGITS * graph.num_classes)
-    return MemoryEstimate(BASE_MB + graph_mb + workers * 4 * values / 1e6, free_mb())
+    return MemoryEstimate(BASE_MB + graph_mb + workers * 4 * values / 1e6, free_memory_mb())
 
 
 def batch_size_that_fits(graph: Graph, settings: Settings, *, workers: int = 1) -> int | None:
@@ -82,28 +80,6 @@ def batch_size_that_fits(graph: Graph, settings: Settings, *, workers: int = 1) 
             break
         size //= 2
     return size
-
-
-def free_mb() -> float:
-    """Return the memory that this process may still take, in MB; NaN if the system hides it.
-
-    On Linux, the limit of a container counts.
-    """
-    limits = []
-    with suppress(OSError, ValueError, IndexError):
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        limits.append(int(text.split("MemAvailable:")[1].split()[0]) / 1024)
-    with suppress(OSError, ValueError):  # "max" is no number
-        group = Path("/sys/fs/cgroup")
-        limit, used = (
-            int((group / name).read_text(encoding="ascii"))
-            for name in ("memory.max", "memory.current")
-        )
-        limits.append((limit - used) / 1024**2)
-    if not limits:
-        with suppress(AttributeError, ValueError, OSError):  # all memory, where the free is unknown
-            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1024**2)
-    return max(0.0, min(limits)) if limits else math.nan
 
 
 def _shown(megabytes: float) -> str:

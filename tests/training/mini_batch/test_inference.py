@@ -41,7 +41,9 @@ class TwoHops(Model):
 
 
 @pytest.mark.parametrize("block", [2, 16384])
-@pytest.mark.parametrize("kind", ["gcn", "gat", "gcnii", "two hops", "pyg"])
+@pytest.mark.parametrize(
+    "kind", ["gcn", "gat", "gcnii", "sage", "resgcn", "mlp", "gprgnn", "two hops", "pyg"]
+)
 def test_the_logits_are_those_of_the_full_graph(kind: str, block: int) -> None:
     if kind == "two hops":
         model = TwoHops(8, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,7 @@ from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.matrix_rows import room
 from everynode.graph.neighbors import Integers, Neighbors
-from everynode.models.model import Model
-from everynode.models.network import Network
+from everynode.models.model import Layered, Model
 from everynode.models.receptive_field import Batch
 from everynode.training.mini_batch.sampler import Sampler
 
@@ -41,34 +41,30 @@ def infer(
     network.eval()
     sampler = sampler or Sampler(graph)
     device = network.device
-    if not isinstance(network, Network):
-        if network.num_hops is None and isinstance(graph, Graph):
-            return network(graph.to(device), nodes.to(device)).cpu()
+    if network.num_hops is None and isinstance(graph, Graph):
+        return network(graph.to(device), nodes.to(device)).cpu()
+    if not isinstance(network, Layered):
         return _infer_by_batch(network, sampler, nodes, device, block)
+    num_layers = network.num_hops or 0
     folder: Path | None = getattr(graph, "folder", None)
     dtype = torch.empty(0, dtype=graph.dtype).numpy().dtype
     asked = np.unique(nodes.numpy(force=True))
-    levels = _levels(graph.neighbors, asked, len(network.layers), graph.num_nodes)
+    levels = _levels(graph.neighbors, asked, num_layers, graph.num_nodes)
     hidden_channels, k = network.closing.weight.shape
 
     f = f_0 = room(len(levels[0]), hidden_channels, dtype, folder)
     for at in _blocks(len(levels[0]), block):
         batch = Batch(graph.rows(levels[0][at]), (), graph.name).to(device)
-        f.write(
-            at.start, torch.relu_(network.opening(network.features_of(batch))).numpy(force=True)
-        )
-    for layer, sources, targets in zip(network.layers, levels[:-1], levels[1:], strict=True):
+        f.write(at.start, network.open(batch).numpy(force=True))
+    for place, (sources, targets) in enumerate(pairwise(levels)):
         last = targets is levels[-1]
         out = room(len(targets), k if last else hidden_channels, dtype, folder)
         for at in _blocks(len(targets), block):
             seen, (hop,) = sampler.surroundings(targets[at], [-1], ALL)
             opened = torch.from_numpy(f_0.read(np.searchsorted(levels[0], targets[at]))).to(device)
-            result = layer(
-                torch.from_numpy(f.read(np.searchsorted(sources, seen))).to(device),
-                opened,
-                hop.to(device),
-            )
-            out.write(at.start, (network.closing(result) if last else result).numpy(force=True))
+            known = torch.from_numpy(f.read(np.searchsorted(sources, seen))).to(device)
+            result = network.step(place, known, opened, hop.to(device))
+            out.write(at.start, (network.close(result) if last else result).numpy(force=True))
         f = out
     return torch.from_numpy(f.read(np.searchsorted(asked, nodes.numpy(force=True))))
 
