@@ -33,6 +33,8 @@ demo: $(READY)
 	$(BIN)/everynode compare citeseer --seeds 3 --out runs/demo
 	@echo "Open runs/demo/fit/report.html. Next, your own graph: $(BIN)/everynode fit --nodes nodes.csv --edges edges.csv --label label"
 
+# Compiled tests are kept: the next run, and each process that a test starts, begins sooner.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not long"
 

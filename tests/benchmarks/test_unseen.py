@@ -1,5 +1,6 @@
 """benchmarks/unseen.py: the outsiders are PyG's layers, and the stored logits repeat the default."""
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+
+from everynode.selection import portfolio_fit
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
@@ -100,6 +103,8 @@ def test_a_cell_runs_is_kept_and_replays_to_the_same_accuracy(
     monkeypatch.setattr(unseen, "ROOT", tmp_path)
     monkeypatch.setattr(unseen, "GRAPHS", ("tiny",))
     monkeypatch.setattr(scripts["outsiders"], "EPOCHS", 3)
+    quick = functools.partial(portfolio_fit.PortfolioOptions, effort="quick")
+    monkeypatch.setattr(portfolio_fit, "PortfolioOptions", quick)
     (tmp_path / "results").mkdir()
     store = tmp_path / "store"
     flags = ["--graphs", "tiny", "--regimes", "5", "--splits", "1"]

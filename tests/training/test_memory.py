@@ -1,6 +1,6 @@
 """What training does with memory: what is freed is kept within the block and given back after it, and nothing waits to be freed.
 
-What concerns malloc is in a fresh process each, since it remembers what was before.
+What concerns malloc runs in fresh processes, since malloc remembers.
 """
 
 import gc
@@ -20,8 +20,12 @@ from everynode.training.memory import forget_peak, peak_mb, reused_memory
 linux = pytest.mark.skipif(
     sys.platform != "linux", reason="glibc's malloc, and /proc, are on Linux only"
 )
-BEFORE = """
+#: Each check runs in a process of its own, forked before anything was allocated.
+CHECKS = """
+import os
 import resource
+import sys
+import traceback
 from pathlib import Path
 import torch
 from everynode.training.memory import reused_memory
@@ -35,52 +39,48 @@ def faults(times, mb=24):
         kept = [torch.ones(mb * 256 * 1024) for _ in range(4)]
         del kept
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def fewer_pages_are_touched_anew():
+    outside = faults(8)
+    with reused_memory():
+        faults(1)
+        inside = faults(8)
+    assert inside < outside / 4, (inside, outside)
+
+def memory_goes_back_afterwards():
+    before = resident_mb()
+    with reused_memory():
+        faults(2)
+        assert resident_mb() > before + 50
+    assert resident_mb() < before + 40
+
+def large_arrays_leave_no_holes():
+    before = resident_mb()
+    with reused_memory():
+        faults(2, mb=64)
+        assert resident_mb() < before + 40
+
+torch.set_num_threads(1)
+failed = False
+for check in (fewer_pages_are_touched_anew, memory_goes_back_afterwards, large_arrays_leave_no_holes):
+    if not (child := os.fork()):
+        try:
+            check()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    failed |= os.waitpid(child, 0)[1] != 0
+sys.exit(failed)
 """
 
 
-def run(code: str) -> None:
+@linux
+def test_freed_memory_is_kept_within_the_block_and_goes_back_after_it() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", CHECKS], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-
-
-@linux
-def test_fewer_pages_are_touched_anew() -> None:
-    run(
-        """
-outside = faults(8)
-with reused_memory():
-    faults(1)
-    inside = faults(8)
-assert inside < outside / 4, (inside, outside)
-"""
-    )
-
-
-@linux
-def test_memory_goes_back_afterwards() -> None:
-    run(
-        """
-before = resident_mb()
-with reused_memory():
-    faults(2)
-    assert resident_mb() > before + 50
-assert resident_mb() < before + 40
-"""
-    )
-
-
-@linux
-def test_large_arrays_leave_no_holes() -> None:
-    run(
-        """
-before = resident_mb()
-with reused_memory():
-    faults(2, mb=64)
-    assert resident_mb() < before + 40
-"""
-    )
 
 
 def test_an_error_inside_comes_through() -> None:
