@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import shutil
@@ -72,11 +73,29 @@ def save_files(page: Path, folder: Path) -> None:
             (folder / file).write_text(content, encoding="utf-8")
 
 
+def untested(text: str, *, archived: bool = False) -> list[str]:
+    """The first lines of blocks that no test here would find, or whose kind no test knows."""
+    kinds = KINDS | ({""} if archived else set())
+    rest = FENCE.sub(lambda block: "" if block[1] in kinds else block[0], text)
+    return re.findall(r"^ *(?:`{3,}|~{3,}|:{3,}|(?:    |\t)(?![-*\d|])\S).*", rest, re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", ALL, ids=place)
 def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
-    archived = "archive" in page.parts
-    kinds = {name for name, _, _ in FENCE.findall(page.read_text(encoding="utf-8"))}
-    assert kinds <= KINDS | ({""} if archived else set())
+    assert untested(page.read_text(encoding="utf-8"), archived="archive" in page.parts) == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```bash\nls\n```\n", "```\nls\n```\n", "  ```python\n  1 / 0\n  ```\n", "~~~python\n1 / 0\n~~~\n",
+        "````python\n1 / 0\n````\n", ":::{code}\n1 / 0\n:::\n", "    print()\n", "```python\n1 / 0\n",
+    ],
+)  # fmt: skip
+def test_a_block_that_nothing_runs_is_noticed(block: str) -> None:
+    assert untested(f"Text.\n\n{block}\nText.\n")
+    assert untested(f"```python\n1\n```\n\n{block}")
+    assert not untested("- a list\n    - of lists\n\n```python\nif 1:\n    pass\n```\n")
 
 
 @pytest.mark.long
@@ -150,6 +169,16 @@ def test_links_lead_somewhere(page: Path) -> None:
         there = page.parent / file if file else page
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize(
+    "package", ["", "datasets", "graph", "io", "models", "objectives", "training"]
+)
+def test_every_public_name_is_in_the_python_reference(package: str) -> None:
+    reference = (DOCS / "reference/api.md").read_text(encoding="utf-8")
+    listed = {name.split(".")[-1] for name in re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE)}
+    module = importlib.import_module(f"everynode.{package}".rstrip("."))
+    assert set(module.__all__) - listed == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=place)

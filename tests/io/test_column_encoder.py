@@ -47,7 +47,7 @@ TITLES = [
 ]
 
 
-def test_numbers_are_standardised_and_missing_ones_are_the_mean():
+def test_numbers_are_standardized_and_missing_ones_are_the_mean():
     column, features = fit([1, 2, 6, None])
     known = np.array([1, 2, 6.0])
     np.testing.assert_allclose(features[:3, 0], (known - known.mean()) / known.std(), rtol=1e-6)
@@ -256,7 +256,7 @@ def test_money_and_percents_are_numbers(unit):
     """As words they were lost, or a hundred features of noise."""
     column, features = fit(MONEY[unit])
     assert (column.kind, column.unit) == ("number", unit)
-    assert column.summary.detail == f"standardised, written with {unit}"
+    assert column.summary.detail == f"standardized, written with {unit}"
     np.testing.assert_allclose(features, fit([1334.73, 20.5, -3, -4.25, -12.5, 0])[1], rtol=1e-6)
     assert fit(MONEY[unit], "number")[0] == column
 

@@ -128,7 +128,7 @@ class ColumnEncoder:
 
     def _describe_number(self) -> str:
         parts = ["logarithm"] if self.log else []
-        parts.append("scaled" if self.center == (0.0,) else "standardised")
+        parts.append("scaled" if self.center == (0.0,) else "standardized")
         return ", ".join(parts + ([f"written with {self.unit}"] if self.unit else []))
 
     def transform(self, cells: Cells, notes: Notes) -> Any:
