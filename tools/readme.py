@@ -9,9 +9,8 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from tables.common import ROOT
+from tables.common import ROOT, pages
 from tables.comparisons import demo_table, results_table, stock_loop_table
 from tables.engine import same_gat_table, same_table, same_training_table
 from tables.files import calibration_table, held_out_table, own_table, reading_table
@@ -104,11 +103,6 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(described_table, name) for name in REPRODUCED},
 }
 MARKED = re.compile(r"(<!-- (?P<name>[\w-]+):begin -->\n).*?(<!-- (?P=name):end -->)", re.DOTALL)
-
-
-def pages() -> list[Path]:
-    """README and every page of docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def filled(text: str, page: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import readme
+from tables.common import pages
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -107,15 +108,7 @@ def uses() -> dict[str, list[str]]:
     """The pages that use each file; the tests, benchmarks and modules of a file without a page."""
     sys.addaudithook(watch)
     on_pages, elsewhere = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-    pages = [
-        "README.md",
-        *sorted(
-            str(p.relative_to(ROOT))
-            for p in ROOT.glob("docs/**/*.md")
-            if "generated" not in p.parts
-        ),
-    ]
-    for page in pages:
+    for page in (path.relative_to(ROOT).as_posix() for path in pages()):
         for name in read_by(page):
             on_pages[name].append(page)
     for folder in ("tests", "benchmarks", "src"):
@@ -185,17 +178,17 @@ def benchmarks() -> str:
 
 
 def main() -> int:
-    pages = {INDEX: index(), ROOT / "benchmarks/README.md": benchmarks()}
+    made = {INDEX: index(), ROOT / "benchmarks/README.md": benchmarks()}
     stale = [
         path.relative_to(ROOT).as_posix()
-        for path, fresh in pages.items()
+        for path, fresh in made.items()
         if not path.exists() or path.read_text(encoding="utf-8") != fresh
     ]
     if "--check" in sys.argv:
         if stale:
             print(f"{', '.join(stale)}: out of date; run python tools/results_index.py.")
         return int(bool(stale))
-    for path, fresh in pages.items():
+    for path, fresh in made.items():
         path.write_text(fresh, encoding="utf-8")
     return 0
 

@@ -13,6 +13,12 @@ ROOT = Path(__file__).parents[2]
 GRAPHS = ("cora", "citeseer", "pubmed")
 
 
+def pages() -> list[Path]:
+    """README and every page of docs/ that people write; `make docs` writes docs/generated."""
+    written = (page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)
+    return [ROOT / "README.md", *sorted(written)]
+
+
 def result(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((ROOT / f"results/{name}.json").read_text())
     return found
