@@ -512,16 +512,8 @@ def test_bad_parameters_are_refused_in_one_sentence():
         (["--graphs", "nowhere"], "Unknown graph 'nowhere'"),
     ],
 )
-def test_a_benchmark_of_nothing(arguments, words):
-    import subprocess
-    import sys
-
-    done = subprocess.run(
-        [sys.executable, "-m", "everynode", "bench", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def test_a_benchmark_of_nothing(call, arguments, words):
+    done = call("bench", *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

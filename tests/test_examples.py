@@ -1,4 +1,4 @@
-"""The examples, as a new user runs them: every command of their README in a process of its own, and what it leaves behind."""
+"""The examples, as a new user runs them: every command of their README, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,18 +50,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("user") / "examples"))
 
 
-def run(command: str, folder: Path) -> str:
-    words = shlex.split(command)
-    assert words[0] == "everynode"
-    done = subprocess.run(
-        [sys.executable, "-m", "everynode", *words[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run(folder: Path, call: Callable, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Run a command of the README in the folder; return what it prints."""
+
+    def in_folder(command: str) -> str:
+        words = shlex.split(command)
+        assert words[0] == "everynode"
+        monkeypatch.chdir(folder)
+        done = call(*words[1:])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return in_folder
 
 
 def test_there_is_a_command_for_every_file():
@@ -91,9 +93,17 @@ def test_the_first_command_names_the_missing_flag_and_the_second_reads(files, fo
     assert "labelled" in second.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS[:-1], ids=list(PROMISED))
-def test_every_example_fits(command, folder):
-    said = run(command, folder)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            command, id=name, marks=() if "--effort quick" in command else pytest.mark.long
+        )
+        for command, name in zip(COMMANDS, PROMISED, strict=False)
+    ],
+)
+def test_every_example_fits(command, folder, run):
+    said = run(command)
     name = re.search(r"--nodes (\w+)", command)[1]
     nodes, least = PROMISED[name]
     out = folder / "runs" / f"fit-{name}"
@@ -111,10 +121,10 @@ def test_every_example_fits(command, folder):
         assert len(found) >= 0.4 * sum(row["label"] == "fraud" for row in rows)
 
 
-def test_newcomers_get_a_team(folder):
+def test_newcomers_get_a_team(folder, run):
     if not (folder / "runs" / "fit-people").exists():
-        run(COMMANDS[0], folder)
-    run(COMMANDS[-1], folder)
+        run(f"{COMMANDS[0]} --effort quick")
+    run(COMMANDS[-1])
     with (folder / "newcomers-predicted.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows[400:]] == [f"newcomer{k}" for k in range(10)]
