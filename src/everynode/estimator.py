@@ -368,7 +368,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             given, candidate_settings(self, given), fold=self._fold,
             cv=None if self.cv == "auto" else self.cv, networks=self.n_estimators,
             shares_patience=shares_patience(self), seed=seed, checkpoint=states,
-            verbose=self.verbose, callbacks=callbacks,
+            verbose=self.verbose, callbacks=callbacks, workers=self.n_jobs,
         )  # fmt: skip
         graph, self.standings_ = fitted.graph, fitted.standings
         self.fitted_, *self._more = fitted.results

@@ -46,5 +46,5 @@ def refit_classifier(
         )  # fmt: skip
     return refit_single(
         graph, nodes, first, model.objective_, networks=len(model.networks_), cv=options.cv,
-        checkpoint=states, verbose=model.verbose, callbacks=callbacks,
+        checkpoint=states, verbose=model.verbose, callbacks=callbacks, workers=options.workers,
     )  # fmt: skip

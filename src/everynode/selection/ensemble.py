@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,10 @@ from everynode.errors import Diverged
 from everynode.evaluation.calibration import HeldOut
 from everynode.graph import Graph
 from everynode.training import TrainingResult, train
+from everynode.training.callbacks import replay_epochs
+from everynode.training.interrupt import deferred_interrupt
+from everynode.training.loop import Training
+from everynode.training.side_by_side import pays, side_by_side
 
 #: Called after every epoch with the number of the network (from 1), the epoch and its history.
 Report = Callable[[int, int, dict[str, float]], None]
@@ -30,25 +35,40 @@ def train_more(
     checkpoint: Path | None,
     report: Report,
     prefix: str = "",
+    workers: int | None = None,
 ) -> list[TrainingResult]:
     """Train more networks with the settings of the first, fold by fold, up to ``total``.
 
     The first result carries the seconds of all, and whether Ctrl-C ended one of them: then there
     are fewer. A network that diverges is left out with a warning, if its fold has another one.
-    ``prefix``: the start of the names of the files in ``checkpoint``.
+    ``prefix``: the start of the names of the files in ``checkpoint``. ``workers``: networks at
+    once; None: one per core. Those in other processes are reported when they end.
     """
     first, *more = trained
     first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
-    for number in range(len(trained) + 1, total + 1):
+    numbers = range(len(trained) + 1, total + 1)
+    plans: dict[int, dict[str, Any]] = {
+        number: {
+            "settings": first.settings,
+            "fold": folds[(number - 1) % len(folds)],
+            "seed": first.seed + number - 1,
+            "checkpoint": checkpoint and checkpoint / f"{prefix}network-{number}.safetensors",
+        }
+        for number in numbers
+    }
+    if not first.interrupted and pays(graph, len(plans), workers):
+        outcomes = _train_side_by_side(graph, plans, report, workers)
+    else:
+        outcomes = {
+            number: partial(train, graph, **plan, report=partial(report, number))
+            for number, plan in plans.items()
+        }
+    for number, outcome in outcomes.items():
         if first.interrupted:
             break
-        fold = folds[(number - 1) % len(folds)]
-        state = None if checkpoint is None else checkpoint / f"{prefix}network-{number}.safetensors"
+        fold = plans[number]["fold"]
         try:
-            fitted = train(
-                graph, first.settings, fold=fold, seed=first.seed + number - 1, checkpoint=state,
-                report=partial(report, number),
-            )  # fmt: skip
+            fitted = outcome()
         except KeyboardInterrupt:  # before its first epoch ended: keep the others
             first = dataclasses.replace(first, interrupted=True)
         except Diverged as error:
@@ -60,6 +80,29 @@ def train_more(
             seconds = first.seconds + fitted.seconds
             first = dataclasses.replace(first, seconds=seconds, interrupted=fitted.interrupted)
     return [first, *more]
+
+
+def _train_side_by_side(
+    graph: Graph, plans: Mapping[int, Mapping[str, Any]], report: Report, workers: int | None
+) -> dict[int, Callable[[], TrainingResult]]:
+    """Train several networks; return a function for each that gives its result, or its error."""
+    trainings = {number: Training(graph, **plan) for number, plan in plans.items()}
+    numbers, errors = list(trainings), dict[int, Diverged]()
+    with deferred_interrupt() as interrupt:
+        for leg in side_by_side(list(trainings.values()), interrupt, workers=workers):
+            number = numbers[leg.number]
+            start = trainings[number].epoch
+            trainings[number].restore(leg.state)
+            if leg.error is not None:
+                errors[number] = leg.error
+            replay_epochs(partial(report, number), leg.state.history, start)
+
+    def result(number: int) -> TrainingResult:
+        if number in errors:
+            raise errors[number]
+        return trainings[number].result(interrupted=interrupt.is_set())
+
+    return {number: partial(result, number) for number in numbers}
 
 
 def held_out(trained: Sequence[TrainingResult], graph: Graph) -> HeldOut:

@@ -26,11 +26,9 @@ from everynode.selection.portfolio_job import Job, Workload, run_job
 from everynode.selection.race import Race
 from everynode.selection.time_limit import Deadline
 from everynode.training.callbacks import Callback, replay
-from everynode.training.process_pool import Engine, run_many
+from everynode.training.process_pool import SMALL, Engine, run_many
 
 LOG = logging.getLogger(__name__)
-#: Jobs on smaller graphs (nodes and edges) run in this process: a pool would cost more.
-SMALL = 1500
 #: Trainings on larger graphs (nodes and edges) keep their state: they take more than seconds.
 LARGE = 50_000
 

@@ -114,6 +114,7 @@ def refit_single(
     checkpoint: Path | None = None,
     verbose: bool | None = None,
     callbacks: Sequence[Callback] = (),
+    workers: int | None = None,
 ) -> Refit:
     """Train the chosen settings on folds of the labels.
 
@@ -137,13 +138,15 @@ def refit_single(
         Whether to show progress.
     callbacks : sequence of Callback
         Called after every epoch.
+    workers : int, optional
+        Trainings at once; None: one per core.
     """
     folds = cv or FOLDS
     fitted = fit_candidates(
         graph_to_teach(graph, nodes), {objective: first.settings}, cv=folds,
         networks=math.ceil(networks / max(folds, 1)), seed=first.seed, checkpoint=checkpoint,
         verbose=verbose, callbacks=callbacks, title=f"{first.settings.backbone}, {TITLE}",
-        prefix=PREFIX,
+        prefix=PREFIX, workers=workers,
     )  # fmt: skip
     if fitted.interruption:
         raise KeyboardInterrupt

@@ -51,6 +51,7 @@ def fit_candidates(
     callbacks: Sequence[Callback] = (),
     title: str = "",
     prefix: str = "",
+    workers: int | None = None,
 ) -> SingleFit:
     """Select the best of some settings on the validation nodes, and train its networks.
 
@@ -81,6 +82,8 @@ def fit_candidates(
         The title of the progress bar; empty: the backbone.
     prefix : str
         The start of the names of the files in ``checkpoint``.
+    workers : int, optional
+        Trainings at once; None: one per core.
     """
     graph, folds = with_validation(given, fold=fold, cv=cv, seed=seed)
     first = next(iter(candidates.values()))
@@ -106,6 +109,7 @@ def fit_candidates(
             report=tell,
             checkpoint=checkpoint,
             prefix=prefix,
+            workers=workers,
         )
         results = train_more(
             trained,
@@ -114,6 +118,7 @@ def fit_candidates(
             total,
             checkpoint=checkpoint,
             prefix=prefix,
+            workers=workers,
             report=lambda number, epoch, row: tell(f"network {number} of {total}", epoch, row),
         )
     return SingleFit(graph, folds, results, standings, total)

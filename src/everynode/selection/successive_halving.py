@@ -18,10 +18,12 @@ from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
 from everynode.storage.plain_values import from_plain
+from everynode.training.callbacks import replay_epochs
 from everynode.training.full_batch import history_name
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
 from everynode.training.result import TrainingResult
+from everynode.training.side_by_side import Leg, pays, side_by_side
 
 #: The epochs of each round and the candidates left after it (docs/archive/accuracy.md, "Safe by
 #: default").
@@ -78,6 +80,7 @@ def successive_halving(
     report: CandidateReport | None = None,
     checkpoint: Path | None = None,
     prefix: str = "",
+    workers: int | None = None,
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -109,6 +112,8 @@ def successive_halving(
         training after the current epoch with the best result so far.
     prefix : str
         The start of the names of the files in ``checkpoint``.
+    workers : int, optional
+        Trainings at once; None: one per core. Those in other processes are reported when they end.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -116,12 +121,12 @@ def successive_halving(
     sharing = len(folds) if share else 1
     rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
     sizes = [float(len(graph.nodes("val", fold))) for fold in folds]
-    field = _Field(sizes, report)
+    field = _Field(graph, sizes, report, workers)
     for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         patient = dataclasses.replace(settings, patience=patience)
         states = checkpoint / f"{prefix}{name}" if checkpoint else None
-        field.add(name, graph, patient, folds=folds, seed=seed, states=states)
+        field.add(name, patient, folds=folds, seed=seed, states=states)
 
     # `order`: the best first. The first `places` of them train in the next round.
     order, places = list(candidates), len(candidates)
@@ -151,15 +156,21 @@ def successive_halving(
 class _Field:
     """The trainings of all candidates, one per fold."""
 
-    def __init__(self, sizes: Sequence[float], report: CandidateReport | None):
+    def __init__(
+        self,
+        graph: Graph,
+        sizes: Sequence[float],
+        report: CandidateReport | None,
+        workers: int | None,
+    ):
         #: The number of validation nodes of each fold.
         self.sizes = sizes
-        self.report = report
+        self.graph, self.report, self.workers = graph, report, workers
         self.trainings: dict[str, list[Training]] = {}
         self.failed: dict[str, Diverged] = {}
 
     def add(
-        self, name: str, graph: Graph, settings: Settings, *, folds: Sequence[int], seed: int,
+        self, name: str, settings: Settings, *, folds: Sequence[int], seed: int,
         states: Path | None,
     ) -> None:  # fmt: skip
         """Add a candidate: a training on each fold, with consecutive seeds."""
@@ -167,7 +178,9 @@ class _Field:
         for number, fold in enumerate(folds):
             suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
             state = states and states.with_name(f"{states.name}{suffix}.safetensors")
-            training = Training(graph, settings, fold=fold, seed=seed + number, checkpoint=state)
+            training = Training(
+                self.graph, settings, fold=fold, seed=seed + number, checkpoint=state
+            )
             self.trainings[name].append(training)
 
     def alive(self, names: Iterable[str]) -> list[str]:
@@ -176,16 +189,41 @@ class _Field:
 
     def train(self, names: Iterable[str], until: int | None, interrupt: threading.Event) -> None:
         """Train candidates up to an epoch; None: to their end."""
+        names = list(names)
+        if pays(self.graph, sum(len(self.trainings[name]) for name in names), self.workers):
+            self._train_side_by_side(names, until, interrupt)
+            return
         for name in names:
-            trainings = self.trainings[name]
             try:
-                for number, training in enumerate(trainings, start=1):
-                    title = (
-                        name if len(trainings) == 1 else f"{name} fold {number}/{len(trainings)}"
-                    )
-                    training.advance(interrupt, until, report=self._reporter(title))
+                for number, training in enumerate(self.trainings[name], start=1):
+                    reporter = self._reporter(self._title(name, number))
+                    training.advance(interrupt, until, report=reporter)
             except Diverged as error:
                 self.failed[name] = error
+
+    def _train_side_by_side(
+        self, names: Sequence[str], until: int | None, interrupt: threading.Event
+    ) -> None:
+        places = [(name, i) for name in names for i in range(len(self.trainings[name]))]
+        trainings = [self.trainings[name][i] for name, i in places]
+        legs: dict[tuple[str, int], Leg] = {}
+        for leg in side_by_side(trainings, interrupt, until, workers=self.workers):
+            name, i = place = places[leg.number]
+            legs[place] = leg
+            reporter = self._reporter(self._title(name, i + 1))
+            if reporter is not None:
+                replay_epochs(reporter, leg.state.history, trainings[leg.number].epoch)
+        for (name, i), training in zip(places, trainings, strict=True):
+            if name not in self.failed:  # after a fold that diverged, the next ones do not count
+                leg = legs[name, i]
+                training.restore(leg.state)
+                if leg.error is not None:
+                    self.failed[name] = leg.error
+
+    def _title(self, name: str, number: int) -> str:
+        """Return the name of a candidate, with its fold if there are several."""
+        count = len(self.trainings[name])
+        return name if count == 1 else f"{name} fold {number}/{count}"
 
     def _reporter(self, title: str) -> Callable[[int, dict[str, float]], None] | None:
         report = self.report

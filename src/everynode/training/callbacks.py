@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 
@@ -50,5 +51,18 @@ def replay(
     gcn 1 {'total': 0.25}
     """
     for callback in callbacks:
-        for epoch in range(len(next(iter(history.values()), ()))):
-            callback(training, epoch, {name: values[epoch] for name, values in history.items()})
+        replay_epochs(partial(callback, training), history)
+
+
+def replay_epochs(
+    report: Callable[[int, dict[str, float]], None],
+    history: Mapping[str, Sequence[float]],
+    start: int = 0,
+) -> None:
+    """Report the epochs of a history from ``start`` on.
+
+    >>> replay_epochs(print, {"total": [0.5, 0.25]}, start=1)
+    1 {'total': 0.25}
+    """
+    for epoch in range(start, len(next(iter(history.values()), ()))):
+        report(epoch, {name: values[epoch] for name, values in history.items()})

@@ -116,12 +116,32 @@ class TrainingState:
         set_random_state(self.tensors, network.device)
         return parts["best"]
 
-    def save(self, path: Path) -> None:
-        """Write the state; it replaces the previous one."""
+    def to_bytes(self) -> bytes:
+        """Return the content of the state's file."""
         names = [f.name for f in dataclasses.fields(self) if f.name != "tensors"]
         header = json.dumps({name: getattr(self, name) for name in names})
         metadata = {HEADER: header, DIGEST: _digest(header, self.tensors)}
-        write_atomically(path, tensors_to_bytes(self.tensors, metadata=metadata))
+        content: bytes = tensors_to_bytes(self.tensors, metadata=metadata)
+        return content
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> TrainingState:
+        """Return the state that :meth:`to_bytes` wrote; ValueError if it is damaged."""
+        size = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        return cls._checked(metadata, load_tensors(content))
+
+    @classmethod
+    def _checked(cls, metadata: dict[str, str], tensors: dict[str, Tensor]) -> TrainingState:
+        if metadata[DIGEST] != _digest(metadata[HEADER], tensors):
+            raise ValueError("its digest differs from its content")
+        header = json.loads(metadata[HEADER])
+        header["best_key"] = tuple(header["best_key"])
+        return cls(tensors, **header)
+
+    def save(self, path: Path) -> None:
+        """Write the state; it replaces the previous one."""
+        write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: Path, identity: str) -> TrainingState | None:
@@ -132,11 +152,7 @@ class TrainingState:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if metadata[DIGEST] != _digest(metadata[HEADER], tensors):
-                raise ValueError("its digest differs from its content")
-            header = json.loads(metadata[HEADER])
-            header["best_key"] = tuple(header["best_key"])
-            state = cls(tensors, **header)
+            state = cls._checked(metadata, tensors)
         except OSError as error:  # it may be temporary
             raise DataError(
                 f"{path} cannot be read ({error}): "

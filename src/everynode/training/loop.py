@@ -242,11 +242,18 @@ class Training:
         return hashlib.sha256(repr(tuple(content)).encode()).hexdigest()
 
     def _resume(self, state: TrainingState, path: Path, test_nodes: Tensor | None) -> None:
-        runner = self.runner
         try:
-            self.best = state.restore(self.network, runner.objective, runner.optimizer)
+            self._take(state)
         except (RuntimeError, KeyError, ValueError, TypeError) as error:
             raise UnusableState(f"{path} is the training state of another model") from error
+        scored = test_nodes is not None and len(test_nodes) > 0
+        if self.epoch and ("test_accuracy" in self.history) != scored:
+            without = "without" if scored else "with"
+            raise UnusableState(f"{path} is the state of a training {without} test_nodes")
+
+    def _take(self, state: TrainingState) -> None:
+        runner = self.runner
+        self.best = state.restore(self.network, runner.objective, runner.optimizer)
         self.history, self.best_epoch, self.best_key = (
             state.history,
             state.best_epoch,
@@ -254,10 +261,18 @@ class Training:
         )
         self.epoch, self.seconds = state.epoch, state.seconds
         runner.step, runner.sums = state.step, state.sums
-        scored = test_nodes is not None and len(test_nodes) > 0
-        if self.epoch and ("test_accuracy" in self.history) != scored:
-            without = "without" if scored else "with"
-            raise UnusableState(f"{path} is the state of a training {without} test_nodes")
+
+    def state(self) -> TrainingState:
+        """Return the state during a pause; :meth:`restore` of an equal training continues it."""
+        with own_random_numbers(self._device):
+            set_random_state(self._random, self._device)
+            return TrainingState.capture(self)
+
+    def restore(self, state: TrainingState) -> None:
+        """Continue from the state of an equal training."""
+        with own_random_numbers(self._device):
+            self._take(state)
+            self._random = random_state(self._device)
 
     @property
     def ended(self) -> bool:

@@ -24,6 +24,8 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 #: The option of prctl(2) that sends a signal to a process when its parent ends.
 _PR_SET_PDEATHSIG = 1
+#: Trainings on smaller graphs (nodes and edges) run in this process: a pool would cost more.
+SMALL = 1500
 #: In a worker process: the object that all jobs share.
 _shared: Any = None
 
