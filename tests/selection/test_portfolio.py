@@ -10,7 +10,7 @@ from everynode import Graph
 from everynode.errors import EverynodeError
 from everynode.selection import portfolio as module
 from everynode.selection.candidate import Candidate
-from everynode.selection.portfolio import require_results, run_portfolio
+from everynode.selection.portfolio import require_results, run_portfolio, start_race
 from everynode.selection.portfolio_job import Job
 from everynode.selection.race import Race
 from everynode.settings import Settings
@@ -135,3 +135,22 @@ def test_progress_counts_trainings_and_names_the_best(graph):
     assert [row[0] for row in seen] == list(range(1, 10))
     assert seen[-1][:2] == (9, 9)
     assert seen[-1][2].startswith("best so far ")
+
+
+def test_long_jobs_start_first_if_all_of_them_end_in_time(graph):
+    def order(limit: float | None) -> list[str]:
+        started: list[str] = []
+
+        def note(work, jobs, shared, **_):
+            started.extend(job.candidate for job in jobs)
+            return iter(())
+
+        runner = start_race(graph, CANDIDATES, folds=[0], engine=note, time_limit=limit)
+        runner.known = {CANDIDATES[1].name: 9.0, CANDIDATES[2].name: 20.0}
+        runner.race.outcomes["any"] = "diverged"  # or it would run the first job itself
+        runner.run([Job(candidate.name, 0, 0) for candidate in CANDIDATES[:3]])
+        return started
+
+    names = [candidate.name for candidate in CANDIDATES[:3]]
+    assert order(None) == order(1000.0) == [names[2], names[1], names[0]]
+    assert order(25.0) == names  # the best first: not all may end in time

@@ -164,6 +164,8 @@ class JobRunner:
         The results.
     total, started, done : int
         The number of jobs in all (for progress), of those handed over, and of finished ones.
+    known : dict of str to float
+        Seconds of a job by candidate, from earlier races.
     """
 
     def __init__(
@@ -181,6 +183,7 @@ class JobRunner:
         self.workers, self.folder, self.report = workers, folder, report
         self.callbacks = callbacks
         self.total = self.started = self.done = 0
+        self.known: dict[str, float] = {}
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Run jobs; those of an earlier run are read from the folder."""
@@ -195,6 +198,7 @@ class JobRunner:
                 missing.append(job)
             else:
                 self._keep(job, stored)
+        missing = self._longest_first(missing)
         try:
             for job, content in self.engine(
                 run_job, self._in_time(missing), self.workload,
@@ -214,6 +218,17 @@ class JobRunner:
         for results in self.race.results.values():
             results.sort(key=lambda result: (result.card["seed"], result.card["fold"]))
 
+    def _longest_first(self, jobs: list[Job]) -> list[Job]:
+        """Start the longest jobs first, so that no core waits for a long one at the end.
+
+        The given order, the best first, stays if the deadline may leave some of them out.
+        """
+        expected = [self._expected(job.candidate) for job in jobs]
+        if not self.deadline.allows(sum(expected)):
+            return jobs
+        order = sorted(range(len(jobs)), key=lambda i: -expected[i])
+        return [jobs[i] for i in order]
+
     def _in_time(self, jobs: Sequence[Job]) -> Iterator[Job]:
         """Yield the jobs that end before the deadline, judging by the finished ones."""
         for job in jobs:
@@ -227,6 +242,8 @@ class JobRunner:
     def _expected(self, candidate: str) -> float:
         """Return the seconds that a job of a candidate takes; at first nothing is known."""
         own = [result.wall for result in self.race.results.get(candidate, ())]
+        if not own and candidate in self.known:
+            return self.known[candidate]
         every = own or [r.wall for results in self.race.results.values() for r in results]
         return float(np.mean(every)) if every else 0.0
 

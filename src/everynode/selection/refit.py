@@ -199,6 +199,10 @@ def refit_portfolio(
             workers=options.workers, checkpoint=checkpoint, callbacks=options.callbacks,
             report=lambda done, total, _note: bar.advance(to=done, total=total),
         )  # fmt: skip
+        runner.known = {
+            member.candidate.name: max(result.seconds for result in member.results)
+            for member in ensemble
+        }
         _train(runner, units)
     race = runner.race
     race.seconds = time.monotonic() - start
