@@ -120,7 +120,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     for_new_nodes : bool, default=False
         Exclude models of the portfolio that cannot predict nodes outside the training graph.
     n_jobs : int, optional
-        The number of parallel trainings of the portfolio. None: one per core.
+        The number of parallel trainings. None: one per core. With one torch thread, the result is
+        the same for any number.
     device : str or torch.device, optional
         The device of training and prediction. None: the device of the graph.
     random_state : int, RandomState or None, default=0

@@ -10,8 +10,8 @@ from typing import Protocol
 class Callback(Protocol):
     """A function that is called after every epoch.
 
-    A plain function will do. Trainings of a portfolio run in other processes: their epochs are
-    reported together, in order, when the training has ended.
+    A plain function will do. Trainings that run side by side are in other processes: their epochs
+    are reported together, in order, when the training has ended.
 
     Examples
     --------
