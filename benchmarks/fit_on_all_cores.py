@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,6 +51,7 @@ def fit(path: Path, source: Path, cores: int, epochs: int) -> dict[str, float]:
     """Return the seconds of a fit on so many cores, and its results."""
     chosen = sorted(os.sched_getaffinity(0))[:cores]
     words = f"fit --nodes {path} --effort quick --time-limit 1h --epochs {epochs} --no-resume --quiet --json --out out"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         done = subprocess.run(
@@ -62,12 +64,14 @@ def fit(path: Path, source: Path, cores: int, epochs: int) -> dict[str, float]:
             preexec_fn=lambda: os.sched_setaffinity(0, chosen),
         )
         taken = round(time.perf_counter() - start, 2)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
     result = json.loads(done.stdout)
     found = {
         "test_accuracy": result["quality"]["test"]["accuracy"][0],
         "networks": result["networks"],
     }
-    return {"seconds": taken, **found}
+    return {"seconds": taken, "cpu": cpu, **found}
 
 
 def main() -> None:
@@ -81,7 +85,8 @@ def main() -> None:
         graph = page_network(path)
         for version, source in versions.items():
             rows = {cores: fit(path, source, cores, epochs) for cores in (2, 1)}
-            content[version] = rows | {"ratio": rows[1]["seconds"] / rows[2]["seconds"]}
+            ratio = round(rows[1]["seconds"] / rows[2]["seconds"], 2)
+            content[version] = {"cores": rows, "ratio": ratio}
             print(version, content[version], flush=True)
     write("fit-on-all-cores", {"graph": graph, "epochs": epochs, **content})
 

@@ -1,12 +1,13 @@
 """How long from the shell to the first epoch, and to a fit of the bundled example, beside ``import torch``?
 
-``python benchmarks/start_up.py [ROUNDS] [BEFORE=src]``. The commands run in turn, as whole processes on idle cores; the medians
-count. BEFORE is the source folder of another version.
+``python benchmarks/start_up.py [ROUNDS] [BEFORE=src]``. The commands run in turn, as whole processes; the medians count: until the
+first line of output, which comes after the epoch, until the end, and of CPU time. BEFORE is the source folder of another version.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -24,20 +25,29 @@ COMMANDS = {
 }
 
 
-def seconds(words: list[str], source: Path, cores: int) -> float:
-    """Return the seconds of a Python process with some words, on so many cores."""
+def measure(words: list[str], source: Path, cores: int) -> dict[str, float]:
+    """Return the seconds of a Python process until its first line, until its end, and of CPU time."""
     chosen = sorted(os.sched_getaffinity(0))[:cores]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, *words],
             cwd=folder,
             env=os.environ | {"PYTHONPATH": str(source)},
-            check=True,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             preexec_fn=lambda: os.sched_setaffinity(0, chosen),
         )
-        return time.perf_counter() - start
+        assert process.stdout is not None
+        assert process.stdout.readline(), words
+        first = time.perf_counter() - start
+        process.stdout.read()
+        assert process.wait() == 0, words
+        end = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"line": round(first, 3), "end": round(end, 3), "cpu": round(cpu, 3)}
 
 
 def main() -> None:
@@ -45,23 +55,30 @@ def main() -> None:
     versions = {"now": ROOT / "src"}
     if len(sys.argv) > 2:
         versions["before"] = Path(sys.argv[2]).resolve()
-    cases = {"import torch": (["-c", "import torch"], versions["now"], 1)}
+    cases = {"import torch": (["-c", "import torch; print(flush=True)"], versions["now"], 1)}
     for version, source in versions.items():
         for name, words in COMMANDS.items():
             for cores in (1, 2) if name == "fit" else (1,):
                 title = f"{name}, {version}" + (f", {cores} cores" if cores > 1 else "")
                 cases[title] = (["-m", "everynode", *words.split()], source, cores)
-    taken: dict[str, list[float]] = {name: [] for name in cases}
+    taken: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
     for number in range(rounds + 1):
         for name, case in cases.items():
-            one = seconds(*case)
+            row = measure(*case)
             if number:  # the first round fills caches
-                taken[name].append(round(one, 3))
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    for name, value in medians.items():
-        print(f"{value:6.2f} s  {value / medians['import torch']:5.2f} x import torch  {name}")
-    ratios = {name: round(v / medians["import torch"], 3) for name, v in medians.items()}
-    write("start-up", {"seconds": taken, "medians": medians, "to_import_torch": ratios})
+                taken[name].append(row)
+    medians = {
+        name: {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+        for name, rows in taken.items()
+    }
+    unit = medians["import torch"]
+    ratios = {
+        name: {key: round(value / unit[key], 3) for key, value in row.items()}
+        for name, row in medians.items()
+    }
+    for name, row in ratios.items():
+        print(f"{name:24} {medians[name]} seconds, {row} times import torch")
+    write("start-up", {"medians": medians, "to_import_torch": ratios, "rounds": taken})
 
 
 if __name__ == "__main__":
