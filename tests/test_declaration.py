@@ -51,7 +51,7 @@ def test_text_and_none_have_no_range() -> None:
 
 
 def test_a_setting_of_one_backbone() -> None:
-    declared = Declaration("", "Model", of_backbone="gcnii")
+    declared = Declaration("", "Model", of_backbones=("gcnii",))
     assert declared.is_of("gcnii")
     assert not declared.is_of("gcn")
     assert declared.is_of("a model of a plugin")

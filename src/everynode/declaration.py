@@ -94,8 +94,8 @@ class Declaration:
         The term that the setting belongs to. Without the term, it has no effect.
     option : str
         The name of this setting in the constructor of the term.
-    of_backbone : str
-        The only backbone that uses the setting.
+    of_backbones : tuple of str
+        The only backbones that use the setting; empty: all do.
     flags : tuple of str
         The flags of the command line, if they differ from the name.
     pairs : bool
@@ -118,7 +118,7 @@ class Declaration:
     paper: bool = False
     of_term: str = ""
     option: str = ""
-    of_backbone: str = ""
+    of_backbones: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     pairs: bool = False
 
@@ -157,7 +157,7 @@ class Declaration:
         """Whether a backbone uses the setting; a plugin's model may use any."""
         from everynode.models.names import MODELS
 
-        return self.of_backbone in ("", backbone) or backbone not in MODELS
+        return not self.of_backbones or backbone in self.of_backbones or backbone not in MODELS
 
     def allows(self, value: Any) -> bool:
         """Whether a value lies in the range."""

@@ -66,29 +66,44 @@ class Settings:
     )  # fmt: skip
     gcnii_alpha: float = setting(
         0.1, "Share of the initial features in each GCNII layer.", "Model", low=0, high=1,
-        search=Search(0.05, 0.6), of_backbone="gcnii",
+        search=Search(0.05, 0.6), of_backbones=("gcnii", "gcnii_star"),
     )  # fmt: skip
     gcnii_lambda: float = setting(
         0.5, "Strength of the GCNII weight matrices; 0 is the identity.", "Model", low=0,
-        search=Search(0.2, 3.0), of_backbone="gcnii",
+        search=Search(0.2, 3.0), of_backbones=("gcnii", "gcnii_star"),
     )  # fmt: skip
 
     appnp_alpha: float = setting(
         0.1, "Share of the node's own prediction in each step of APPNP.", "Model", low=0, high=1,
-        search=Search(0.02, 0.5), of_backbone="appnp",
+        search=Search(0.02, 0.5), of_backbones=("appnp", "pta"),
     )  # fmt: skip
     appnp_steps: int = setting(
-        10, "Propagation steps of APPNP.", "Model", low=1, of_backbone="appnp"
+        10, "Propagation steps of APPNP.", "Model", low=1, of_backbones=("appnp", "pta")
     )
     gprgnn_alpha: float = setting(
         0.1, "The coefficients of GPRGNN start as those of APPNP with this share.", "Model",
-        low=0, high=1, search=Search(0.02, 0.9), of_backbone="gprgnn",
+        low=0, high=1, search=Search(0.02, 0.9), of_backbones=("gprgnn",),
     )  # fmt: skip
     gprgnn_steps: int = setting(
-        10, "Propagation steps of GPRGNN.", "Model", low=1, of_backbone="gprgnn"
+        10, "Propagation steps of GPRGNN.", "Model", low=1, of_backbones=("gprgnn",)
     )
+    fagcn_eps: float = setting(
+        0.3, "Share of the opening features in each FAGCN layer.", "Model", low=0, high=1,
+        search=Search(0.1, 1.0), of_backbones=("fagcn",),
+    )  # fmt: skip
+    grand_drop_node: float = setting(
+        0.5, "Share of the nodes whose features GRAND drops in each pass.", "Model", low=0,
+        below=1, of_backbones=("grand",),
+    )  # fmt: skip
+    grand_steps: int = setting(
+        4, "Propagation steps of GRAND.", "Model", low=0, search=Search(choices=(2, 4, 8)),
+        of_backbones=("grand",),
+    )  # fmt: skip
 
     # ---------------------------------------------------------------- the objective
+    ce: float = setting(
+        1.0, "Weight of cross-entropy.", "Objective", low=0, off=1.0,
+    )  # fmt: skip
     mi: float = weight(
         0.3, "MI", "Weight of mutual information.",
         "mutual_information:MutualInformation", Search(0.001, 2.0, log=True),
@@ -135,6 +150,15 @@ class Settings:
         0, "Epochs over which the weight of consistency grows from 0; 0: full weight at once.",
         "Objective", low=0, off=0, of_term="consistency", option="ramp",
     )  # fmt: skip
+    consistency_distance: str = setting(
+        "cross_entropy", "Distance of the passes from the consistency targets; GRAND's is squared.",
+        "Objective", choices=("cross_entropy", "squared"), off="cross_entropy",
+        of_term="consistency", option="distance",
+    )  # fmt: skip
+    consistency_passes: int = setting(
+        2, "Number of passes that consistency compares.", "Objective", low=2, off=2,
+        of_term="consistency", option="passes",
+    )  # fmt: skip
     prior: float = weight(
         0.0, "class prior", "Weight of the class prior, which pulls the predicted class shares"
         " towards the estimated ones (not in the paper).",
@@ -143,6 +167,15 @@ class Settings:
     preg: float = weight(
         0.0, "P-reg", "Weight of P-reg, for comparisons.",
         "p_reg:PReg", Search(0.01, 5.0, log=True), enc=False,
+    )  # fmt: skip
+    preg_distance: str = setting(
+        "squared", "Distance in P-reg: squared, summed, as the paper writes it; or its authors'"
+        " cross-entropy.", "Objective", choices=("squared", "cross_entropy"), off="squared",
+        of_term="preg", option="distance",
+    )  # fmt: skip
+    soft_labels: float = weight(
+        0.0, "soft labels", "Weight of cross-entropy with propagated labels (PTA).",
+        "soft_labels:SoftLabels", Search(0.005, 0.5, log=True), enc=False, paper=False,
     )  # fmt: skip
     laplacian: float = weight(
         0.0, "Laplacian", "Weight of Laplacian regularization.",
@@ -155,6 +188,12 @@ class Settings:
     weights: Mapping[str, float] = setting(
         (), "Weight of a term of a plugin, as NAME=WEIGHT; repeat it for several.", "Objective",
         off=(), pairs=True, flags=("--term-weight",),
+    )  # fmt: skip
+
+    # ---------------------------------------------------------------- training
+    drop_edge: float = setting(
+        0.0, "Share of the edges that each training pass leaves out (DropEdge).", "Training",
+        low=0, below=1, off=0.0,
     )  # fmt: skip
 
     # ---------------------------------------------------------------- Adam

@@ -61,6 +61,29 @@ def test_it_is_the_equation(views, temperature):
         torch.testing.assert_close(got, torch.tensor(expected, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("views", [2, 4])
+def test_the_squared_distance_is_grands_equation(views):
+    drawn, temperature = draw(views), 0.5
+    said = [view.softmax(1).tolist() for view in drawn]
+    value = 0.0
+    for i in range(N):
+        mean = [sum(y[i][s] for y in said) / views for s in range(K)]
+        sharp = [m ** (1 / temperature) for m in mean]
+        target = [s / sum(sharp) for s in sharp]
+        for y in said:
+            value += sum((y[i][s] - target[s]) ** 2 for s in range(K)) / (views * N)
+    found = consistency(drawn, temperature=temperature, distance="squared")
+    assert found.item() == pytest.approx(value, rel=1e-12)
+
+
+def test_the_number_of_passes_is_a_choice():
+    with pytest.raises(UsageError, match="passes"):
+        Consistency(passes=1)
+    with pytest.raises(UsageError, match="distance"):
+        Consistency(distance="cosine")
+    assert Consistency(passes=4).passes == 4
+
+
 @given(st.integers(0, 10_000), st.integers(2, 4))
 def test_passes_that_agree_are_left_with_the_entropy_and_with_nothing_to_learn_from_agreement(
     seed, views

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -27,6 +29,25 @@ def test_the_term_is_the_function() -> None:
     values = objective.breakdown(logits)
     torch.testing.assert_close(values["preg"], p_reg(logits, graph))
     torch.testing.assert_close(values["total"], values["ce"] + 0.5 * values["preg"])
+
+
+def test_the_authors_distance_is_their_equation() -> None:
+    graph = generate(30, 60, 8, 3).to(torch.float64)
+    logits = torch.randn(30, 3, dtype=torch.float64, requires_grad=True)
+    z, matrix = logits.tolist(), graph.gcn_operator.to_dense().tolist()
+    value = 0.0
+    for i in range(30):
+        near = [sum(matrix[i][j] * z[j][s] for j in range(30)) for s in range(3)]
+        p, q = ([math.exp(v) / sum(map(math.exp, row)) for v in row] for row in (z[i], near))
+        value -= sum(p[s] * math.log(q[s]) for s in range(3)) / 30
+    assert p_reg(logits, graph, distance="cross_entropy").item() == pytest.approx(value)
+    check = lambda x: p_reg(x, graph, distance="cross_entropy")  # noqa: E731
+    assert torch.autograd.gradcheck(check, (logits,))
+
+
+def test_an_unknown_distance_is_refused() -> None:
+    with pytest.raises(UsageError, match="distance"):
+        PReg(distance="cosine")
 
 
 def test_mini_batches_are_refused() -> None:

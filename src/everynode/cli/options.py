@@ -232,9 +232,10 @@ class ModelOptions:
                 f"out, or give --objective {self.objective}+{term}."
             )
         if self.backbone != "auto" and not declared.is_of(self.backbone):
+            owners = " or ".join(declared.of_backbones)
             raise UsageError(
                 f"{flag} has no effect with --backbone {self.backbone}: it is a setting of "
-                f"{declared.of_backbone}. Leave it out, or give --backbone {declared.of_backbone}."
+                f"{owners}. Leave it out, or give --backbone {declared.of_backbones[0]}."
             )
 
     @property

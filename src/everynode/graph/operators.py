@@ -194,6 +194,21 @@ class Operators:
         return neighbor_means(self.looped_adjacency, self.dtype)
 
     @structural_property
+    def loopless_operator(self) -> SparseMatrix:
+        """:math:`D^{-1/2} A D^{-1/2}`, with zeros on the diagonal of :attr:`looped_adjacency`."""
+        return symmetric_without_loops(
+            self.looped_adjacency, self.dtype, symmetric=not self.directed
+        )
+
+    @structural_property
+    def two_hop_operator(self) -> SparseMatrix:
+        """:math:`D_2^{-1/2} A_2 D_2^{-1/2}`; :math:`A_2` has a 1 for each pair two steps apart."""
+        reached = (self.looped_adjacency.to_scipy() != 0).astype(np.int64)
+        pairs = ((reached @ reached) > 0).astype(np.float64) - reached
+        two_hops = SparseMatrix.from_scipy(pairs, torch.float64).to(self.labels.device)
+        return symmetric_without_loops(two_hops, self.dtype, symmetric=not self.directed)
+
+    @structural_property
     def reverse_neighbor_operator(self) -> SparseMatrix:
         """Mean over the targets of a node's arcs; undirected: :attr:`neighbor_operator`."""
         if not self.directed:
@@ -287,6 +302,18 @@ def neighbor_means(looped: SparseMatrix, dtype: torch.dtype) -> SparseMatrix:
     total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
     values = values / torch.where(total > 0, total, 1)[pattern.row]
     return SparseMatrix(pattern, values.to(dtype))
+
+
+def symmetric_without_loops(
+    matrix: SparseMatrix, dtype: torch.dtype, *, symmetric: bool
+) -> SparseMatrix:
+    """Return :math:`D^{-1/2} A D^{-1/2}` of a matrix without its diagonal; zero rows stay zero."""
+    pattern = matrix.pattern
+    values = torch.where(pattern.row == pattern.column, 0.0, matrix.values)
+    total = values.new_zeros(pattern.shape[0]).index_add_(0, pattern.row, values)
+    scale = torch.where(total > 0, total, 1).rsqrt()
+    values = values * scale[pattern.row] * scale[pattern.column]
+    return SparseMatrix(pattern, values.to(dtype), symmetric=symmetric)
 
 
 def _hash(sha: Any, tensors: Sequence[Tensor]) -> None:

@@ -59,6 +59,13 @@ class EdgeList:
         total = weight.new_zeros(self.num_nodes).index_add(0, self.target, weight)
         return weight / torch.where(total > 0, total, 1.0)[self.target]
 
+    def loopless_weight(self) -> Tensor:
+        r"""Return the entries of :math:`D^{-1/2} A D^{-1/2}`; self-loops get 0."""
+        weight = torch.where(self.source == self.target, 0.0, self.weight)
+        total = weight.new_zeros(self.num_nodes).index_add(0, self.target, weight)
+        scale = torch.where(total > 0, total, 1.0).rsqrt()
+        return weight * scale[self.target] * scale[self.source]
+
     def softmax(self, scores: Tensor) -> Tensor:
         """Return the softmax of the scores over the entries of each target."""
         top = scores.new_full((self.num_nodes,), -torch.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -104,7 +104,7 @@ class GCNII(Network):
     torch.Size([20, 3])
     """
 
-    layer = GCNIILayer
+    layer: ClassVar[type[Layer]] = GCNIILayer
 
     def __init__(
         self,

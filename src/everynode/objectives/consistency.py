@@ -13,9 +13,15 @@ from everynode.numerics import log_softmax_by_class
 from everynode.objectives.term import Step, Term
 from everynode.settings import Settings
 
+#: The distances from the targets.
+DISTANCES = ("cross_entropy", "squared")
+
 
 def consistency(
-    views: Sequence[Tensor], *, temperature: float = Settings.consistency_temperature
+    views: Sequence[Tensor],
+    *,
+    temperature: float = Settings.consistency_temperature,
+    distance: str = Settings.consistency_distance,
 ) -> Tensor:
     r"""Ask the predictions of several passes with different dropout to agree, and to be confident.
 
@@ -27,7 +33,8 @@ def consistency(
               \qquad t_{i,s} = \frac{\bar y_{i,s}^{1/T}}{\sum_{r} \bar y_{i,r}^{1/T}},
               \qquad \bar y_{i,s} = \frac{1}{K} \sum_{v=1}^{K} \hat y^{(v)}_{i,s}
 
-    The targets :math:`t` are constants: no gradient flows through them.
+    The targets :math:`t` are constants: no gradient flows through them. GRAND itself has the
+    squared distance, :math:`\frac{1}{K |V|} \sum_v \sum_i \| \hat y^{(v)}_i - t_i \|_2^2`.
 
     Parameters
     ----------
@@ -36,6 +43,8 @@ def consistency(
         Without dropout the passes are equal, and only the confidence is left.
     temperature : float
         :math:`T`. 1 asks for agreement only; a lower one asks for more confidence.
+    distance : str
+        ``cross_entropy`` or ``squared``.
 
     Examples
     --------
@@ -46,19 +55,28 @@ def consistency(
     tensor(4.5001)
     """
     require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
+    require(distance in DISTANCES, "distance", "Consistency", " or ".join(DISTANCES), distance)
     _check(views)
     n = len(views[0])
     share = views[0].new_full((n,), 1.0 / max(n, 1), dtype=torch.float64)
-    return _of_log_probabilities([log_softmax_by_class(v) for v in views], share, temperature)
+    log_y = [log_softmax_by_class(v) for v in views]
+    return _of_log_probabilities(log_y, share, temperature, distance)
 
 
-def _of_log_probabilities(log_y: Sequence[Tensor], share: Tensor, temperature: float) -> Tensor:
+def _of_log_probabilities(
+    log_y: Sequence[Tensor], share: Tensor, temperature: float, distance: str
+) -> Tensor:
     """Return the term for the k x r log-probabilities of each pass and the share of each node."""
     with torch.no_grad():
         log_mean = torch.logsumexp(torch.stack(list(log_y)), dim=0)  # but for log K, which cancels
         target = torch.softmax(log_mean / temperature, dim=0)
-        target = target * share.to(target)
-    return torch.stack([-(target * one).sum() for one in log_y]).mean()
+        share = share.to(target)
+    if distance == "squared":
+        each = [(share * (one.exp() - target).square()).sum() for one in log_y]
+    else:
+        target = target * share
+        each = [-(target * one).sum() for one in log_y]
+    return torch.stack(each).mean()
 
 
 def _check(views: Sequence[Tensor]) -> None:
@@ -90,6 +108,11 @@ class Consistency(Term):
     ramp : int
         Epochs over which the weight grows linearly from 0; 0: full weight at once. Early targets
         are guesses, and a large weight would make the network believe them.
+    distance : str
+        See :func:`consistency`.
+    passes : int
+        Number of passes to compare. Four gain little over two, and cost twice as much
+        (docs/archive/accuracy.md).
 
     Examples
     --------
@@ -109,11 +132,21 @@ class Consistency(Term):
         *,
         temperature: float = Settings.consistency_temperature,
         ramp: int = Settings.consistency_ramp,
+        distance: str = Settings.consistency_distance,
+        passes: int = Settings.consistency_passes,
     ):
         super().__init__(weight)
         require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
         require(ramp >= 0, "ramp", "Consistency", ">= 0", ramp)
-        self.temperature, self.ramp = temperature, ramp
+        require(distance in DISTANCES, "distance", "Consistency", " or ".join(DISTANCES), distance)
+        require(passes >= 2, "passes", "Consistency", ">= 2", passes)
+        self.temperature, self.ramp, self.distance = temperature, ramp, distance
+        self._passes = passes
+
+    @property
+    def passes(self) -> int:
+        """The number of passes that the term compares."""
+        return self._passes
 
     def factor(self, epoch: int) -> float:
         """Return the share of the weight that counts in an epoch (from 0)."""
@@ -126,4 +159,5 @@ class Consistency(Term):
     def evaluate(self, step: Step) -> Tensor:
         """Return the term between the passes of a step."""
         _check(step.passes)
-        return _of_log_probabilities(step.log_y, step.sample.node_share, self.temperature)
+        share = step.sample.node_share
+        return _of_log_probabilities(step.log_y, share, self.temperature, self.distance)

@@ -26,9 +26,6 @@ from everynode.settings import TERMS, Settings, declarations
 SAFE_WEIGHTS = {"tv": 0.5}
 #: The default of every option of ENC: the settings of the group "Objective", with safe weights.
 OPTIONS: dict[str, Any] = Settings().group("Objective") | SAFE_WEIGHTS
-#: The number of passes with different dropout, for terms that compare some. Four gain little, and
-#: cost twice as much (docs/archive/accuracy.md).
-PASSES = 2
 
 
 class ENC(nn.Module):
@@ -71,7 +68,7 @@ class ENC(nn.Module):
         The current epoch (from 0), for terms whose weight grows. None: full weights.
     passes : int
         The number of passes of the model in a step: 2 with ``consistency``, else 1. Pass the
-        logits of both, ``objective((model(x), model(x)), model)``.
+        logits of all, ``objective((model(x), model(x)), model)``.
 
     Examples
     --------
@@ -109,7 +106,7 @@ class ENC(nn.Module):
         values = OPTIONS | options
         active = [*_declared_terms(values), *_plugin_terms(values["weights"]), *terms]
         if not any(_name_of(term) == "ce" for term in active):
-            active.insert(0, CrossEntropy())
+            active.insert(0, CrossEntropy(values["ce"]))
         self.terms = nn.ModuleDict()
         for term in active:
             name = _name_of(term)
@@ -123,7 +120,7 @@ class ENC(nn.Module):
         self.weights: dict[str, float] = {_name_of(term): term.weight for term in active}
         #: The epoch (from 0); the weight of a term may grow with it.
         self.epoch: int | None = None
-        self.passes = PASSES if "passes" in self.needs else 1
+        self.passes = max(term.passes for term in self._terms())
         self.processes: Processes = OneProcess()
         self._fused = fused.fuse(self.terms.values())
         self._num_classes, self._checked = graph.num_classes, False
@@ -258,7 +255,8 @@ class ENC(nn.Module):
             self._checked = True
             warn_of_probabilities(passes[0])
             refuse_unrelated_model(passes[0], model)
-        return Step(passes, sample.to(passes[0].device), model, self.processes)
+        on_device = sample.to(passes[0].device)
+        return Step(passes, on_device, model, self.processes, epoch=self.epoch)
 
     def _apply(self, fn: Any, recurse: bool = True) -> ENC:
         super()._apply(fn, recurse)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from everynode.errors import require
 from everynode.graph import Graph
 from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Term
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
+#: The distances of a prediction from that of the neighborhood.
+DISTANCES = ("squared", "cross_entropy")
 
-def p_reg(logits: Tensor, graph: Graph) -> Tensor:
+
+def p_reg(logits: Tensor, graph: Graph, *, distance: str = Settings.preg_distance) -> Tensor:
     r"""Penalize the distance of each prediction from the mean over the node and its neighbors.
 
     Yang et al., "Rethinking Graph Regularization for Graph Neural Networks", 2021,
@@ -20,7 +25,14 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
 
     .. math:: \mathcal{L}_{P-reg} = \| \hat y - \tilde D^{-1} \tilde A \hat y \|_2^2
 
-    It is a sum over nodes and classes, not a mean.
+    It is a sum over nodes and classes, not a mean. The authors' own code has the mean
+    cross-entropy of the prediction and that of the propagated logits z:
+
+    .. math:: \mathcal{L}_{P-reg} = -\frac{1}{|V|} \sum_{i \in V} \sum_{s=1}^{k}
+              \mathrm{softmax}(z)_{i,s} \log \mathrm{softmax}(\tilde P z)_{i,s}
+
+    The gradient flows through both. Their weights on the public splits: 0.35 on Citeseer, 0.15 on
+    Pubmed, with a GCN of 64 channels; 0.45 on Cora, with a GAT.
 
     Parameters
     ----------
@@ -28,6 +40,8 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
         n x k, of *every* node.
     graph : Graph
         The graph.
+    distance : str
+        ``squared``, as above, or ``cross_entropy``, as the authors have it.
 
     Examples
     --------
@@ -36,7 +50,7 @@ def p_reg(logits: Tensor, graph: Graph) -> Tensor:
     >>> p_reg(torch.tensor([[99.0, 0.0], [0.0, 99.0]]), graph)
     tensor(1.)
     """
-    value: Tensor = PReg()(logits, Sample.of_graph(graph))
+    value: Tensor = PReg(distance=distance)(logits, Sample.of_graph(graph))
     return value
 
 
@@ -47,6 +61,8 @@ class PReg(Term):
     ----------
     weight : float, optional
         The weight of the term; None: 1.
+    distance : str
+        See :func:`p_reg`.
 
     Examples
     --------
@@ -60,20 +76,29 @@ class PReg(Term):
     name = "preg"
     needs = frozenset({"edges", "every_node"})
 
+    def __init__(self, weight: float | None = None, *, distance: str = Settings.preg_distance):
+        super().__init__(weight)
+        require(distance in DISTANCES, "distance", "PReg", " or ".join(DISTANCES), distance)
+        self.distance = distance
+
     def forward(self, logits: Tensor, sample: Sample) -> Tensor:
         """Return the term for the n x k logits of one pass."""
         self.check_sample(sample)
+        if self.distance == "cross_entropy":
+            z = logits.to(at_least_single(logits.dtype))
+            propagated = _operator(sample, z, "gcn_operator") @ z
+            return -(z.softmax(1) * propagated.log_softmax(1)).sum(1).mean()
         y = torch.softmax(logits, dim=-1, dtype=at_least_single(logits.dtype))
-        return (y - _mean_operator(sample, y) @ y).square().sum()
+        return (y - _operator(sample, y, "mean_operator") @ y).square().sum()
 
 
-def _mean_operator(sample: Sample, like: Tensor) -> SparseMatrix:
-    """Return the matrix of the mean over a node and its neighbors, in the type of ``like``."""
+def _operator(sample: Sample, like: Tensor, name: str) -> SparseMatrix:
+    """Return an operator of the graph in the type of ``like``."""
     assert sample.graph is not None
-    matrix: SparseMatrix = sample.graph.mean_operator
+    matrix: SparseMatrix = getattr(sample.graph, name)
     if matrix.dtype == like.dtype and matrix.values.device == like.device:
         return matrix
     converted: SparseMatrix = sample.cached(
-        ("mean operator", like.dtype, like.device), lambda: matrix.to(like.dtype).to(like.device)
+        (name, like.dtype, like.device), lambda: matrix.to(like.dtype).to(like.device)
     )
     return converted

@@ -56,6 +56,8 @@ class Step:
         The processes that share the step.
     with_gradient : bool
         Whether autograd was enabled when the step began.
+    epoch : int, optional
+        The epoch, from 0; None if nobody counts.
     """
 
     passes: Sequence[Tensor]
@@ -63,6 +65,7 @@ class Step:
     model: nn.Module | Iterable[Tensor] | None = None
     processes: Processes = field(default_factory=OneProcess)
     with_gradient: bool = field(default_factory=torch.is_grad_enabled)
+    epoch: int | None = None
 
     @cached_property
     def log_y(self) -> list[Tensor]:
@@ -175,6 +178,11 @@ class Term(nn.Module):
         """Refuse a part of the graph if the term needs every node."""
         if "every_node" in self.needs and not sample.is_full:
             raise UsageError(self.refusal)
+
+    @property
+    def passes(self) -> int:
+        """The number of passes of the model that the term needs in a step."""
+        return 2 if "passes" in self.needs else 1
 
     @property
     def refusal(self) -> str:

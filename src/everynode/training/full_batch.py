@@ -13,6 +13,7 @@ from everynode.evaluation.calibrated_loss import calibrated_loss
 from everynode.evaluation.metrics import METRICS, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
+from everynode.graph.drop_edge import drop_edges
 from everynode.models.build import build_model
 from everynode.models.model import Model
 from everynode.objectives import ENC, Term
@@ -48,13 +49,15 @@ class WholeGraph:
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimizer = build(graph, settings, fold=fold, seed=seed)
         self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
-        self.layer_bytes = layer_bytes(graph, settings)
+        self.layer_bytes, self.drop_edge = layer_bytes(graph, settings), settings.drop_edge
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
         self.objective.epoch = epoch
-        self.sums = step(self.network, self.objective, self.optimizer, self.graph)
+        self.sums = step(
+            self.network, self.objective, self.optimizer, self.graph, drop_edge=self.drop_edge
+        )
         self.step = 1
 
     def validate(self) -> dict[str, float]:
@@ -85,7 +88,7 @@ def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Mo
 
 def require_dropout(objective: ENC, settings: Settings) -> None:
     """Refuse a term that compares passes if nothing makes the passes differ."""
-    if settings.dropout or settings.layer_dropout:
+    if settings.dropout or settings.layer_dropout or settings.drop_edge:
         return
     for name, term in objective.terms.items():
         if isinstance(term, Term) and "passes" in term.needs:
@@ -131,10 +134,24 @@ def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tenso
     return val
 
 
-def step(network: Model, objective: ENC, optimizer: Adam, graph: Graph) -> dict[str, float]:
-    """Take one training step; return each term before weighting, and ``total``."""
+def step(
+    network: Model,
+    objective: ENC,
+    optimizer: Adam,
+    graph: Graph,
+    *,
+    drop_edge: float = 0.0,
+) -> dict[str, float]:
+    """Take one training step; return each term before weighting, and ``total``.
+
+    Each pass sees the graph without a share of its edges, ``drop_edge``. The terms see them all.
+    """
     network.train()
-    terms = objective.breakdown([network(graph) for _ in range(objective.passes)], network)
+    passes = [
+        network(drop_edges(graph, drop_edge) if drop_edge else graph)
+        for _ in range(objective.passes)
+    ]
+    terms = objective.breakdown(passes, network)
     optimizer.zero_grad()
     terms["total"].backward()
     optimizer.step()

@@ -68,6 +68,11 @@ class Batched:
                 f"Model {settings.backbone!r} trains on the full graph only: "
                 "leave out --batch-size."
             )
+        if settings.drop_edge:
+            raise UsageError(
+                "DropEdge trains on the full graph: set drop_edge=0. Mini-batches sample edges "
+                "themselves."
+            )
         self.fan_out = batches.for_layers(self.network.num_hops)
         objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
         objective.check_mini_batches()
