@@ -77,7 +77,7 @@ class SoftLabels(Term):
     Parameters
     ----------
     weight : float, optional
-        The weight of the term; None: 0.05, the authors'.
+        The weight of the term; None: 1. The authors have 0.05.
     alpha : float
         Share of the training labels in each step of propagation.
     steps : int
@@ -90,13 +90,12 @@ class SoftLabels(Term):
     >>> from everynode import ENC
     >>> from everynode.datasets import generate
     >>> graph = generate(20, 40, 8, 3)
-    >>> objective = ENC(graph, ce=0, mi=0, tv=0, cvg=0, terms=[SoftLabels()])
+    >>> objective = ENC(graph, ce=0, mi=0, tv=0, cvg=0, terms=[SoftLabels(0.05)])
     >>> objective.weights
     {'ce': 0.0, 'soft_labels': 0.05}
     """
 
     name = "soft_labels"
-    default_weight = 0.05
     needs = frozenset({"edges", "every_node"})
     targets: Tensor
 
