@@ -63,7 +63,9 @@ torture: $(READY)
 	$(BIN)/python -m tools.torture $(TORTURE)
 	$(BIN)/python -m tools.torture.page
 
+# The generated pages are made anew: the page of a name that is gone would be a warning.
 docs: $(READY)
+	rm -rf docs/generated
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto docs build/docs
 
 # The outputs and pictures of docs/gallery, made anew.
