@@ -71,7 +71,7 @@ def test_a_killed_export_continues(tmp_path, monkeypatch):
     compared = ("compare", "citeseer", "--seeds", "1", "--epochs", "2", "--workers", "1")
     folder = tmp_path / "work"
     folder.mkdir()
-    assert commands.run((*compared, "--out", "."), folder).returncode == 0
+    assert commands.run((*compared, "--out", "."), folder).code == 0
     monkeypatch.setattr(kills, "template", lambda: folder)
     failures = []
     counts = kills.kills([1], failures)

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import hashlib
 import json
+import multiprocessing
 import os
 import random
+import resource
 import shutil
+import signal
 import sqlite3
-import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-#: One core for each process, and no progress bars.
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 SMALL = ("--epochs", "12", "--hidden-channels", "8")
 FILES = ("--nodes", "nodes.csv", "--edges", "edges.csv", "--label", "label")
+FIT = (
+    "fit",
+    *FILES,
+    "--effort",
+    "quick",
+    "--time-limit",
+    "1h",
+    "--cv",
+    "2",
+    *SMALL,
+    "--out",
+    "out",
+)
 #: The arguments of each command. They run in a folder of :func:`prepare`.
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "fit": ("fit", *FILES, "--effort", "quick", "--time-limit", "1h", *SMALL, "--out", "out"),
-    "fit, two workers": (
-        "fit", *FILES, "--effort", "quick", "--time-limit", "1h", "--workers", "2", *SMALL,
-        "--out", "out",
-    ),
+    "fit": FIT,
+    "fit, two workers": (*FIT, "--workers", "2"),
     "train": ("train", "citeseer", *SMALL, "--out", "out"),
     "compare": ("compare", "citeseer", "--seeds", "2", *SMALL, "--workers", "1", "--out", "out"),
     "compare, two workers": (
         "compare", "citeseer", "--seeds", "2", *SMALL, "--workers", "2", "--out", "out",
     ),
+    "reproduce": ("reproduce", "datasets", "--graphs", "citeseer", "--out", "out"),
     "tune": ("tune", "citeseer", "--trials", "3", "--seeds", "1", *SMALL, "--out", "out"),
     "predict": ("predict", "model", *FILES[:4], "--out", "out/predictions.csv"),
     "results export": ("results", "export", "out/runs.csv", "--store", "runs.db"),
@@ -59,26 +74,125 @@ def prepare(folder: Path) -> None:
         ("compare", "citeseer", "--seeds", "1", *SMALL, "--workers", "1", "--out", "compared"),
     ):
         done = run(words, folder)
-        if done.returncode:
-            raise RuntimeError(f"{words} failed: {done.stderr}")
+        if done.code:
+            raise RuntimeError(f"{words} failed: {done.err}")
     shutil.copytree(folder / "fitted" / "model", folder / "model")
     shutil.copy(folder / "compared" / "runs.db", folder / "runs.db")
 
 
-def start(words: tuple[str, ...], folder: Path, **options: Any) -> subprocess.Popen[str]:
-    """Start a command in a folder, as the leader of its own group of processes."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "everynode", *words], cwd=folder, env=ENVIRONMENT, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True, **options,
-    )  # fmt: skip
+class Command:
+    """A command in a process of its own group, which can be killed at any moment.
+
+    The process is forked from a server that has imported everynode and PyTorch already. With
+    ``fresh``, it starts a new interpreter instead, which imports them itself.
+
+    Parameters
+    ----------
+    words
+        The arguments of ``everynode``.
+    folder
+        The current folder of the process.
+    fresh
+        Whether to start a new interpreter.
+    limit
+        Largest size of a file in bytes: from this size on, writes fail as on a full disk.
+    obey_modes
+        Whether the process gives up the privileges of root, which may write read-only folders.
+    """
+
+    def __init__(
+        self, words: Sequence[str], folder: Path, *, fresh: bool = False, limit: int | None = None,
+        obey_modes: bool = False,
+    ) -> None:  # fmt: skip
+        self._log = Path(tempfile.mkdtemp(prefix="torture-"))
+        self._process = _server().Process(
+            target=_run_command, args=(words, folder, self._log, fresh, limit, obey_modes)
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, for some seconds; return whether it has come."""
+        self._process.join(seconds)
+        return self._process.exitcode is not None
+
+    def end(self, seconds: float = 900) -> Ended:
+        """Wait for the end of the process and of its workers, and return what it left."""
+        late = not self.wait(seconds)
+        if late:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
+        _wait_for_group(self.pid)
+        out, err = (
+            (self._log / name).read_text(encoding="utf-8", errors="replace")
+            for name in ("out", "err")
+        )
+        shutil.rmtree(self._log)
+        return Ended(self._process.exitcode or 0, out, err, late)
 
 
-def run(words: tuple[str, ...], folder: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+class Ended(NamedTuple):
+    """A command that has ended: its exit code, what it wrote, and whether it was too late."""
+
+    code: int
+    out: str
+    err: str
+    late: bool = False
+
+
+def run(words: Sequence[str], folder: Path, **options: Any) -> Ended:
     """Run a command to its end."""
-    process = start(words, folder, **options)
-    out, err = process.communicate(timeout=900)
-    return subprocess.CompletedProcess(words, process.returncode, out, err)
+    return Command(words, folder, **options).end()
+
+
+def _server() -> Any:
+    """Return the multiprocessing context of the server that the commands are forked from."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tools.torture.preload"])
+    return context
+
+
+def _run_command(
+    words: Sequence[str], folder: Path, log: Path, fresh: bool, limit: int | None, obey_modes: bool
+) -> None:
+    """Become the command, in a new process."""
+    os.setsid()
+    os.chdir(folder)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if limit is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    if obey_modes:
+        _drop_privileges()
+    if fresh:
+        os.execv(sys.executable, [sys.executable, "-m", "everynode", *words])
+    from everynode.cli import main
+
+    sys.argv = ["everynode", *words]
+    main()
+
+
+def _drop_privileges() -> None:
+    """Give up all capabilities of Linux: then even root obeys the modes of files and folders."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    if ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def _wait_for_group(leader: int) -> None:
+    """Wait until the workers of a process have ended too."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.killpg(leader, 0)
+        except (ProcessLookupError, PermissionError):
+            return
+        time.sleep(0.01)
 
 
 def results(folder: Path) -> dict[str, str]:

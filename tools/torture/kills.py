@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -14,10 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools.torture.commands import COMMANDS, prepare, results, run, start
+from tools.torture.commands import COMMANDS, Command, prepare, results, run
 
 #: Signals by name. SIGINT is Ctrl-C.
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
+#: One kill in so many meets a new interpreter, perhaps while it imports, for START seconds.
+FRESH, START = 10, 3
 #: Undisturbed runs of this process: seconds, and results.
 _whole: dict[str, tuple[float, dict[str, str]]] = {}
 _template: list[tempfile.TemporaryDirectory[str]] = []
@@ -34,7 +35,9 @@ def kills(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "work")
             shutil.copytree(template(), place)
-            ended, detail = _kill(command, place, name, chance.uniform(0.05, 1.1) * seconds)
+            after, fresh = chance.uniform(0.05, 1.1) * seconds, seed % FRESH == 0
+            after += chance.uniform(0, START) * fresh
+            ended, detail = _kill(command, place, name, after, fresh)
             outcomes["kills"] += not ended
             outcomes["ended before the signal"] += ended
             detail = detail or _continue(command, place, expected)
@@ -67,49 +70,30 @@ def whole(command: str) -> tuple[float, dict[str, str]]:
             shutil.copytree(template(), place)
             began = time.monotonic()
             done = run(COMMANDS[command], place)
-            if done.returncode:
-                raise RuntimeError(f"{command} failed undisturbed: {done.stderr}")
+            if done.code:
+                raise RuntimeError(f"{command} failed undisturbed: {done.err}")
             _whole[command] = time.monotonic() - began, results(place)
     return _whole[command]
 
 
-def _kill(command: str, place: Path, name: str, after: float) -> tuple[bool, str]:
+def _kill(command: str, place: Path, name: str, after: float, fresh: bool) -> tuple[bool, str]:
     """Kill a command; return whether it had ended, and what it did wrong."""
-    process = start(COMMANDS[command], place)
-    try:
-        _, err = process.communicate(timeout=after)
-        return True, f"it failed undisturbed: {err}" if process.returncode else ""
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, getattr(signal, name))
-    try:
-        _, err = process.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    process = Command(COMMANDS[command], place, fresh=fresh)
+    if process.wait(after):
+        done = process.end()
+        return True, f"it failed undisturbed: {done.err}" if done.code else ""
+    os.kill(process.pid, getattr(signal, name))
+    done = process.end(60)
+    if done.late:
         return False, f"it went on for 60 seconds after {name}"
-    finally:
-        _wait_for_group(process.pid)
-    # Within its first second Python itself prints a traceback for Ctrl-C, while it imports.
-    is_own = name == "SIGINT" and after > 3 and "Traceback" in err
-    return False, f"a traceback after {name}: {err}" if is_own else ""
-
-
-def _wait_for_group(leader: int) -> None:
-    """Wait until the workers of a killed process have ended too."""
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            os.killpg(leader, 0)
-        except (ProcessLookupError, PermissionError):
-            return
-        time.sleep(0.05)
+    return False, f"a traceback after {name}: {done.err}" if "Traceback" in done.err else ""
 
 
 def _continue(command: str, place: Path, expected: dict[str, str]) -> str:
     """Run the command again; return how its results differ from those of an undisturbed run."""
     again = run(COMMANDS[command], place)
-    if again.returncode:
-        return f"it does not continue: {again.stderr}"
+    if again.code:
+        return f"it does not continue: {again.err}"
     found = results(place)
     if found == expected:
         return ""

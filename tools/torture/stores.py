@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools.torture.commands import COMMANDS, results, start
+from tools.torture.commands import COMMANDS, Command, results
 from tools.torture.kills import template, whole
 
 
@@ -22,10 +22,9 @@ def stores(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "work")
             shutil.copytree(template(), place)
-            together = [start(COMMANDS["compare"], place) for _ in range(number)]
-            errors = [process.communicate(timeout=900)[1] for process in together]
-            codes = [process.returncode for process in together]
-            detail = "\n".join(errors) if any(codes) else ""
+            together = [Command(COMMANDS["compare"], place) for _ in range(number)]
+            ends = [process.end() for process in together]
+            detail = "\n".join(done.err for done in ends if done.code)
             if not detail and results(place) != expected:
                 detail = "the results differ from those of one process"
         outcomes["processes"] += number
