@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from everynode.cli.interrupt import INTERRUPTED, _end, ctrl_c_ends_at_once, ctrl_c_raises
+from everynode.cli.interrupt import INTERRUPTED, ctrl_c_ends_at_once, ctrl_c_raises, end
 
 pytestmark = [
     pytest.mark.skipif(
@@ -33,12 +33,12 @@ def handler():
 
 def test_the_handlers_nest_and_are_given_back():
     with ctrl_c_ends_at_once():
-        assert handler() is _end
+        assert handler() is end
         with ctrl_c_raises():
             assert handler() is signal.default_int_handler
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
-        assert handler() is _end
+        assert handler() is end
     assert handler() is signal.default_int_handler
 
 
@@ -130,3 +130,32 @@ def test_ctrl_c_ends_the_command_unless_it_is_ignored(before, code, said):
     )
     assert (done.returncode, done.stdout) == (code, said)
     assert "Traceback" not in done.stderr
+
+
+STARTS = """
+import signal, sys
+if {early}:
+    import importlib.abc
+    class Press(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name == "cyclopts":
+                signal.raise_signal(signal.SIGINT)
+    sys.meta_path.insert(0, Press())
+else:
+    import atexit
+    atexit.register(signal.raise_signal, signal.SIGINT)
+from everynode.__main__ import main
+sys.argv = ["everynode", "--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("early", "code"), [(True, -signal.SIGINT), (False, INTERRUPTED)])
+def test_ctrl_c_during_the_imports_and_at_the_end_shows_no_traceback(early, code):
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS.format(early=early)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (code, "")

@@ -171,7 +171,7 @@ def _run_command(
         _drop_privileges()
     if fresh:
         os.execv(sys.executable, [sys.executable, "-m", "everynode", *words])
-    from everynode.cli import main
+    from everynode.__main__ import main
 
     sys.argv = ["everynode", *words]
     main()

@@ -23,14 +23,14 @@ def ctrl_c_ends_at_once() -> Iterator[None]:
     broad ``except`` (measured: once in 250 interrupted imports of torch). The command would then
     continue. Where results must be kept, the training loop and :func:`ctrl_c_raises` handle Ctrl-C.
     """
-    with _handler(_end, instead_of=signal.default_int_handler):
+    with _handler(end, instead_of=signal.default_int_handler):
         yield
 
 
 @contextmanager
 def ctrl_c_raises() -> Iterator[None]:
     """Raise a KeyboardInterrupt on Ctrl-C within this block."""
-    with _handler(signal.default_int_handler, instead_of=_end):
+    with _handler(signal.default_int_handler, instead_of=end):
         yield
 
 
@@ -53,7 +53,8 @@ def _handler(handler: Any, *, instead_of: Any) -> Iterator[None]:
         signal.signal(signal.SIGINT, instead_of)
 
 
-def _end(signum: int, frame: FrameType | None) -> None:
+def end(signum: int, frame: FrameType | None) -> None:
+    """Handle Ctrl-C: end the process at once."""
     if sys.stderr.isatty():
         sys.stderr.write("\x1b[?25h\n")  # a progress bar hides the cursor
         sys.stderr.flush()
