@@ -105,6 +105,8 @@ class Command:
         obey_modes: bool = False,
     ) -> None:  # fmt: skip
         self._log = Path(tempfile.mkdtemp(prefix="torture-"))
+        for name in ("out", "err"):  # the process may be killed before it opens them
+            (self._log / name).touch()
         self._process = _server().Process(
             target=_run_command, args=(words, folder, self._log, fresh, limit, obey_modes)
         )
@@ -161,7 +163,7 @@ def _run_command(
     os.setsid()
     os.chdir(folder)
     for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
+        os.dup2(os.open(log / name, os.O_WRONLY), number)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if limit is not None:

@@ -84,7 +84,7 @@ class Cells:
     @property
     def where(self) -> str:
         """The column, as the subject of a message."""
-        return f"Column {self.name!r} of {self.table.where}"
+        return self.table.column(self.name)
 
     @property
     def num_present(self) -> int:

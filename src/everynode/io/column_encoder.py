@@ -161,10 +161,8 @@ class ColumnEncoder:
             )
         missing = np.isnan(values)
         self._note_repairs(cells, values, missing, notes)
-        if self.kind != "boolean":
-            values = np.log1p(np.maximum(values, 0)) if self.log else values
-            values = (values - np.array(self.center)) / np.array(self.scale)
-        features = np.where(missing, 0.0, np.clip(values, -CLIP, CLIP)).astype(np.float32)
+        values = np.log1p(np.maximum(values, 0)) if self.log else values
+        features = standardize(values, np.array(self.center or 0.0), np.array(self.scale or 1.0))
         if self.missing:
             marks = missing.any(1, keepdims=True).astype(np.float32)
             features = np.hstack([features, marks])
@@ -210,7 +208,11 @@ class ColumnEncoder:
                     f"the same unit ({table.rows(bare)}).",
                     len(bare),
                 )
-        if count := int(missing.sum()):
+        self.note_missing(int(missing.sum()), where, notes)
+
+    def note_missing(self, count: int, where: str, notes: Notes) -> None:
+        """Note how missing values of a column were filled."""
+        if count:
             filling = "no" if self.kind == "boolean" else "the mean"
             notes.repair(
                 f"{where}: {counted(count, 'missing value')} filled with {filling}.", count
@@ -275,6 +277,12 @@ class ColumnEncoder:
                 num_empty,
             )
         return normalize(counts)
+
+
+def standardize(values: Floats, center: Floats, scale: Floats) -> npt.NDArray[np.float32]:
+    """Return ``(value - center) / scale``, clipped; 0 where a value is missing."""
+    values = np.clip((values - center) / scale, -CLIP, CLIP)
+    return np.where(np.isnan(values), 0.0, values).astype(np.float32)
 
 
 def check_type(cells: Cells, kind: Kind) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +19,7 @@ from everynode.io.lists import find_separator, frequent_elements
 from everynode.io.missing_values import MIN_SHARE
 from everynode.io.parsing import Floats, as_numbers, resolve_comma
 from everynode.io.summary import counted
-from everynode.io.tables import is_unnamed
+from everynode.io.tables import Table, is_unnamed
 from everynode.io.type_inference import KINDS, Kind, infer_kind, two_units
 
 #: A column with at least this share of zeros is scaled but not centered, and stays sparse.
@@ -44,7 +46,7 @@ def fit_column(cells: Cells, kind: Kind | None = None) -> ColumnEncoder:
     is_declared, reason = kind is not None, ""
     if kind is None:
         kind, reason = infer_kind(cells)
-        if kind in ("number", "boolean") and _may_be_index(cells) and _is_index(cells):
+        if kind in ("number", "boolean") and may_be_index(name, cells.table) and _is_index(cells):
             kind, reason = "ignored", "a row number"  # in a sorted table it leaks the label
     if kind == "ignored":
         return ColumnEncoder(name, kind, "as requested" if is_declared else reason)
@@ -96,34 +98,73 @@ def _fit_list(cells: Cells, reason: str, is_declared: bool) -> ColumnEncoder:
 
 def _fit_scale(cells: Cells, kind: Kind, values: Floats, unit: str, comma: str) -> ColumnEncoder:
     missing = np.isnan(values).any(1)
-    present = values[~missing]
-    log = kind == "number" and _has_outliers(present)
-    present = np.log1p(present) if log else present
-    is_sparse = kind == "number" and len(present) and (present == 0).mean() >= SPARSE_SHARE
-    center = np.zeros(present.shape[1]) if is_sparse or not len(present) else present.mean(0)
-    scale = present.std(0) if len(present) else center
-    if not (scale > 0).any():
+    if missing.all():
         reason = "all values are equal" if cells.num_present else "empty"
         return ColumnEncoder(cells.name, "ignored", reason)
-    scale[scale == 0] = 1.0
-    return ColumnEncoder(
-        cells.name,
-        kind,
-        center=tuple(center.tolist()),
-        scale=tuple(scale.tolist()),
-        log=log,
-        comma=comma,
-        unit=unit,
-        missing=bool(missing.any()),
+    scales = fit_scales(values[~missing].T, is_number=kind == "number")
+    has_missing = bool(missing.any())
+    if kind == "vector":
+        return scales.vector_encoder(cells.name, missing=has_missing)
+    encoder = scales.encoder(cells.name, 0, missing=has_missing)
+    return (
+        encoder
+        if encoder.kind == "ignored"
+        else replace(encoder, kind=kind, unit=unit, comma=comma)
     )
 
 
-def _has_outliers(values: Floats) -> bool:
-    return bool(
-        len(values)
-        and values.min() >= 0
-        and values.max() - values.mean() > MAX_DEVIATIONS * values.std() > 0
-    )
+class Scales(NamedTuple):
+    """How numbers are scaled.
+
+    Attributes
+    ----------
+    log : ndarray of shape (k,)
+        Whether ``log(1 + value)`` is applied first.
+    center, scale : ndarray of shape (k,)
+        Numbers are encoded as ``(value - center) / scale``.
+    """
+
+    log: npt.NDArray[np.bool_]
+    center: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+
+    def encoder(self, name: str, i: int, *, missing: bool = False) -> ColumnEncoder:
+        """Return the encoder of a column of numbers."""
+        if not self.scale[i] > 0:
+            return ColumnEncoder(name, "ignored", "all values are equal")
+        center, scale = float(self.center[i]), float(self.scale[i])
+        return ColumnEncoder(
+            name, "number", "", (center,), (scale,), log=bool(self.log[i]), missing=missing
+        )
+
+    def vector_encoder(self, name: str, *, missing: bool) -> ColumnEncoder:
+        """Return the encoder of a column of vectors, with one scale for each element."""
+        if not (self.scale > 0).any():
+            return ColumnEncoder(name, "ignored", "all values are equal")
+        scale = np.where(self.scale == 0, 1.0, self.scale).tolist()
+        center = tuple(self.center.tolist())
+        return ColumnEncoder(name, "vector", "", center, tuple(scale), missing=missing)
+
+
+def fit_scales(values: Floats, *, is_number: bool = True) -> Scales:
+    """Fit the scales of many columns.
+
+    Parameters
+    ----------
+    values
+        The numbers of each column, of shape (k, n) with n > 0, without missing values.
+    is_number
+        Whether the columns are numbers, which may be logged, and stay sparse if most are zero.
+    """
+    center, scale = values.mean(1), values.std(1)
+    log = np.zeros(len(values), dtype=bool)
+    if is_number:
+        far = values.max(1) - center > MAX_DEVIATIONS * scale
+        log = (values.min(1) >= 0) & far & (scale > 0)
+        logged = np.log1p(values[log])
+        center[log], scale[log] = logged.mean(1), logged.std(1)
+        center[(values == 0).mean(1) >= SPARSE_SHARE] = 0.0
+    return Scales(log, center, scale)
 
 
 def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
@@ -153,12 +194,9 @@ def _check_declared(cells: Cells, kind: Kind, values: Floats) -> None:
     )
 
 
-def _may_be_index(cells: Cells) -> bool:
-    """Return whether a program may have added the column: an unnamed column, or a second id."""
-    name = cells.name
-    return name == f"id{CLASH_SUFFIX}" or (
-        is_unnamed(name) and not all(map(is_unnamed, cells.table.columns))
-    )
+def may_be_index(name: str, table: Table) -> bool:
+    """Return whether a program may have added a column: an unnamed column, or a second id."""
+    return name == f"id{CLASH_SUFFIX}" or (is_unnamed(name) and table.has_names)
 
 
 def _is_index(cells: Cells) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from everynode.graph.validation import SPARSE_DENSITY
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.dates import DateOrder
+from everynode.io.plain_numbers import encode_plain_columns
 from everynode.io.summary import Notes
 from everynode.io.tables import Table
 from everynode.storage.plain_values import from_plain
@@ -119,10 +121,13 @@ class FeatureEncoder:
         date_order: DateOrder | None = None,
     ) -> list[Any]:
         """Encode the rows of a table, one block of features per column."""
+        used = [column for column in self.columns if column.kind != "ignored"]
+        plain = encode_plain_columns(table, used, na)
         return [
-            encode_block(column, Cells(table, column.name, na, date_order), notes)
-            for column in self.columns
-            if column.kind != "ignored"
+            plain[column.name].take(column, table, notes)
+            if column.name in plain
+            else encode_block(column, Cells(table, column.name, na, date_order), notes)
+            for column in used
         ]
 
 
@@ -136,8 +141,11 @@ def encode_block(column: ColumnEncoder, cells: Cells, notes: Notes) -> Any:
 
 def join_blocks(blocks: Sequence[Any], n: int) -> Any:
     """Join blocks of features side by side; sparse if most values are zero."""
+    blocks = _join_dense(blocks)
     width = sum(block.shape[1] for block in blocks)
-    stored = sum(block.nnz if scipy.sparse.issparse(block) else block.size for block in blocks)
+    stored = sum(
+        block.nnz if scipy.sparse.issparse(block) else np.count_nonzero(block) for block in blocks
+    )
     if stored <= SPARSE_DENSITY * n * width and blocks:
         sparse = [scipy.sparse.csc_array(block) for block in blocks]
         return scipy.sparse.hstack(sparse, format="csr", dtype=np.float32)
@@ -148,3 +156,12 @@ def join_blocks(blocks: Sequence[Any], n: int) -> Any:
         features[:, start : start + block.shape[1]] = dense
         start += block.shape[1]
     return features
+
+
+def _join_dense(blocks: Sequence[Any]) -> list[Any]:
+    """Join neighboring dense blocks: a wide table may have 100,000 of them."""
+    joined: list[Any] = []
+    for is_sparse, run in groupby(blocks, scipy.sparse.issparse):
+        neighbors = list(run)
+        joined += neighbors if is_sparse else [np.hstack(neighbors)]
+    return joined

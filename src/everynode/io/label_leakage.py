@@ -65,6 +65,40 @@ def warn_of_label_leakage(
     notes.leaks.append(Leak(cells.name, kind))
 
 
+def may_leak(
+    values: npt.NDArray[np.float64], labels: Labels, *, num_columns: int
+) -> npt.NDArray[np.bool_]:
+    """Return which columns of numbers (k x n, NaN if missing) to check for label leakage.
+
+    The others pass :func:`warn_of_label_leakage`, which takes much longer: a number leaks only if
+    few labels differ from those of the neighbors in the order of its values.
+    """
+    is_labelled = labels.codes >= 0
+    missing, codes = np.isnan(values), labels.codes[is_labelled]
+    has_missing, sizes = np.asarray(missing.any(1)), np.bincount(codes)
+    n, num_classes = len(codes), np.count_nonzero(sizes)
+    may: npt.NDArray[np.bool_] = (
+        has_missing & missing[:, ~is_labelled].all(1) & (0 < n < len(is_labelled))
+    )
+    least = math.log(num_columns) + 2 * math.log(num_classes or 1) - _log_shuffles(sizes)
+    if num_classes < 2 or least > math.log(CHANCE):
+        return may
+    most, limit = _most_errors(codes), _most_values(codes)
+    filled = ~missing[np.ix_(has_missing, is_labelled)]
+    may[has_missing] |= _count_errors(filled.astype(np.int64), codes) <= most
+    numbers = np.where(missing, np.inf, values)[:, is_labelled]
+    order = np.lexsort((np.broadcast_to(codes, numbers.shape), numbers), axis=1)
+    ordered, numbers = codes[order], np.take_along_axis(numbers, order, 1)
+    groups = np.cumsum(numbers[:, 1:] != numbers[:, :-1], axis=1)
+    is_few = groups[:, -1] < limit
+    changes = (ordered[:, 1:] != ordered[:, :-1]).sum(1)
+    # Missing values form one more range, with errors inside it too.
+    may |= ~is_few & (changes < RANGES_PER_CLASS * len(sizes) + 3 * most + 2)
+    groups = np.concatenate([np.zeros((is_few.sum(), 1), np.int64), groups[is_few]], 1)
+    may[is_few] |= _count_errors(groups, ordered[is_few]) <= most
+    return may
+
+
 def _groupings(
     cells: Cells,
     column: ColumnEncoder,
@@ -82,9 +116,8 @@ def _groupings(
         return
     encoded = cells.values.combine_chunks().dictionary_encode().indices.fill_null(-1)
     values = np.asarray(encoded)[labelled].astype(np.int64)
-    num_values, num_classes = len(np.unique(values)), int(codes.max()) + 1
-    limit = min(MAX_VALUES_PER_CLASS * num_classes, len(labelled) / MIN_OCCURRENCES)
-    if num_values >= 2 and (column.kind == "category" or num_values <= limit):
+    num_values = len(np.unique(values))
+    if num_values >= 2 and (column.kind == "category" or num_values <= _most_values(codes)):
         yield values, 0
     elif column.kind in ("number", "date"):
         yield _ranges(cells, column, labelled, codes)
@@ -120,6 +153,11 @@ def _may_separate(numbers: npt.NDArray[np.float64], known: Ints, codes: Ints, ra
     return changes < ranges + 2 * _most_errors(codes)
 
 
+def _most_values(codes: Ints) -> float:
+    """Return how many distinct numbers may be a code of the label."""
+    return min(MAX_VALUES_PER_CLASS * (int(codes.max()) + 1), len(codes) / MIN_OCCURRENCES)
+
+
 def _most_errors(codes: Ints) -> float:
     n = len(codes)
     return min((1 - NEARLY) * n, ERROR_SHARE * (n - np.bincount(codes).max()))
@@ -132,19 +170,33 @@ def _errors(values: Ints, codes: Ints, num_columns: int, places: int) -> int | N
     num_values, num_classes, n = len(groups), len(classes), len(codes)
     if num_values < 2 or num_classes < 2:
         return None
-    table = np.zeros((num_values, num_classes), np.int64)
-    np.add.at(table, (values, codes), 1)
-    sizes = table.sum(0)
-    errors = int(n - table.max(1).sum())
+    sizes = np.bincount(codes)
+    errors = int(_count_errors(values[None], codes)[0])
     if errors and (errors > (1 - NEARLY) * n or errors > ERROR_SHARE * (n - sizes.max())):
         return None
     # Log of the expected number: each value picks a class, the errors and the ends of the ranges
     # pick their places, divided by the shuffles of the labels.
-    log_shuffles = math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())
-    log_expected = math.log(num_columns) + num_values * math.log(num_classes) - log_shuffles
+    log_expected = math.log(num_columns) + num_values * math.log(num_classes) - _log_shuffles(sizes)
     log_expected += _log_choose(n, errors) + errors * math.log(num_classes)
     log_expected += _log_choose(places, num_values) if places else 0.0
     return None if log_expected > math.log(CHANCE) else errors
+
+
+def _count_errors(groups: Ints, codes: Ints) -> Ints:
+    """Return the nodes outside the majority class of their group, for each row of ``groups``.
+
+    Memory is proportional to ``groups``: a table of groups and classes may be much larger.
+    """
+    if not len(groups):
+        return np.empty(0, np.int64)
+    rows, width, num_classes = len(groups), groups.max() + 1, codes.max() + 1
+    places = (np.arange(rows)[:, None] * width + groups) * num_classes + codes
+    cells, counts = np.unique(places, return_counts=True)
+    owners = cells // num_classes
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    largest = np.maximum.reduceat(counts, starts)
+    right = np.bincount(owners[starts] // width, largest, rows).astype(np.int64)
+    return groups.shape[1] - right
 
 
 def _is_filled_beside_labels(
@@ -155,6 +207,11 @@ def _is_filled_beside_labels(
     if is_labelled.all() or filled < MIN_OCCURRENCES or present[~is_labelled].any():
         return False
     return math.log(num_columns) + filled * math.log(is_labelled.mean()) < math.log(CHANCE)
+
+
+def _log_shuffles(sizes: Ints) -> float:
+    """Return the log of the number of distinct orders of labels, from the sizes of the classes."""
+    return math.lgamma(sizes.sum() + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())
 
 
 def _log_choose(n: int, k: int) -> float:

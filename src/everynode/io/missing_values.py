@@ -49,11 +49,11 @@ def clean(column: pa.ChunkedArray, na: Sequence[str] = ()) -> pa.ChunkedArray:
         return _set_null(column, _equal_numbers(column, na)) if na else column
     if pa.types.is_integer(kind):
         # No cast to float64, which would round long numbers in categories and labels.
-        is_na = pa.array(np.isin(as_numbers(column), _numbers_in(na))) if na else None
+        is_na = pa.array(np.isin(as_numbers(column), numbers_in(na))) if na else None
         return column if is_na is None else _set_null(column, is_na)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
-        is_na = pc.is_in(column, value_set=pa.array(_numbers_in(na)))
+        is_na = pc.is_in(column, value_set=pa.array(numbers_in(na)))
         return _set_null(column, pc.or_(pc.is_nan(column), is_na))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         times = column.cast(pa.timestamp("s"), safe=False)
@@ -82,7 +82,7 @@ def _set_null(column: pa.ChunkedArray, mask: Any) -> pa.ChunkedArray:
     return pc.if_else(mask, pa.scalar(None, column.type), column)
 
 
-def _numbers_in(na: Sequence[str]) -> Floats:
+def numbers_in(na: Sequence[str]) -> Floats:
     """Return the words for a missing value that are numbers."""
     values = as_numbers(pa.chunked_array([pa.array(na, pa.string())]))
     return values[~np.isnan(values)]
@@ -95,7 +95,7 @@ def _equal_numbers(column: pa.ChunkedArray, na: Sequence[str]) -> pa.Array:
     """
     unit = infer_unit(distinct_sample(pc.unique(column.drop_null())))
     column = strip_unit(column, unit)
-    values, numbers = as_numbers(column, likely_comma(possible_commas(column))), _numbers_in(na)
+    values, numbers = as_numbers(column, likely_comma(possible_commas(column))), numbers_in(na)
     num_present = len(column) - column.null_count
     if not len(numbers) or (~np.isnan(values)).sum() < MIN_SHARE * num_present:
         return pa.array(np.zeros(len(column), dtype=bool))

@@ -34,6 +34,7 @@ from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
+from everynode.io.plain_numbers import fit_plain_columns
 from everynode.io.read_summary import summarize
 from everynode.io.roles import (
     RequestedFeatures,
@@ -309,7 +310,16 @@ def _fit_transform(
 ) -> tuple[tuple[ColumnEncoder, ...], list[Any]]:
     """Fit and apply the encoder of each column in one pass, and check it for label leakage."""
     columns, blocks = [], []
+    plain = fit_plain_columns(table, kinds, labels, na)
     for name, kind in kinds.items():
+        if encoder := plain.encoders.get(name):
+            columns.append(encoder)
+            if name in plain.to_check:
+                cells = Cells(table, name, na, date_order)
+                warn_of_label_leakage(cells, encoder, labels, notes, num_columns=len(kinds))
+            if name in plain.blocks:
+                blocks.append(plain.blocks[name].take(encoder, table, notes))
+            continue
         cells = Cells(table, name, na, date_order)
         column = fit_column(cells, kind)
         columns.append(column)

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,15 @@ class Table:
     def num_rows(self) -> int:
         """The number of rows."""
         return next((len(column) for column in self.columns.values()), 0)
+
+    @cached_property
+    def has_names(self) -> bool:
+        """Whether any column has a name that no program generated."""
+        return not all(map(is_unnamed, self.columns))
+
+    def column(self, name: str) -> str:
+        """Name a column, as the subject of a message: ``Column 'age' of people.csv``."""
+        return f"Column {name!r} of {self.where}"
 
     def row(self, index: int) -> str:
         """Name a row for a message: ``people.csv, row 7``."""
