@@ -7,7 +7,8 @@ A field of :class:`Batches` declares its default, range and help text, as a fiel
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -50,6 +51,19 @@ class Batches:
         for name in batch_declarations():
             check_batch_option(name, getattr(self, name))
 
+    def reaching(self, num_layers: int) -> Batches:
+        """Return the same mini-batches for a model of another depth.
+
+        Further layers repeat the last number; models of one portfolio differ in depth.
+
+        >>> Batches(1024, (15, 10)).reaching(3).fan_out, Batches(1024, (15, 10)).reaching(1).fan_out
+        ((15, 10, 10), (15,))
+        """
+        if len(self.fan_out) == 1 or not num_layers:
+            return replace(self, fan_out=self.fan_out[:1])
+        repeated = self.fan_out + self.fan_out[-1:] * num_layers
+        return replace(self, fan_out=repeated[:num_layers])
+
     def for_layers(self, num_layers: int) -> tuple[int, ...]:
         """Return the fan-out of each layer, the last layer first.
 
@@ -61,6 +75,15 @@ class Batches:
         expected = f"one number, or one for each of the {num_layers} layers"
         require(len(self.fan_out) == num_layers, "fan_out", "Batches", expected, self.fan_out)
         return self.fan_out
+
+
+def batches_from(values: Mapping[str, Any] | None) -> Batches | None:
+    """Return the mini-batches of a card in JSON; None for the full graph.
+
+    >>> batches_from({"size": 64, "fan_out": [5, 3], "tv_edges": 1, "clusters": None})
+    Batches(size=64, fan_out=(5, 3), tv_edges=1, clusters=None)
+    """
+    return None if values is None else Batches(**{**values, "fan_out": tuple(values["fan_out"])})
 
 
 @cache

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from everynode import NodeClassifier
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio, fold_count
+from everynode.training.memory_plan import MemoryPlan
 
 SMALL = {"epochs": 10, "hidden_channels": 8}
 QUICK = {"effort": "quick", "settings": SMALL, "verbose": False}
@@ -119,3 +121,33 @@ def test_the_first_network_carries_the_time_of_all(graph):
     fitted = fit_portfolio(graph.with_splits([]), options, changes=changes, verbose=False)
     assert fitted.results[0].seconds == fitted.race.seconds
     assert len(fitted.graph.splits) == 2
+
+
+def test_on_sampled_subgraphs_every_candidate_takes_part(graph):
+    """Networks are sampled; the others take the full graph, which fits here."""
+    options = PortfolioOptions("quick", "5m", plan=MemoryPlan(Batches(32), free_mb=1e6))
+    fitted = fit_portfolio(graph, options, changes=SMALL, verbose=False)
+    board = {row.candidate: row for row in fitted.selection.leaderboard}
+    assert all(row.folds for row in board.values())
+    batches = {
+        name: {results[0].card["batches"] is None for _ in results}
+        for name, results in fitted.race.results.items()
+    }
+    sampled = {name for name, whole in batches.items() if whole == {False}}
+    assert sampled == {name for name in board if name.startswith(("gcn", "sage", "mlp"))}
+
+
+def test_what_the_memory_does_not_hold_is_left_out_with_the_reason(graph, monkeypatch):
+    monkeypatch.setattr(
+        "everynode.training.memory_plan.training_mb",
+        lambda graph, settings, batches=None: 9000 if settings.backbone == "gprgnn" else 1,
+    )
+    options = PortfolioOptions("quick", "5m", plan=MemoryPlan(Batches(32), free_mb=4000))
+    fitted = fit_portfolio(graph, options, changes=SMALL, verbose=False)
+    out = {r.candidate: r.outcome for r in fitted.selection.leaderboard if not r.folds}
+    assert out
+    for name, reason in out.items():
+        assert name.startswith("gprgnn")
+        assert reason == (
+            "left out: needs the full graph and about 9.0 GB of memory; 4.0 GB are free"
+        )

@@ -222,16 +222,16 @@ def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str],
     from everynode.estimator_settings import settings_changes
     from everynode.machine import cores
     from everynode.settings import Settings
-    from everynode.training.memory_estimate import memory_estimate
+    from everynode.training.memory_plan import plan_memory
 
     named = settings_changes(classifier)
     changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
     workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
-    estimate = memory_estimate(graph, Settings(**changes), workers=workers)
-    if estimate.fits:
-        show(f"{estimate}.")
+    plan = plan_memory(graph, [Settings(**changes)], batch_size=None, workers=workers)
+    if plan.fits:
+        show(str(plan))
     else:
-        say(f"{estimate}: it may end without a result. Use --workers 1 or fewer --hidden-channels.")
+        say(f"{plan} It may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:

@@ -165,10 +165,11 @@ class _Design:
         features = input_features(graph, model.normalize_features)
         if isinstance(features, SparseMatrix) and len(nodes) * c * count > MAX_ENTRIES:
             return cls._sparse(features, model._operator(graph), nodes, count)
-        blocks = _rows(features, model._operator(graph), nodes, model.hops)
-        scaled = blocks if model.scale_blocks else blocks[:1] * len(blocks)
+        rows = _rows(features, model._operator(graph), nodes, model.hops)
+        blocks = rows.chunk(count, dim=1)
+        scaled = blocks if model.scale_blocks else blocks[:1] * count
         scale = torch.cat([_scale((block**2).sum(1)).expand(c) for block in scaled])
-        rows = torch.cat(blocks, dim=1) * scale
+        rows *= scale  # in place: with many training nodes, these rows take most of the memory
         if len(nodes) >= rows.shape[1] or len(nodes) > MAX_BASIS:
             return cls(rows.__matmul__, scale)
         basis, triangle = torch.linalg.qr(rows.T)
@@ -203,18 +204,18 @@ class _Design:
 
 def _rows(
     features: SparseMatrix | Tensor, operator: SparseMatrix, nodes: Tensor, hops: int
-) -> list[Tensor]:
-    """Return the rows of some nodes in x, Px, ..., dense and in float64."""
+) -> Tensor:
+    """Return the rows of some nodes in x, Px, ..., side by side, dense and in float64."""
     if isinstance(features, Tensor):
-        joined = hop_rows(features, operator, nodes, hops, torch.float64)
-        return list(joined.chunk(hops + 1, dim=1))
+        return hop_rows(features, operator, nodes, hops, torch.float64)
     x, matrix = features.to_scipy(), operator.to_scipy()
     where = nodes.cpu().numpy()
     rows, reached = [x[where]], matrix[where]
     for _ in range(hops):
         rows.append(reached @ x)
         reached = reached @ matrix
-    return [torch.from_numpy(block.toarray()).double().to(nodes.device) for block in rows]
+    dense = [torch.from_numpy(block.toarray()).double().to(nodes.device) for block in rows]
+    return torch.cat(dense, dim=1)
 
 
 def _spread(parts: list[Tensor], propagate: Callable[[Tensor], Tensor]) -> Tensor:

@@ -47,6 +47,9 @@ class Model(nn.Module):
 
     num_hops: int | None = None
     for_new_nodes: bool = True
+    #: The nodes that a prediction computes at once; None: as the size of the graph suggests; 0:
+    #: all. See :func:`everynode.training.mini_batch.inference.logits`.
+    block: int | None = None
     num_features: int
     num_classes: int
 

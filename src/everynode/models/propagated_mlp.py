@@ -16,7 +16,7 @@ from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix
 
 #: The nodes of a large graph that the MLP computes at once.
-ROWS = 65536
+ROWS = 32768
 
 
 class PropagatedMLP(MLP):
@@ -52,12 +52,13 @@ class PropagatedMLP(MLP):
         n = x.shape[0]
         if torch.compiler.is_exporting() or n <= ROWS:
             return super().compute(x, None)
-        starts, index = range(0, n, ROWS), torch.arange(n, device=self.device)
-        own = super().compute
-        logits = []
-        for start in starts:
-            rows = index[start : start + ROWS]
-            part = x[rows] if isinstance(x, Tensor) else x.rows(rows)[0]
+        own, logits = super().compute, []
+        for start in range(0, n, ROWS):
+            end = min(start + ROWS, n)
+            if isinstance(x, Tensor):
+                part: SparseMatrix | Tensor = x[start:end]
+            else:
+                part = x.rows(torch.arange(start, end, device=x.values.device))[0]
             keep = not (self.training and torch.is_grad_enabled())
             logits.append(
                 own(part, None) if keep else checkpoint(own, part, None, use_reentrant=False)

@@ -20,6 +20,7 @@ from everynode.training import TrainingResult, train
 from everynode.training.callbacks import replay_epochs
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
+from everynode.training.mini_batch.inference import logits
 from everynode.training.side_by_side import pays, side_by_side
 
 #: Called after every epoch with the number of the network (from 1), the epoch and its history.
@@ -53,6 +54,7 @@ def train_more(
             "fold": folds[(number - 1) % len(folds)],
             "seed": first.seed + number - 1,
             "checkpoint": checkpoint and checkpoint / f"{prefix}network-{number}.safetensors",
+            "batches": first.batches,
         }
         for number in numbers
     }
@@ -133,5 +135,7 @@ def mean_log_probabilities(
     networks: Sequence[nn.Module], graph: Graph, nodes: Tensor | None
 ) -> Tensor:
     """Return the logarithm of the mean probabilities (n x k, float64), for all nodes or some."""
-    each = [torch.log_softmax(network(graph, nodes).double(), dim=1) for network in networks]
+    each = [
+        torch.log_softmax(logits(network, graph, nodes).double(), dim=1) for network in networks
+    ]
     return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))

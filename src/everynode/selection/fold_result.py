@@ -15,6 +15,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
+from everynode.batches import batches_from
 from everynode.models.build import build_model
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
@@ -62,6 +63,7 @@ class FoldResult:
             "history": trained.history,
             "metrics": trained.metrics,
             "seconds": trained.seconds,
+            "batches": None if trained.batches is None else dataclasses.asdict(trained.batches),
         }
         weights = {
             WEIGHT + name: value.detach().contiguous().cpu().clone()
@@ -141,4 +143,5 @@ class FoldResult:
             history=card["history"],
             metrics=card["metrics"],
             seconds=card["seconds"],
+            batches=batches_from(card.get("batches")),
         )

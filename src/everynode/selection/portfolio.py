@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from everynode.batches import Batches
 from everynode.errors import EverynodeError
 from everynode.graph import Graph
 from everynode.graph.preparation import fit_preparation
@@ -26,6 +27,7 @@ from everynode.selection.portfolio_job import Job, Workload, run_job
 from everynode.selection.race import Race
 from everynode.selection.time_limit import Deadline
 from everynode.training.callbacks import Callback, replay
+from everynode.training.memory_plan import FULL, MemoryPlan
 from everynode.training.process_pool import SMALL, Engine, run_many
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ def run_portfolio(
     checkpoint: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
     callbacks: Sequence[Callback] = (),
+    plan: MemoryPlan = FULL,
 ) -> Race:
     """Train the candidates fold by fold, and return their results.
 
@@ -77,12 +80,18 @@ def run_portfolio(
         Called after every job with the finished jobs, the number of jobs, and a note.
     callbacks : sequence of Callback
         Called for every epoch when a job has ended.
+    plan : MemoryPlan
+        The mini-batches. Candidates that the memory does not hold are left out.
     """
     start = time.monotonic()
     runner = start_race(
         graph, candidates, folds=folds, time_limit=time_limit, engine=engine, workers=workers,
         checkpoint=checkpoint, report=report, callbacks=callbacks,
+        batches={c.name: plan.batches_for(graph, c.settings) for c in candidates},
+        any_batches=plan.automatic,
     )  # fmt: skip
+    obstacles = {c.name: plan.obstacle(graph, c.settings) for c in candidates}
+    runner.race.outcomes |= {name: f"left out: {why}" for name, why in obstacles.items() if why}
     race, units = runner.race, fold_seeds(folds, seeds, seed)
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
     order = [candidate.name for candidate in candidates]
@@ -111,19 +120,27 @@ def start_race(
     checkpoint: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
     callbacks: Sequence[Callback] = (),
+    batches: Mapping[str, Batches | None] | None = None,
+    any_batches: bool = False,
 ) -> JobRunner:
     """Prepare the features, and return the runner of jobs with an empty race.
 
-    Parameters are those of :func:`run_portfolio`.
+    Parameters are those of :func:`run_portfolio`, and ``batches``, the mini-batches by candidate;
+    for ``any_batches`` see :class:`~everynode.selection.portfolio_job.Workload`.
     """
     deadline = Deadline(time_limit)
+    is_large = graph.num_nodes + graph.num_edges > LARGE
     names = sorted({candidate.preparation for candidate in candidates})
     fitted = {name: fit_preparation(name, graph.features) for name in names}
     workload = Workload(
         {name: preparation.apply(graph) for name, preparation in fitted.items()},
         {candidate.name: candidate for candidate in candidates},
-        checkpoint if engine is None and graph.num_nodes + graph.num_edges > LARGE else None,
+        checkpoint if engine is None and is_large else None,
+        {name: one for name, one in (batches or {}).items() if one is not None},
+        any_batches,
     )
+    if is_large and engine is None:  # before the workers start, so that they share it
+        _ = graph.gcn_operator
     race = Race(graph, dict(workload.candidates), fitted)
     race.class_weight = _class_weight(graph, candidates, folds[0])
     tiny = graph.num_nodes + graph.num_edges < SMALL
@@ -207,9 +224,10 @@ class JobRunner:
                 self._finish(job, content)
                 if self.race.interrupted:
                     break
-            if missing and not (self.race.results or self.race.interrupted or self.race.outcomes):
+            left = [job for job in missing if job.candidate not in self.race.outcomes]
+            if left and not (self.race.results or self.race.interrupted):
                 # No time was left for a single one. The first candidate takes moments.
-                self._finish(missing[0], run_job(missing[0], self.workload))
+                self._finish(left[0], run_job(left[0], self.workload))
         except KeyboardInterrupt:
             self.race.interrupted = True
         if self.race.interrupted and not self.race.results:

@@ -31,6 +31,7 @@ from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
 from everynode.training import load_model, save_model
+from everynode.training.mini_batch.inference import embedding
 from everynode.training.model_card import card_digest, check_finite, check_member
 from everynode.training.result import TrainingResult
 
@@ -183,10 +184,10 @@ class PortfolioEnsemble:
         weights = np.array([member.weight for member in self.members])
         return [combine(torch.stack(each), weights) for each in zip(*members, strict=False)]
 
-    def embed(self, graph: Graph) -> Tensor:
+    def embed(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
         first = self.members[0]
-        return first.results[0].network.embed(first.preparation.apply(graph))
+        return embedding(first.results[0].network, first.preparation.apply(graph), nodes)
 
     def save(self, folder: Path) -> None:
         """Write each member into its own folder."""

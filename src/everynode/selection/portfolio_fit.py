@@ -17,6 +17,7 @@ from everynode.selection.portfolio_ensemble import Selection, select
 from everynode.selection.race import Race
 from everynode.selection.time_limit import parse_time
 from everynode.training.callbacks import Callback
+from everynode.training.memory_plan import FULL, MemoryPlan
 from everynode.training.process_pool import Engine
 from everynode.training.result import TrainingResult
 
@@ -47,6 +48,8 @@ class PortfolioOptions:
         The engine of the jobs; None: processes on this machine.
     callbacks : sequence of Callback
         Called for every epoch when a job has ended.
+    plan : MemoryPlan
+        The mini-batches, by the memory or by choice.
     """
 
     effort: str = "standard"
@@ -57,6 +60,7 @@ class PortfolioOptions:
     workers: int | None = None
     engine: Engine | None = None
     callbacks: Sequence[Callback] = ()
+    plan: MemoryPlan = FULL
 
 
 class Fitted(NamedTuple):
@@ -119,7 +123,7 @@ def fit_portfolio(
         race = run_portfolio(
             folded, candidates, folds=folds, seeds=seeds, seed=seed, keep=effort.keep,
             time_limit=limit or effort.time_limit, engine=options.engine, workers=options.workers,
-            checkpoint=checkpoint, callbacks=options.callbacks,
+            checkpoint=checkpoint, callbacks=options.callbacks, plan=options.plan,
             report=lambda done, total, note: bar.advance(note, to=done, total=total),
         )  # fmt: skip
     require_results(race)

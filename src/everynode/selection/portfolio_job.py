@@ -6,18 +6,20 @@ import hashlib
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from everynode.batches import Batches
 from everynode.errors import Diverged
 from everynode.graph import Graph
 from everynode.selection.candidate import Candidate
 from everynode.selection.fold_result import FoldResult
 from everynode.training.interrupt import deferred_interrupt
 from everynode.training.loop import Training
+from everynode.training.mini_batch.inference import logits
 
 
 class Job(NamedTuple):
@@ -55,11 +57,17 @@ class Workload:
         The candidates by name.
     states : Path, optional
         A folder for the state of a training in progress.
+    batches : mapping of str to Batches
+        The mini-batches of the candidates that train on sampled subgraphs.
+    any_batches : bool
+        Whether results count whatever their mini-batches, since the memory chose them.
     """
 
     graphs: Mapping[str, Graph]
     candidates: Mapping[str, Candidate]
     states: Path | None = None
+    batches: Mapping[str, Batches] = field(default_factory=dict)
+    any_batches: bool = False
 
     def key(self, job: Job) -> str:
         """Return a digest of everything that decides the result of a job."""
@@ -68,6 +76,8 @@ class Workload:
             sorted(candidate.settings.identity().items(), key=lambda item: item[0]),
             candidate.preparation, job.fold, job.seed, self.graphs[candidate.preparation].digest,
         ]  # fmt: skip
+        if job.candidate in self.batches and not self.any_batches:
+            content += [self.batches[job.candidate]]
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
@@ -76,14 +86,17 @@ def run_job(job: Job, workload: Workload) -> bytes | str:
     start = time.monotonic()
     candidate = workload.candidates[job.candidate]
     graph = workload.graphs[candidate.preparation]
-    state = None if workload.states is None else workload.states / f"state-{job.file_name}"
+    batches = workload.batches.get(job.candidate)
+    kind = "state" if batches is None else f"state-{batches.size}"
+    state = None if workload.states is None else workload.states / f"{kind}-{job.file_name}"
     with deferred_interrupt() as interrupt:
         expired = threading.Event()
         timer = _timer(job.seconds, interrupt, expired)
         try:
             training = Training(
-                graph, candidate.settings, fold=job.fold, seed=job.seed, checkpoint=state
-            )
+                graph, candidate.settings, fold=job.fold, seed=job.seed, checkpoint=state,
+                batches=batches,
+            )  # fmt: skip
             training.advance(interrupt)
             cut = interrupt.is_set()
             if cut and not (expired.is_set() and training.best):
@@ -95,12 +108,12 @@ def run_job(job: Job, workload: Workload) -> bytes | str:
             if timer is not None:
                 timer.cancel()
     with torch.no_grad():
-        logits = trained.network(graph, graph.nodes("val", job.fold))
+        predicted = logits(trained.network, graph, graph.nodes("val", job.fold))
     trained.network.clear_cache()
     if state is not None:
         state.unlink(missing_ok=True)
     wall = time.monotonic() - start
-    return FoldResult.of(trained, logits, workload.key(job), cut=cut, wall=wall).to_bytes()
+    return FoldResult.of(trained, predicted, workload.key(job), cut=cut, wall=wall).to_bytes()
 
 
 def _timer(

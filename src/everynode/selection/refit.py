@@ -146,7 +146,7 @@ def refit_single(
         graph_to_teach(graph, nodes), {objective: first.settings}, cv=folds,
         networks=math.ceil(networks / max(folds, 1)), seed=first.seed, checkpoint=checkpoint,
         verbose=verbose, callbacks=callbacks, title=f"{first.settings.backbone}, {TITLE}",
-        prefix=PREFIX, workers=workers,
+        prefix=PREFIX, workers=workers, batches=first.batches,
     )  # fmt: skip
     if fitted.interruption:
         raise KeyboardInterrupt
@@ -198,6 +198,7 @@ def refit_portfolio(
             folded, candidates, folds=folds, time_limit=limit, engine=options.engine,
             workers=options.workers, checkpoint=checkpoint, callbacks=options.callbacks,
             report=lambda done, total, _note: bar.advance(to=done, total=total),
+            batches={member.candidate.name: member.results[0].batches for member in ensemble},
         )  # fmt: skip
         runner.known = {
             member.candidate.name: max(result.seconds for result in member.results)

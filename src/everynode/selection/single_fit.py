@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from everynode.batches import Batches
 from everynode.datasets.splits import FEW
 from everynode.graph import Graph
 from everynode.progress import Bar, StopEstimate, describe
@@ -52,6 +53,7 @@ def fit_candidates(
     title: str = "",
     prefix: str = "",
     workers: int | None = None,
+    batches: Batches | None = None,
 ) -> SingleFit:
     """Select the best of some settings on the validation nodes, and train its networks.
 
@@ -84,7 +86,10 @@ def fit_candidates(
         The start of the names of the files in ``checkpoint``.
     workers : int, optional
         Trainings at once; None: one per core.
+    batches : Batches, optional
+        The mini-batches; None: the full graph.
     """
+    prefix += "" if batches is None else f"{batches.size}-"
     graph, folds = with_validation(given, fold=fold, cv=cv, seed=seed)
     first = next(iter(candidates.values()))
     check_monitor(graph, folds, first.monitor)
@@ -110,6 +115,7 @@ def fit_candidates(
             checkpoint=checkpoint,
             prefix=prefix,
             workers=workers,
+            batches=batches,
         )
         results = train_more(
             trained,

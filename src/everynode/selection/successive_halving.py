@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from everynode.batches import Batches
 from everynode.errors import Diverged, require
 from everynode.graph import Graph
 from everynode.settings import Settings
@@ -81,6 +82,7 @@ def successive_halving(
     checkpoint: Path | None = None,
     prefix: str = "",
     workers: int | None = None,
+    batches: Batches | None = None,
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -114,6 +116,8 @@ def successive_halving(
         The start of the names of the files in ``checkpoint``.
     workers : int, optional
         Trainings at once; None: one per core. Those in other processes are reported when they end.
+    batches : Batches, optional
+        The mini-batches; None: the full graph.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -126,7 +130,7 @@ def successive_halving(
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         patient = dataclasses.replace(settings, patience=patience)
         states = checkpoint / f"{prefix}{name}" if checkpoint else None
-        field.add(name, patient, folds=folds, seed=seed, states=states)
+        field.add(name, patient, folds=folds, seed=seed, states=states, batches=batches)
 
     # `order`: the best first. The first `places` of them train in the next round.
     order, places = list(candidates), len(candidates)
@@ -171,7 +175,7 @@ class _Field:
 
     def add(
         self, name: str, settings: Settings, *, folds: Sequence[int], seed: int,
-        states: Path | None,
+        states: Path | None, batches: Batches | None,
     ) -> None:  # fmt: skip
         """Add a candidate: a training on each fold, with consecutive seeds."""
         self.trainings[name] = []
@@ -179,7 +183,12 @@ class _Field:
             suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
             state = states and states.with_name(f"{states.name}{suffix}.safetensors")
             training = Training(
-                self.graph, settings, fold=fold, seed=seed + number, checkpoint=state
+                self.graph,
+                settings,
+                fold=fold,
+                seed=seed + number,
+                checkpoint=state,
+                batches=batches,
             )
             self.trainings[name].append(training)
 

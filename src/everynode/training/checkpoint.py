@@ -227,6 +227,7 @@ def save_model(
         "metrics": fitted.metrics,
         "seconds": fitted.seconds,
         "interrupted": fitted.interrupted,
+        "batches": None if fitted.batches is None else dataclasses.asdict(fitted.batches),
         **(extra or {}),
         "history": fitted.history,
     }

@@ -216,6 +216,7 @@ class Training:
             kind: type[Solved | WholeGraph] = Solved if is_closed_form(settings) else WholeGraph
             self.runner = kind(graph, settings, fold=fold, seed=seed, watch=test_nodes)
         self.graph, self.settings, self.fold, self.seed = graph, settings, fold, seed
+        self.batches = batches
         self.checkpoint = checkpoint
         self.network = self.runner.network
         self.identity = self._identity(batches)
@@ -381,6 +382,7 @@ class Training:
             metrics={name: value for name, value in best.items() if name.startswith("val_")},
             seconds=self.seconds,
             interrupted=interrupted,
+            batches=self.batches,
         )
 
 

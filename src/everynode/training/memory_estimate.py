@@ -1,86 +1,132 @@
-"""The memory that training will need, compared with the free memory before it starts."""
+"""The memory that training will need, estimated from the sizes of the graph and of the model."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from torch import Tensor
 
+from everynode.batches import Batches
 from everynode.graph import Graph
-from everynode.machine import free_memory_mb
+from everynode.models.boosting import MAX_COLUMNS, Boosting
+from everynode.models.build import build_model
+from everynode.models.closed_form import COLUMNS, ClosedFormModel
+from everynode.models.logistic import Logistic
+from everynode.models.model import Model
+from everynode.models.propagated_mlp import ROWS, PropagatedMLP
 from everynode.settings import Settings
 
-#: Python, PyTorch and the graph in preparation.
-BASE_MB = 450.0
-#: Copies of each layer's values for cross-entropy and for all terms, and of the logits. Measured on
-#: a graph of the size of ogbn-arxiv (results/arxiv-size.json: 2.9 and 6.3 GB).
-COPIES, COPIES_OF_ALL_TERMS, COPIES_OF_LOGITS = 5.0, 11.0, 20.0
-#: Bytes of an edge in the operators of both directions, with their transposes.
-BYTES_PER_EDGE = 4 * 12
-#: Share of the free memory that an estimate may take.
-SAFE_SHARE = 0.8
-SMALLEST_BATCH, LARGEST_BATCH = 64, 8192
+#: Modules that a training imports, solvers and their buffers.
+BASE_MB = 120.0
+#: Copies of the values of a layer that a step keeps at once: values, noise, gradients. Measured on
+#: a graph of the size of ogbn-arxiv for cross-entropy and for all terms (results/arxiv-size.json:
+#: 2.9 and 6.3 GB).
+COPIES, COPIES_OF_ALL_TERMS = 3.0, 7.5
+#: Bytes of an entry of the adjacency in the operators: rows, columns and values.
+BYTES_PER_ENTRY = 44
+#: Bytes of an entry in the transposes that gradients need, and in copies of an operator.
+BYTES_PER_COPY = 28
+MB = 1e6
 
 
-@dataclass(frozen=True)
-class MemoryEstimate:
-    """An estimate of peak memory and the memory that is free, in MB.
+def graph_mb(graph: Graph, preparations: int = 1) -> float:
+    """Return the memory of the operators and of prepared features, which all trainings share.
 
-    Attributes
+    Parameters
     ----------
-    needed_mb : float
-        All processes together.
-    free_mb : float
-        NaN where the system does not tell.
+    graph : Graph
+        The graph, which is in memory already.
+    preparations : int
+        The number of scalings of the features, each a copy.
     """
-
-    needed_mb: float
-    free_mb: float
-
-    @property
-    def fits(self) -> bool:
-        """Whether the estimate is below the free memory, or the free memory is unknown."""
-        return not self.needed_mb > SAFE_SHARE * self.free_mb
-
-    def __str__(self) -> str:
-        needed = f"Training needs about {_shown(self.needed_mb)} of memory"
-        return needed if math.isnan(self.free_mb) else f"{needed}; {_shown(self.free_mb)} are free"
+    entries = 2 * graph.num_edges + graph.num_nodes
+    return (preparations * _feature_bytes(graph) + BYTES_PER_ENTRY * entries) / MB
 
 
-def memory_estimate(
-    graph: Graph, settings: Settings, *, workers: int = 1, batch_size: int | None = None
-) -> MemoryEstimate:
-    """Estimate the memory of training on the full graph, or in mini-batches."""
+def training_mb(graph: Graph, settings: Settings, batches: Batches | None = None) -> float:
+    """Return the memory that a training takes beside the graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    settings : Settings
+        Model and objective.
+    batches : Batches, optional
+        Mini-batches; None: the full graph.
+    """
+    model = build_model(graph.num_features, max(graph.num_classes, 2), settings)
+    n, c, k = graph.num_nodes, graph.num_features, graph.num_classes
+    if isinstance(model, ClosedFormModel):
+        return BASE_MB + _closed_form_bytes(graph, model) / MB
+    terms = settings.active_terms()
+    copies = COPIES_OF_ALL_TERMS if terms.keys() - {"consistency"} else COPIES
+    copies *= 2 if "consistency" in terms else 1
+    width = max([k, *(p.shape[-1] for p in model.parameters() if p.ndim == 2)])
+    levels = level_sizes(graph, model, batches, tv_edges="tv" in terms)
+    if isinstance(model, PropagatedMLP):
+        rows = min(n, ROWS)
+        values = rows * (2 * c + 2 * copies * width) + 5 * copies * n * k
+    else:
+        values = 2 * c * levels[0] + copies * (width * sum(levels) + k * levels[-1])
+    if batches is not None:  # validation keeps the values between two layers
+        values += 3 * n * width
+    entries = (2 * graph.num_edges + n) * levels[0] / max(n, 1)
+    return BASE_MB + (graph.dtype.itemsize * values + BYTES_PER_COPY * entries) / MB
+
+
+def level_sizes(
+    graph: Graph, model: Model, batches: Batches | None, *, tv_edges: bool = False
+) -> list[float]:
+    """Return the expected number of nodes that each layer computes, the opening layer first.
+
+    >>> from everynode.datasets import generate
+    >>> from everynode.models import GCN
+    >>> graph, model = generate(1000, 5000, 8, 3), GCN(8, 3, num_layers=2)
+    >>> level_sizes(graph, model, None)
+    [1000, 1000, 1000]
+    >>> [round(size) for size in level_sizes(graph, model, Batches(10, (2,)))]
+    [85, 30, 10]
+    """
+    n, num_hops = graph.num_nodes, model.num_hops
+    if batches is None or num_hops is None:
+        return [n] * (1 + (num_hops if num_hops is not None else 2))
+    degree = 2 * graph.num_edges / max(n, 1)
+    edges = degree if batches.tv_edges < 0 else min(degree, batches.tv_edges)
+    sizes = [min(n, batches.size * (1 + edges * tv_edges))]
+    for fan_out in batches.for_layers(num_hops):
+        drawn = sizes[-1] * (degree if fan_out < 0 else min(degree, fan_out))
+        others = n - sizes[-1]  # that are drawn at least once
+        sizes.append(sizes[-1] + others * -math.expm1(-drawn / max(n, 1)))
+    return sizes[::-1]
+
+
+def _closed_form_bytes(graph: Graph, model: ClosedFormModel) -> float:
+    """Return the peak of a model that is solved."""
+    n, c, k = graph.num_nodes, graph.num_features, graph.num_classes
+    labelled, hops = _labelled(graph), getattr(model, "hops", 0)
+    entries = 2 * graph.num_edges + n
+    logits = 8 * n * k
+    if isinstance(model, Boosting):
+        c = min(c, MAX_COLUMNS)
+        columns = 4 * (hops + 1) * c
+        projected = 4 * n * c * (graph.num_features > c)
+        return logits + projected + n * (columns + 12 * COLUMNS) + 3 * labelled * columns
+    if not isinstance(model, Logistic):
+        return 4 * logits
+    rows = 8 * (hops + 1) * c * labelled
+    return 2 * logits + 1.5 * rows + 24 * COLUMNS * n + 16 * entries * bool(hops)
+
+
+def _labelled(graph: Graph) -> int:
+    """Return the number of training nodes; without a split, of all labelled nodes."""
+    return len(graph.nodes("train")) if graph.splits else int((graph.labels >= 0).sum())
+
+
+def _feature_bytes(graph: Graph) -> float:
+    """Return the size of one copy of the features."""
     features = graph.features
+    if isinstance(features, Tensor):
+        return features.numel() * features.dtype.itemsize
     # A sparse value comes with its place, and once more in the transpose.
-    stored = features.numel() if isinstance(features, Tensor) else 4 * features.values.numel()
-    graph_mb = (4 * stored + BYTES_PER_EDGE * graph.num_edges) / 1e6
-    nodes = graph.num_nodes
-    if batch_size is not None:
-        # The sampled subgraph at the default fan-out of 10.
-        nodes = min(nodes, batch_size * sum(10**hop for hop in range(settings.num_layers + 1)))
-    labels_only = settings == settings.for_objective("ce")
-    copies = COPIES if labels_only else COPIES_OF_ALL_TERMS
-    layers = copies * settings.hidden_channels * settings.num_layers
-    values = nodes * (layers + COPIES_OF_LOGITS * graph.num_classes)
-    return MemoryEstimate(BASE_MB + graph_mb + workers * 4 * values / 1e6, free_memory_mb())
-
-
-def batch_size_that_fits(graph: Graph, settings: Settings, *, workers: int = 1) -> int | None:
-    """Return None if the full graph fits, else the largest batch size that does.
-
-    The smallest batch size is returned even if its estimate does not fit.
-    """
-    if memory_estimate(graph, settings, workers=workers).fits:
-        return None
-    size = LARGEST_BATCH
-    while size > SMALLEST_BATCH:
-        if memory_estimate(graph, settings, workers=workers, batch_size=size).fits:
-            break
-        size //= 2
-    return size
-
-
-def _shown(megabytes: float) -> str:
-    return f"{megabytes / 1000:.1f} GB"
+    return 4 * features.values.numel() * features.dtype.itemsize

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
+from everynode.batches import batch_declarations
 from everynode.errors import DataError, EverynodeError
 from everynode.models.build import build_model
 from everynode.settings import Settings
@@ -47,6 +48,16 @@ def _is_some(value: Any) -> bool:
 
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
+
+
+def _is_batches(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict) or value.keys() != batch_declarations().keys():
+        return False
+    fan_out = value["fan_out"]
+    whole = (isinstance(one, int) for one in (value["size"], value["tv_edges"]))
+    return all(whole) and isinstance(fan_out, list) and all(isinstance(n, int) for n in fan_out)
 
 
 def _are_classes(value: Any) -> bool:
@@ -108,6 +119,7 @@ OPTIONAL: Schema = {
         "a list of words",
     ),
     "feature_encoder": (_is_object, "an object"),
+    "batches": (_is_batches, "null, or an object with size, fan_out, tv_edges and clusters"),
 }
 
 

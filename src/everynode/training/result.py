@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from everynode.batches import Batches, batches_from
 from everynode.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class TrainingResult:
         Training time without the time for writing checkpoints.
     interrupted : bool
         Whether Ctrl-C ended the training early.
+    batches : Batches or None
+        The mini-batches; None: trained on the full graph.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class TrainingResult:
     metrics: dict[str, float]
     seconds: float
     interrupted: bool = False
+    batches: Batches | None = None
 
     @property
     def epochs(self) -> int:
@@ -86,4 +90,5 @@ class TrainingResult:
             metrics=card["metrics"],
             seconds=card["seconds"],
             interrupted=card["interrupted"],
+            batches=batches_from(card.get("batches")),
         )

@@ -16,7 +16,8 @@ from everynode.models.model import input_features
 from everynode.models.names import model_class
 from everynode.models.receptive_field import Batch, Hop
 from everynode.settings import Settings
-from everynode.training.mini_batch.inference import infer
+from everynode.training.mini_batch import inference as module
+from everynode.training.mini_batch.inference import infer, logits
 
 GRAPH = generate(60, 150, 8, 3)
 NODES = torch.tensor([50, 3, 3, 17])
@@ -72,3 +73,36 @@ def test_a_model_with_hops_trains_in_mini_batches(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(build, "model_class", lambda _: TwoHops)
     result = train(GRAPH, Settings(epochs=2, cvg=0.1), batches=Batches(16, (3,)))
     assert isinstance(result.network, TwoHops)
+
+
+@pytest.mark.parametrize("nodes", [None, NODES, torch.arange(60) % 2 == 0])
+def test_prediction_takes_blocks_where_a_layer_is_large(monkeypatch, nodes):
+    model = model_class("sage")(8, 3, hidden_channels=16).eval()
+    expected = logits(model, GRAPH, nodes)
+    calls = []
+
+    def spy(*args: object, block: int) -> Tensor:
+        calls.append(block)
+        return infer(*args, block=block)
+
+    monkeypatch.setattr(module, "infer", spy)
+    logits(model, GRAPH, nodes)
+    assert calls == []
+    monkeypatch.setattr(module, "LARGE_LAYER", 100)
+    torch.testing.assert_close(logits(model, GRAPH, nodes), expected)
+    model.block = 7
+    torch.testing.assert_close(logits(model, GRAPH, nodes), expected)
+    model.block = 0
+    assert torch.equal(logits(model, GRAPH, nodes), expected)
+    assert calls == [module.BLOCK, 7]
+
+
+def test_directions_and_models_without_hops_are_computed_at_once(monkeypatch):
+    monkeypatch.setattr(module, "infer", None)
+    monkeypatch.setattr(module, "LARGE_LAYER", 0)
+    arcs = Graph.from_arrays(GRAPH.features, GRAPH.edges, GRAPH.labels, directed=True)
+    model = model_class("gcn")(8, 3).eval()
+    with torch.no_grad():
+        assert torch.equal(logits(model, arcs), model(arcs))
+        model = model_class("appnp")(8, 3).eval()
+        assert torch.equal(logits(model, GRAPH), model(GRAPH))

@@ -7,20 +7,60 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.matrix_rows import room
 from everynode.graph.neighbors import Integers, Neighbors
-from everynode.models.model import Layered, Model
+from everynode.models.model import Layered, Model, node_indices
 from everynode.models.receptive_field import Batch
 from everynode.training.mini_batch.sampler import Sampler
 
 #: The number of nodes that a layer computes at once.
 BLOCK = 16384
+#: Larger values of a layer (in bytes) are computed in blocks.
+LARGE_LAYER = 64 * 1024**2
 #: A generator for calls that take all neighbors and draw nothing.
 ALL = np.random.Generator(np.random.SFC64(0))
+
+
+@torch.no_grad()
+def logits(network: nn.Module, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+    """Return the logits of some nodes or all, as ``network(graph, nodes)`` does.
+
+    On a large graph, a block of nodes at a time; see :attr:`everynode.models.model.Model.block`.
+    """
+    block = _block(network, graph)
+    if not block:
+        whole: Tensor = network(graph, nodes)
+        return whole
+    assert isinstance(network, Model)
+    network.check_graph(graph)
+    chosen = torch.arange(graph.num_nodes) if nodes is None else node_indices(nodes, graph)
+    return infer(network, graph, chosen, block=block)
+
+
+@torch.no_grad()
+def embedding(network: Model, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+    """Return one vector for some nodes or all: ``network.embed``; on a large graph, the logits."""
+    if _block(network, graph):
+        return logits(network, graph, nodes)
+    every = network.embed(graph)
+    return every if nodes is None else every[node_indices(nodes, graph)]
+
+
+def _block(network: nn.Module, graph: Graph) -> int:
+    """Return the nodes to compute at once; 0: all, in one pass."""
+    if not isinstance(network, Model) or network.num_hops is None or graph.directed:
+        return 0
+    if graph.labels.device.type != "cpu":
+        return 0
+    if network.block is not None:
+        return network.block
+    width = max((p.shape[-1] for p in network.parameters() if p.ndim == 2), default=0)
+    layer_bytes = graph.num_nodes * width * graph.dtype.itemsize
+    return BLOCK if layer_bytes > LARGE_LAYER else 0
 
 
 @torch.no_grad()
@@ -75,11 +115,11 @@ def _infer_by_batch(
     """Return the logits from sampled batches that contain all neighbors."""
     asked, inverse = np.unique(nodes.numpy(force=True), return_inverse=True)
     fan_out = [-1] * (model.num_hops or 0)
-    logits = [
+    parts = [
         model(sampler.batch(asked[at], fan_out, ALL).to(device)).cpu()
         for at in _blocks(len(asked), block)
     ]
-    return torch.cat(logits)[torch.from_numpy(inverse)]
+    return torch.cat(parts)[torch.from_numpy(inverse)]
 
 
 def _levels(neighbors: Neighbors, nodes: Integers, num_layers: int, n: int) -> list[Integers]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 
@@ -13,6 +14,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.models.receptive_field import Batch
 from everynode.objectives import ENC
+from everynode.objectives.cross_entropy import class_weights
 from everynode.settings import Settings
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import (
@@ -63,6 +65,7 @@ class Batched:
         self.graph, self.seed, self.ranks, self.device = graph, seed, ranks, ranks.device
         self.network, self.optimizer = build_network(graph, settings, seed=seed, device=self.device)
         self.val, self.monitor = validation_nodes(graph, fold, settings.monitor), settings.monitor
+        self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
         if self.network.num_hops is None:
             raise UsageError(
                 f"Model {settings.backbone!r} trains on the full graph only: "
@@ -129,4 +132,5 @@ class Batched:
         own = slice(self.ranks.rank, None, self.ranks.size)
         logits = torch.zeros(len(self.val), self.graph.num_classes, dtype=self.graph.dtype)
         logits[own] = infer(self.network, self.graph, self.val[own], sampler=self.sampler)
-        return judge(self.ranks.add_up(logits), self.graph.labels[self.val], self.monitor)
+        labels = self.graph.labels[self.val]
+        return judge(self.ranks.add_up(logits), labels, self.monitor, self.class_weight)
