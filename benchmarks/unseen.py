@@ -195,7 +195,9 @@ def write(path: Path, content: Any) -> None:
 def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[str, dict[str, Any]]:
     """Fit the default, and return it and each of its candidates alone."""
     from everynode.graph import Graph, Split
+    from everynode.selection.closed_form_refit import solve_on_all
     from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
+    from everynode.training.closed_form import is_closed_form
 
     start = time.process_time()
     given = np.full(len(task.labels), -1)
@@ -230,15 +232,16 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         each = []
         for result in results:
             network = result.result(race.graph.classes, race.graph.name, race.graph.digest).network
-            with torch.no_grad():
-                logits = torch.log_softmax(
-                    network(prepared[candidate.preparation], nodes).double(), dim=1
-                )
-            network.clear_cache()
+            logits = predict(network, prepared[candidate.preparation], nodes)
             each.append(logits)
             place = f"{name}|{result.card['fold']}|{result.card['seed']}"
             arrays[f"oof|{place}"] = result.logits.numpy().astype(np.float32)
             arrays[f"test|{place}"] = logits.numpy().astype(np.float16)
+        if race.all_labels is not None and is_closed_form(candidate.settings):
+            network = solve_on_all(race, name).network
+            logits = predict(network, prepared[candidate.preparation], nodes)
+            each = [logits]
+            arrays[f"all|{name}"] = logits.numpy().astype(np.float16)
         mean = torch.logsumexp(torch.stack(each), 0)
         folds = sorted(race.folds(name))
         rows[name] = {
@@ -249,6 +252,14 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         }  # fmt: skip
     np.savez_compressed(store / f"{cell.name}.npz", **arrays)
     return rows
+
+
+@torch.no_grad()
+def predict(network: torch.nn.Module, graph: Any, nodes: torch.Tensor) -> torch.Tensor:
+    """Return the log-probabilities of some nodes."""
+    log_p = torch.log_softmax(network(graph, nodes).double(), dim=1)
+    network.clear_cache()
+    return log_p
 
 
 def race_folds(race: Any) -> list[int]:

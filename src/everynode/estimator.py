@@ -155,6 +155,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The out-of-fold predictions of the validation nodes.
     num_labels_ : int
         The number of labels that the networks learned from.
+    num_folds_ : int
+        The number of folds in which labels were held out; 1: a single split.
     held_out_temperature_ : float
         The temperature of the out-of-fold predictions.
     temperature_ : float
@@ -264,6 +266,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds = {one.fold for one in trained}
         taught = torch.cat([graph.nodes("train", fold) for fold in folds]).unique()
         self.num_labels_ = len(taught)
+        judged = [fold for fold, split in enumerate(graph.splits) if len(split.val)]
+        self.num_folds_ = len(folds.intersection(judged) or judged)
         nodes, log_probabilities = self.held_out_
         self.held_out_temperature_ = temperature(log_probabilities, graph.labels[nodes])
         self.temperature_ = self.held_out_temperature_

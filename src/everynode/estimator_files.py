@@ -54,6 +54,7 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
         "candidates": {name: one.to_dict() for name, one in model.standings_.items()},
         "temperature": model.temperature_,
         "num_labels": model.num_labels_,
+        "num_folds": model.num_folds_,
         "networks": len(model.networks_),
         "fold_of_graph": model._fold,
         "had_edges": model._had_edges,
@@ -129,6 +130,7 @@ def load_classifier(
     model._fold = card.get("fold_of_graph", card["fold"])
     model.temperature_ = float(card.get("temperature", 1.0))
     model.num_labels_ = int(card.get("num_labels", 0))  # unknown for `everynode train`
+    model.num_folds_ = int(card.get("num_folds", 1))
     encoder = card.get("feature_encoder")
     model.feature_encoder_ = None if encoder is None else FeatureEncoder.from_dict(encoder)
     model.directed_ = bool(card.get("directed", card.get("run", {}).get("directed", False)))

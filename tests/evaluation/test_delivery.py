@@ -64,4 +64,4 @@ def test_without_a_test_part_every_label_taught_and_judged(tables):
     fit = FitSummary.of(NodeClassifier(**FAST, cv=3).fit(graph), graph)
     labels = int((graph.labels >= 0).sum())
     assert delivery(fit).labels == labels
-    assert f"it learned from all {labels} labels" in sentence(fit)
+    assert f"The delivered model learned from all {labels} labels." in sentence(fit)

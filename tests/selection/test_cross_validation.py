@@ -8,7 +8,7 @@ import torch
 from everynode.datasets import generate
 from everynode.errors import DataError
 from everynode.graph import Graph, Split
-from everynode.selection.cross_validation import check_monitor, with_validation
+from everynode.selection.cross_validation import check_monitor, with_all_labels, with_validation
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +54,10 @@ def test_an_auc_needs_two_classes_in_every_fold(graph):
         check_monitor(two, (0, 1), "auc")
     check_monitor(two, (0, 1), "accuracy")
     check_monitor(two, (0,), "auc")
+
+
+def test_one_more_split_trains_on_every_label(graph):
+    bare = graph.with_splits([Split(torch.arange(60), torch.arange(0), torch.arange(60, 90))])
+    folded, folds = with_validation(bare, cv=4)
+    last = with_all_labels(folded).splits[len(folds)]
+    assert [part.tolist() for part in last] == [list(range(60)), [], list(range(60, 90))]

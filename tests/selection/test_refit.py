@@ -53,8 +53,9 @@ def test_every_label_has_an_out_of_fold_prediction_that_calibrates(delivered, gr
     assert delivered.held_out_.log_probabilities.exp().sum(1).tolist() == pytest.approx(
         [1.0] * graph.num_nodes
     )
-    for member in delivered.ensemble_:
-        assert {result.fold for result in member.results} == {0, 1, 2}
+    for member in delivered.ensemble_:  # a closed form is solved on the split of all labels
+        assert {result.fold for result in member.results} in ({0, 1, 2}, {3})
+    assert delivered.num_folds_ == 3
 
 
 def test_the_measured_classifier_stays_as_it_is(measured, graph):

@@ -43,8 +43,7 @@ class Delivery(NamedTuple):
 def delivery(fit: FitSummary) -> Delivery:
     """Return the facts about the delivered model of a fit."""
     model = fit.delivered or fit.model
-    networks = len(model.networks_)
-    folds = len({one.fold for one in (model.fitted_, *model._more)})
+    networks, folds = len(model.networks_), model.num_folds_
     if fit.delivered is None:
         return Delivery(model.num_labels_, False, networks, folds, 0.0, None)
     nodes, log_p = model.held_out_
@@ -75,7 +74,7 @@ def sentence(fit: FitSummary) -> str:
     if part.name == "validation" and fit.folds > 1:
         return (
             f"Quality is measured on {scored}, each with networks that did not see it. The "
-            f"delivered model averages these networks, so it learned from all {learned} labels."
+            f"delivered model learned from all {learned} labels."
         )
     return (
         f"Quality is measured on {scored}. The model learned from {learned} labels, and not from "

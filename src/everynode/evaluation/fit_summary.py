@@ -191,7 +191,7 @@ class FitSummary:
     @property
     def folds(self) -> int:
         """Number of folds in which labels were held out; 1: a single split."""
-        return len({fitted.fold for fitted in (self.model.fitted_, *self.model._more)})
+        return self.model.num_folds_
 
     @cached_property
     def delivery(self) -> Delivery:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from everynode.datasets.splits import validation_parts
 from everynode.errors import DataError
 from everynode.graph import Graph, Split
@@ -46,6 +48,21 @@ def with_validation(
     parts = validation_parts(train, graph.labels, cv=cv, seed=seed)
     splits = [Split(learn.to(device), val.to(device), test) for learn, val in parts]
     return graph.with_splits(splits), range(len(splits))
+
+
+def with_all_labels(graph: Graph) -> Graph:
+    """Return a graph of :func:`with_validation` with one more split that trains on every label.
+
+    It joins the training and validation nodes of the first fold, and holds none out.
+
+    >>> from everynode.datasets import generate
+    >>> graph, _ = with_validation(generate(60, 120, 8, 3).with_splits([]), cv=3)
+    >>> [len(split.train) for split in with_all_labels(graph).splits]
+    [40, 40, 40, 60]
+    """
+    train, val, test = graph.splits[0]
+    every = torch.cat([train, val]).sort().values
+    return graph.with_splits([*graph.splits, Split(every, val[:0], test)])
 
 
 def check_monitor(graph: Graph, folds: Sequence[int], monitor: str) -> None:

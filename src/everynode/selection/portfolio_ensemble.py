@@ -23,6 +23,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
+from everynode.selection.closed_form_refit import solve_on_all
 from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
@@ -31,6 +32,7 @@ from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
 from everynode.training import load_model, save_model
+from everynode.training.closed_form import is_closed_form
 from everynode.training.mini_batch.inference import embedding
 from everynode.training.model_card import card_digest, check_finite, check_member
 from everynode.training.result import TrainingResult
@@ -47,7 +49,7 @@ class Member:
     preparation : FittedPreparation
         The scaling of its features.
     results : tuple of TrainingResult
-        Its networks, one or more per fold.
+        Its networks: one or more per fold, or a single one that learned from all labels.
     temperature : float
         The divisor of its logits.
     weight : float
@@ -179,10 +181,17 @@ class PortfolioEnsemble:
         return combine(torch.stack(each), weights / weights.sum())
 
     def by_fold(self, graph: Graph, nodes: Tensor) -> list[Tensor]:
-        """Return the log-probabilities of each fold, on the folds that all members have."""
+        """Return the log-probabilities of each fold, on the folds that all members have.
+
+        A member with a single network serves every fold.
+        """
         members = [m.by_fold(m.preparation.apply(graph), nodes) for m in self.members]
+        folds = min((len(each) for each in members if len(each) > 1), default=1)
         weights = np.array([member.weight for member in self.members])
-        return [combine(torch.stack(each), weights) for each in zip(*members, strict=False)]
+        return [
+            combine(torch.stack([each[min(fold, len(each) - 1)] for each in members]), weights)
+            for fold in range(folds)
+        ]
 
     def embed(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
@@ -257,16 +266,23 @@ def assemble(
     for name in sorted(filter(weights.get, weights), key=lambda n: (-weights[n], order[n])):
         candidate = race.candidates[name]
         log_p, divisor = calibrated(race.logits(name, folds), labels)
-        results = tuple(
-            result.result(graph.classes, graph.name, graph.digest) for result in race.results[name]
-        )
         preparation = race.preparations[candidate.preparation]
-        members.append(Member(candidate, preparation, results, divisor, weights[name]))
+        members.append(Member(candidate, preparation, networks(race, name), divisor, weights[name]))
         predicted.append(log_p)
     together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
     return (
         PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
         HeldOut(nodes.to(graph.labels.device), together),
+    )
+
+
+def networks(race: Race, name: str) -> tuple[TrainingResult, ...]:
+    """Return the networks of a member: those of the folds, or a closed form of all labels."""
+    if race.all_labels is not None and is_closed_form(race.candidates[name].settings):
+        return (solve_on_all(race, name),)
+    graph = race.graph
+    return tuple(
+        result.result(graph.classes, graph.name, graph.digest) for result in race.results[name]
     )
 
 

@@ -64,7 +64,10 @@ class PortfolioOptions:
 
 
 class Fitted(NamedTuple):
-    """The graph with its folds, the race, and the selection."""
+    """The graph with its folds, the race, and the selection.
+
+    After cross-validation, the last split of the graph trains on all labels.
+    """
 
     graph: Graph
     race: Race
@@ -127,6 +130,8 @@ def fit_portfolio(
             report=lambda done, total, note: bar.advance(note, to=done, total=total),
         )  # fmt: skip
     require_results(race)
+    if len(folds) > 1:
+        folded = race.add_all_labels()
     return Fitted(folded, race, select(race, seed=seed))
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
+from everynode.selection.cross_validation import with_all_labels
 from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.training.closed_form import is_closed_form
@@ -51,6 +52,8 @@ class Race:
         Whether Ctrl-C or the time limit ended the search.
     seconds : float
         The time of the search.
+    all_labels : int or None
+        The split that trains on the labels of all folds; None: validation nodes were given.
     """
 
     graph: Graph
@@ -62,7 +65,13 @@ class Race:
     cut: bool = False
     seconds: float = 0.0
     class_weight: Tensor | None = None
+    all_labels: int | None = None
     _cache: dict[Any, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def add_all_labels(self) -> Graph:
+        """Add the split of all labels after cross-validation, and return the graph with it."""
+        self.graph, self.all_labels = with_all_labels(self.graph), len(self.graph.splits)
+        return self.graph
 
     def folds(self, name: str) -> set[int]:
         """Return the folds that a candidate has finished."""

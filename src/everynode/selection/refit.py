@@ -214,6 +214,8 @@ def refit_portfolio(
     if not complete:
         reason = next(iter(race.outcomes.values()), "the time limit is too short")
         raise EverynodeError(f"No member of the ensemble could learn from all labels: {reason}.")
+    if len(folds) > 1:
+        folded = race.add_all_labels()
     total = sum(weights[name] for name in complete)
     taught, predicted = assemble(
         race, {name: weights[name] / total for name in complete}, sorted(folds)
