@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from pathlib import Path
 
@@ -12,7 +13,14 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from readme import filled  # noqa: E402
-from tables.unseen import COLUMNS, RUNNING, cells_table, unseen_table  # noqa: E402
+from tables.unseen import (  # noqa: E402
+    COLUMNS,
+    RUNNING,
+    cells_table,
+    few_labels_table,
+    read_cells,
+    unseen_table,
+)
 
 
 def rows(path: Path, values: list[tuple]) -> Path:
@@ -24,9 +32,10 @@ def rows(path: Path, values: list[tuple]) -> Path:
 
 
 def cell(
-    graph: str, split: int, system: str, kind: str, accuracy: float, half: str = "unseen"
-) -> tuple:
-    return graph, half, "5", "yes", split, system, kind, accuracy, 100, 1.0
+    graph: str, split: int, system: str, kind: str, accuracy: float, half: str = "unseen",
+    validation: str = "yes", design: int = 1,
+) -> tuple:  # fmt: skip
+    return graph, half, "5", validation, split, system, kind, accuracy, 100, 1.0, design
 
 
 def test_a_page_that_asks_for_an_unknown_table_is_refused():
@@ -83,3 +92,36 @@ def test_the_default_beside_the_others_by_half_of_the_graphs(tmp_path):
     worst = every.splitlines()[4]
     assert worst.startswith("| cora | design | 5 a class | yes | 2 | 100 | 11.0 | 60.0 (logistic)")
     assert worst.endswith("| **−49.0** |")
+
+
+def test_without_a_validation_set_the_latest_design_counts(tmp_path):
+    values = []
+    for graph, design, ours in (("acm", 1, 0.1), ("acm", 2, 0.7), ("dblp", 1, 0.4)):
+        of = {"half": "design", "validation": "no", "design": design}
+        values += [
+            cell(graph, design, "everynode", "default", ours, **of),
+            cell(graph, design, "logistic", "outsider", 0.5, **of),
+        ]
+    file = rows(tmp_path / "unseen.csv", values)
+    assert {(c.graph, c.earlier): c.regret for c in read_cells(file)} == pytest.approx(
+        {("acm", False): 0.2, ("dblp", True): -0.1}
+    )
+    assert "| dblp† | design |" in cells_table(file)
+    assert "† Measured with" in cells_table(file)
+
+
+def test_what_each_half_chooses_for_few_labels_is_bold(tmp_path):
+    means = [
+        {"folds": folds, "design": "fold networks", "halves": [[loss, 0.7], [loss + 0.1, 0.8]]}
+        for folds, loss in ((3, 1.0), (5, 0.9))
+    ]
+    found = {
+        "command": "python x", "graphs": [["acm"], ["cora"]], "cells": [2, 1], "means": means,
+        "chosen": [means[1], means[0]], "rows": [{"graph": "acm"}, {"graph": "cora"}],
+    }  # fmt: skip
+    file = tmp_path / "few.json"
+    file.write_text(json.dumps(found))
+    table = few_labels_table(file)
+    assert "| 3 | fold networks | 1.000 | **1.100** | 70.0 | 80.0 |" in table
+    assert "| 5 | fold networks | **0.900** | 1.000 | 70.0 | 80.0 |" in table
+    assert "First half: acm (2 draws). Second half: cora (1 draws)." in table

@@ -44,7 +44,7 @@ from tables.terms import (
     weights_table,
 )
 from tables.tuning import choices_table, standard_error_table, tuned_counts, tuned_table
-from tables.unseen import cells_table, constants_table, unseen_table
+from tables.unseen import cells_table, constants_table, few_labels_table, unseen_table
 
 #: The experiments whose tables stand beside the paper's, under their own names.
 REPRODUCED = (
@@ -99,6 +99,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "unseen": unseen_table,
     "unseen-cells": cells_table,
     "unseen-constants": constants_table,
+    "unseen-few-labels": few_labels_table,
     "verdicts": verdicts,
     **{name: partial(described_table, name) for name in REPRODUCED},
 }

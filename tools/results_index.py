@@ -66,6 +66,10 @@ KNOWN: dict[str, tuple[str, str]] = {
         "The default, its candidates and the outsiders on every drawn cell",
         "python benchmarks/unseen.py run STORE; python benchmarks/unseen.py write STORE",
     ),
+    "unseen-few-labels.json": (
+        "What the default's members learn from when labels are few, by half of the graphs",
+        "python benchmarks/unseen_few_labels.py STORE",
+    ),
     "unseen-constants.json": (
         "The constants of the ensemble, chosen on one half of the graphs",
         "python benchmarks/unseen_replay.py STORE",

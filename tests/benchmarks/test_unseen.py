@@ -21,11 +21,15 @@ def scripts() -> dict[str, ModuleType]:
     sys.path.insert(0, str(FOLDER))
     try:
         import unseen
+        import unseen_few_labels
         import unseen_outsiders
         import unseen_replay
     finally:
         sys.path.remove(str(FOLDER))
-    return {"unseen": unseen, "outsiders": unseen_outsiders, "replay": unseen_replay}
+    return {
+        "unseen": unseen, "outsiders": unseen_outsiders, "replay": unseen_replay,
+        "few_labels": unseen_few_labels,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +130,32 @@ def test_a_cell_runs_is_kept_and_replays_to_the_same_accuracy(
     lines = (tmp_path / "results/unseen.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * len(row["systems"])
     assert lines[0].startswith("graph,half,regime,validation,split,system")
+    (store / "tiny-5-0-val.json").unlink()
+    unseen.main()  # the rows of a cell that the store lacks stay
+    assert (tmp_path / "results/unseen.csv").read_text().splitlines() == lines
+
+
+def test_each_half_chooses_the_design_with_the_lowest_loss(scripts):
+    rows = [
+        {"graph": graph, "regime": "5", "split": split, "folds": folds, "design": design,
+         "accuracy": 0.5, "log_loss": loss + split}
+        for graph, losses in (("texas", (1.0, 0.8, 0.9)), ("cornell", (0.5, 0.7, 0.4)))
+        for split in (0, 2)
+        for (folds, design), loss in zip(((3, "a"), (5, "a"), (5, "b")), losses, strict=True)
+    ]  # fmt: skip
+    unpaired = {**rows[0], "split": 9, "log_loss": -99.0}  # its cell lacks the other designs
+    found = scripts["few_labels"].summary([*rows, unpaired])
+    assert found["cells"] == [2, 2]
+    assert [(one["folds"], one["design"]) for one in found["chosen"]] == [(5, "a"), (5, "b")]
+    assert found["chosen"][0]["halves"] == [[1.8, 0.5], [1.7, 0.5]]
+
+
+@pytest.mark.long
+def test_few_labels_three_designs_with_the_same_weights(scripts, archive, tmp_path, monkeypatch):
+    unseen, few = scripts["unseen"], scripts["few_labels"]
+    monkeypatch.setenv("EVERYNODE_GRAPHS", str(archive))
+    cell = unseen.Cell("tiny", "5", 0, validation=False)
+    rows = few.run(cell, unseen.read("tiny"), 2, tmp_path)
+    assert [row["design"].split()[0] for row in rows] == ["fold", "closed", "all"]
+    assert all(row["log_loss"] > 0 and 0 < row["accuracy"] <= 1 for row in rows)
+    assert len({row["log_loss"] for row in rows}) > 1

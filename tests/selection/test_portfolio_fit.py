@@ -66,7 +66,7 @@ def test_the_number_of_folds_goes_by_labels_and_effort(graph):
     assert fold_count(graph.with_splits([]), 0, "quick") == 3
     assert fold_count(generate(400, 500, 4, 2).with_splits([]), 0, "quick") == 2
     assert fold_count(graph.with_splits([]), 0, "standard") == 5
-    assert fold_count(generate(30, 60, 4, 3).with_splits([]), 0, "standard") == 3
+    assert fold_count(generate(30, 60, 4, 3).with_splits([]), 0, "standard") == 5
 
 
 def test_the_same_seed_gives_the_same_probabilities(model, graph):

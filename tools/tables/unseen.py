@@ -13,9 +13,11 @@ from typing import NamedTuple
 from tables.common import ROOT
 
 #: The columns of ``results/unseen.csv``.
-COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds")  # fmt: skip
+COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds", "design")  # fmt: skip
 REGIMES = {"5": "5 a class", "20": "20 a class", "48%": "48 % of all"}
 HALVES = ("unseen", "design")
+#: The mark of a cell that was measured before the last change of the default.
+EARLIER = "†"
 DEFAULT = "everynode"
 RESULTS = ROOT / "results/unseen.csv"
 RUNNING = (
@@ -33,6 +35,8 @@ class Cell(NamedTuple):
     accuracy: dict[str, float]
     splits: int
     test_nodes: int
+    #: Whether the cell was measured before a change of the default that concerns it.
+    earlier: bool
 
     @property
     def best(self) -> str:
@@ -53,16 +57,26 @@ class Cell(NamedTuple):
 
 
 def read_cells(path: Path = RESULTS) -> list[Cell]:
-    """Read the cells. A split counts if it has the default and as many systems as any other."""
+    """Read the cells. A split counts if it has the default and as many systems as any other.
+
+    Designs differ without a validation set only: there, splits of the latest design replace those of an earlier one.
+    """
     found: dict[tuple[str, ...], dict[str, dict[str, float]]] = defaultdict(
         lambda: defaultdict(dict)
     )
     sizes: dict[tuple[str, ...], int] = {}
+    design: dict[tuple[str, ...], int] = {}
     if path.exists():
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
                 if row["regime"] in REGIMES and row["kind"] != "candidate":
                     place = row["graph"], row["half"], row["regime"], row["validation"]
+                    measured = int(row["design"]) if row["validation"] == "no" else 0
+                    if measured > design.setdefault(place, measured):
+                        found.pop(place, None)
+                        design[place] = measured
+                    if measured < design[place]:
+                        continue
                     found[place][row["split"]][row["system"]] = float(row["accuracy"])
                     sizes[place] = int(row["test_nodes"])
     systems = max(
@@ -75,7 +89,8 @@ def read_cells(path: Path = RESULTS) -> list[Cell]:
             means = {name: statistics.mean(one[name] for one in complete) for name in systems}
             graph, half, regime, validation = place
             size = len(complete), sizes[place]
-            cells.append(Cell(graph, half, regime, validation, means, *size))
+            earlier = validation == "no" and design[place] < max(design.values())
+            cells.append(Cell(graph, half, regime, validation, means, *size, earlier))
     return cells
 
 
@@ -137,11 +152,45 @@ def cells_table(path: Path = RESULTS) -> str:
     ]
     for cell in cells:
         mark = "**" if cell in behind else ""
+        graph = cell.graph + EARLIER * cell.earlier
         lines.append(
-            f"| {cell.graph} | {cell.half} | {REGIMES[cell.regime]} | {cell.validation} | {cell.splits} | {cell.test_nodes:,} "
+            f"| {graph} | {cell.half} | {REGIMES[cell.regime]} | {cell.validation} | {cell.splits} | {cell.test_nodes:,} "
             f"| {100 * cell.accuracy[DEFAULT]:.1f} | {100 * cell.accuracy[cell.best]:.1f} ({cell.best}) | {mark}{100 * cell.regret:+.1f}{mark} |"
         )
+    if any(cell.earlier for cell in cells):
+        lines += ["", f"{EARLIER} Measured with 0.20.0, before the changes below."]
     return "\n".join(lines).replace("| -", "| −").replace("**-", "**−")
+
+
+def few_labels_table(path: Path = ROOT / "results/unseen-few-labels.json") -> str:
+    """What the members learn from when labels are few, and what each half of the graphs chooses."""
+    if not path.exists():
+        return RUNNING
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = [
+        "| folds | members | log-loss, first half | second half | accuracy, first half | second half |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in found["means"]:
+        (loss, right), (other_loss, other_right) = row["halves"]
+        best = ["**" * (row == chosen) for chosen in found["chosen"]]
+        lines.append(
+            f"| {row['folds']} | {row['design']} | {best[0]}{loss:.3f}{best[0]} | {best[1]}{other_loss:.3f}{best[1]} "
+            f"| {100 * right:.1f} | {100 * other_right:.1f} |"
+        )
+    halves = [
+        sorted({row["graph"] for row in found["rows"] if row["graph"] in half})
+        for half in found["graphs"]
+    ]
+    first, second = (
+        f"{', '.join(half)} ({count} draws)"
+        for half, count in zip(halves, found["cells"], strict=True)
+    )
+    lines += [
+        "",
+        f"First half: {first}. Second half: {second}. Bold: what a half chooses. `{found['command']}`.",
+    ]
+    return "\n".join(lines)
 
 
 def constants_table(path: Path = ROOT / "results/unseen-constants.json") -> str:

@@ -21,9 +21,6 @@ from everynode.training.memory_plan import FULL, MemoryPlan
 from everynode.training.process_pool import Engine
 from everynode.training.result import TrainingResult
 
-#: With fewer training labels per class, there are at most this many folds.
-FEW_PER_CLASS, FEW_FOLDS = 12, 3
-
 
 @dataclasses.dataclass(frozen=True)
 class PortfolioOptions:
@@ -144,7 +141,4 @@ def fold_count(graph: Graph, fold: int, effort_name: str) -> int:
     """Return the number of folds for the training labels of a graph."""
     effort = Effort.named(effort_name)
     nodes = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0]
-    folds = effort.folds if len(nodes) < effort.many_labels else effort.many_folds
-    # A few nodes select an epoch by chance: larger folds, and fewer of them.
-    classes = max(len(graph.labels[nodes].unique()), 1)
-    return min(folds, FEW_FOLDS) if len(nodes) < FEW_PER_CLASS * classes else folds
+    return effort.folds if len(nodes) < effort.many_labels else effort.many_folds
