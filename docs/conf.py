@@ -24,7 +24,7 @@ extensions = [
     "public_names",
     "root_pages",
 ]
-exclude_patterns = ["extensions", "generated/README.md"]
+exclude_patterns = ["extensions", "generated/README.md", "templates"]
 suppress_warnings = ["myst.header"]  # archived pages begin their tables at deeper headings
 nitpicky = False
 

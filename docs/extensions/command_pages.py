@@ -23,6 +23,7 @@ def command_pages() -> dict[str, str]:
         text = re.sub(r"^(everynode .*?) -m [\w.]+", r"\1", text, flags=re.MULTILINE)  # how it runs
         text = re.sub(r"\n {4,}(?=\S)", " ", text)  # a wrapped help text is one line
         text = re.sub(r"\*\*Commands\*\*:\n(\n?\*.*)+", "", text)  # they follow on the page
+        text = re.sub(r""" \*\[default: (\(\)|""|False)\]\*""", "", text)  # what a flag is for
         # Flags in running text become code; what is code already stays.
         pages[name] = re.sub(
             r"(`[^`]*`)|(?<![\w-])(--[a-z][\w-]*)", lambda m: m[1] or f"`{m[2]}`", text
