@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
 
 from everynode.evaluation.alerts import find_alerts
 from everynode.evaluation.fit_summary import FitSummary
+from everynode.evaluation.intervals import Score
+from everynode.selection.leaderboard import NO_TIME, Leaderboard, LeaderboardRow
 
 
 def kinds(fit: FitSummary) -> list[str]:
@@ -37,8 +42,26 @@ def test_a_rare_class_that_is_never_found_is_named_beside_the_majority(fit_of):
     positives = int(fit.judged.labels.sum())
     assert f"yes (0 of {positives})" in alerts["class_never_found"].text
     share = 100 * (1 - fit.judged.labels.mean())
-    assert f"always saying 'no' is right for {share:.1f} %" in alerts["majority"].text
+    assert f"always saying 'no' is right for {share:.1f}%" in alerts["majority"].text
     assert all("--metric balanced_accuracy" in alert.advice for alert in alerts.values())
+
+
+def test_a_time_limit_that_leaves_out_most_candidates_is_told(fit_of):
+    fit, nothing = fit_of("clean"), Score(math.nan, math.nan, math.nan)
+    trained = LeaderboardRow(
+        "logistic", "features", nothing, 1.0, 1.0, 1, 1, 1.0, "in the ensemble"
+    )
+    left_out = dataclasses.replace(trained, folds=0, weight=0.0, outcome=NO_TIME)
+    model = copy.copy(fit.model)
+    for rows, expected in (
+        ((trained, left_out), []),
+        ((trained, left_out, left_out), ["out_of_time"]),
+    ):
+        model.leaderboard_ = Leaderboard(rows)
+        assert kinds(dataclasses.replace(fit, model=model)) == expected
+    assert find_alerts(dataclasses.replace(fit, model=model))[0].text.startswith(
+        "The time limit left 2 of 3 candidates untrained"
+    )
 
 
 def test_drift_names_the_column_that_differs(fit_of):

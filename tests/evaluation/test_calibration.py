@@ -13,6 +13,7 @@ from everynode.evaluation.calibration import (
     HIGHEST,
     LOWEST,
     SPREAD,
+    chance_error,
     reliability,
     temperature,
     temperature_of_average,
@@ -132,3 +133,14 @@ def test_the_average_of_folds_gets_the_temperature_of_the_average():
 def test_folds_that_contradict_each_other_do_not_make_the_average_sure():
     sure = torch.tensor([[0.99, 0.01], [0.01, 0.99]]).log().repeat(20, 1)
     assert temperature_of_average([sure, sure.flip(1)], 1.0) == 0.6
+
+
+@pytest.mark.parametrize("nodes", [60, 1000])
+def test_calibrated_probabilities_show_the_error_of_chance(nodes):
+    """The mean error over labels that are drawn from the probabilities themselves."""
+    x, _ = sample(nodes, 1.0)
+    p = torch.softmax(x, 1)
+    generator = torch.Generator().manual_seed(1)
+    drawn = torch.multinomial(p, 300, replacement=True, generator=generator)
+    errors = [expected_calibration_error(p, labels) for labels in drawn.T]
+    assert chance_error(p) == pytest.approx(sum(errors) / len(errors), rel=0.1)

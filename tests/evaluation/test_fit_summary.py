@@ -98,4 +98,4 @@ def test_the_summary_is_plain_json(fit, folds):
     assert list(fit.quality) == ["test", "validation"]
     assert list(fit.reliability()) == ["before", "after"]
     low, high = (100 * end for end in fit.quality["test"]["accuracy"][1:])
-    assert f"Expect {low:.1f} to {high:.1f} % of similar new nodes to be right" in fit.caution
+    assert f"Expect {low:.1f} to {high:.1f}% of similar new nodes to be right" in fit.caution

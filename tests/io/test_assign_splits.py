@@ -39,7 +39,7 @@ def test_a_fifth_for_the_test_and_a_fifth_of_the_rest_for_validation():
     everyone = torch.cat(list(made.splits[0]))
     assert sorted(everyone.tolist()) == list(range(80))
     assert said == [
-        "16 of the 80 labels are held out for the test (--test-share 0 trains on them instead).",
+        "16 of the 80 labels are held out for the test (--test-share 0 holds out none).",
         "13 of the 64 training labels are held out for validation, to choose the epoch.",
     ]
 

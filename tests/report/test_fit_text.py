@@ -11,7 +11,7 @@ def test_the_scores_the_caution_and_the_files_are_there(fit):
     summary = fit.to_dict()
     lines = list(fit_lines(summary, Path("out")))
     accuracy, low, high = (f"{100 * x:.1f}" for x in fit.quality["test"]["accuracy"])
-    assert any(f"{accuracy} % right, 95% interval {low} to {high}" in line for line in lines)
+    assert any(f"{accuracy}% right, 95% interval {low} to {high}" in line for line in lines)
     assert f"  {summary['caution']}" in lines
     assert str(Path("out/predictions.csv")) in lines[-3]
 

@@ -239,9 +239,16 @@ def _check_labels(graph: Graph) -> None:
     if graph.num_classes:
         return
     encoder = graph.feature_encoder
-    columns = ", ".join(column.name for column in encoder.columns[:20]) if encoder else ""
-    if columns:
-        raise UsageError(f"Which column has the labels? Give --label, one of: {columns}.")
+    # Labels are classes, and some are missing.
+    likeliest = sorted(
+        encoder.columns if encoder else (),
+        key=lambda column: (column.kind not in ("category", "boolean"), not column.missing),
+    )
+    if likeliest:
+        columns = ", ".join(column.name for column in likeliest[:20])
+        raise UsageError(
+            f"Which column has the labels? Give --label, one of (the likeliest first): {columns}."
+        )
     raise UsageError(
         "No column can hold labels: give a table of nodes with an id and a label (--nodes, "
         "--label). Add --unknown add if some nodes appear in the edges only."

@@ -22,6 +22,8 @@ Severity = Literal["error", "warning"]
 ISOLATED = 0.2
 #: Unmatched edges are reported from this share upwards.
 UNMATCHED = 0.5
+#: A time limit is reported if more than this share of the candidates was not trained.
+UNTRIED = 0.5
 #: Drift is reported if a classifier separates labelled and unlabelled nodes with this AUC. The
 #: other numbers are the least and the largest number of compared nodes of each kind.
 DRIFT_AUC, DRIFT_LEAST, DRIFT_MOST = 0.75, 30, 2000
@@ -69,7 +71,7 @@ def find_alerts(fit: FitSummary) -> tuple[Alert, ...]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 def _leaks(fit: FitSummary) -> Iterator[Alert]:
@@ -151,6 +153,17 @@ def _unmatched_edges(fit: FitSummary) -> Iterator[Alert]:
     )  # fmt: skip
 
 
+def _out_of_time(fit: FitSummary) -> Iterator[Alert]:
+    board = fit.model.leaderboard_
+    if board is not None and board.left_out > UNTRIED * len(board):
+        yield Alert(
+            "warning", "out_of_time",
+            f"The time limit left {board.left_out} of {counted(len(board), 'candidate')} untrained, so a "
+            "better model may have been missed.",
+            "Allow more time: --time-limit 5m.",
+        )  # fmt: skip
+
+
 def _drift(fit: FitSummary) -> Iterator[Alert]:
     """Test for drift with a classifier that separates labelled from unlabelled nodes."""
     labelled = fit.graph.labels.cpu().numpy() >= 0
@@ -200,4 +213,5 @@ def _separability(fit: FitSummary, labelled: np.ndarray) -> tuple[float, str]:
 
 _CHECKS: tuple[Callable[[FitSummary], Iterator[Alert]], ...] = (
     _leaks, _majority, _classes_never_found, _isolated_labels, _unmatched_edges, _drift,
+    _out_of_time,
 )  # fmt: skip

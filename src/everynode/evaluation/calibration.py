@@ -145,6 +145,25 @@ class Bin:
     accuracy: float
 
 
+def chance_error(probabilities: Tensor, bins: int = ECE_BINS) -> float:
+    r"""Return the calibration error that calibrated probabilities show by chance, on average.
+
+    The share of right nodes in a bin is noisy, so the error is positive even without any
+    miscalibration (Bröcker and Smith 2007). With the confidence :math:`c_i` of node i and normal
+    noise it is
+
+    .. math:: \frac 1 n \sqrt{2 / \pi} \sum_b \Big( \sum_{i \in b} c_i (1 - c_i) \Big)^{1/2}
+
+    >>> few = torch.tensor([[0.8, 0.2]]).repeat(25, 1)
+    >>> round(chance_error(few), 3), round(chance_error(few.repeat(100, 1)), 3)
+    (0.064, 0.006)
+    """
+    confidence = probabilities.double().max(1).values
+    bin_of = (confidence * bins).ceil().long().clamp(1, bins) - 1
+    variance = confidence.new_zeros(bins).index_add_(0, bin_of, confidence * (1 - confidence))
+    return math.sqrt(2 / math.pi) * variance.sqrt().sum().item() / len(confidence)
+
+
 def reliability(probabilities: Tensor, labels: Tensor, bins: int = ECE_BINS) -> list[Bin]:
     """Return the non-empty bins of the expected calibration error, by rising confidence.
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from everynode.evaluation.alerts import Alert, find_alerts
 from everynode.evaluation.baselines import Baseline, baselines
-from everynode.evaluation.calibration import Bin, reliability
+from everynode.evaluation.calibration import Bin, chance_error, reliability
 from everynode.evaluation.delivery import Delivery, delivery, sentence
 from everynode.evaluation.headline import headline
 from everynode.evaluation.intervals import Score
@@ -83,6 +83,11 @@ class ScoredPart:
         return expected_calibration_error(
             torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels)
         )
+
+    @property
+    def ece_by_chance(self) -> float:
+        """Calibration error that calibrated probabilities would show on these nodes."""
+        return chance_error(torch.from_numpy(self.probabilities))
 
     def confusion(self, num_classes: int) -> list[list[int]]:
         """Return the number of nodes by true class (rows) and predicted class (columns)."""
@@ -252,7 +257,7 @@ class FitSummary:
             return "Do not expect this score for new nodes: see the alerts."
         if "test" in self.parts:
             score = self.quality["test"]["accuracy"]
-            between = f"{100 * score.low:.1f} to {100 * score.high:.1f} %"
+            between = f"{100 * score.low:.1f} to {100 * score.high:.1f}%"
             return (
                 f"The test nodes played no part in training or selection. Expect {between} of"
                 " similar new nodes to be right (95% interval)."
@@ -355,7 +360,10 @@ class FitSummary:
                 metric: [None if math.isnan(x) else x for x in score]
                 for metric, score in self.quality[name].items()
             }
-            scores[name] = {"nodes": len(part.nodes), **values, "ece_before": part.ece_before}
+            scores[name] = {
+                "nodes": len(part.nodes), **values, "ece_before": part.ece_before,
+                "ece_by_chance": part.ece_by_chance,
+            }  # fmt: skip
         sizes = {part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}
         return {
             "graph": self.graph.name,

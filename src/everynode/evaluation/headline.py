@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from everynode.evaluation.alerts import RARE_ADVICE
 from everynode.evaluation.baselines import is_uneven
 from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import LOSSES
@@ -17,10 +18,10 @@ def percent(score: Score) -> str:
     """Format a score with its interval, in percent.
 
     >>> percent(Score(0.9, 0.596, 0.982))
-    '90.0 % (95% interval 59.6 to 98.2)'
+    '90.0% (95% interval 59.6 to 98.2)'
     """
     return (
-        f"{100 * score.value:.1f} % (95% interval {100 * score.low:.1f} to {100 * score.high:.1f})"
+        f"{100 * score.value:.1f}% (95% interval {100 * score.low:.1f} to {100 * score.high:.1f})"
     )
 
 
@@ -62,7 +63,7 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
     sentences = [warning(fit)] if fit.leaks else []
     sentences.append(
         f"{lead}{percent(accuracy)} of {nodes} are right. The baseline, {base.name}, is right "
-        f"for {100 * base.accuracy.value:.1f} %."
+        f"for {100 * base.accuracy.value:.1f}%."
     )
     rare = rarest_class(fit)
     if is_uneven(fit) and rare is not None:
@@ -71,7 +72,8 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
             f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
             f"{rare.name} are found, and the balanced accuracy is {balanced}."
         )
-        if fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
+        told = any(alert.advice == RARE_ADVICE for alert in fit.alerts)
+        if not told and fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
             text += " If this class matters, try --metric balanced_accuracy."
         sentences.append(text)
     return tuple(sentences)

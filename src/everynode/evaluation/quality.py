@@ -28,7 +28,8 @@ def quality(probabilities: Floats, labels: Ints) -> dict[str, Score]:
     - AUC: Newcombe's interval (2006, method 5) per class, with averaged ends.
     - negative log-likelihood: Student's interval of its logarithm. None if no answer is wrong:
       the cost of wrong answers is then unknown.
-    - calibration error: none. Its bias on few nodes is unknown.
+    - calibration error: none. It is biased upwards on few nodes
+      (:func:`everynode.evaluation.calibration.chance_error`).
 
     >>> p, labels = np.eye(2)[[0, 1, 0, 1]] * 0.8 + 0.1, np.array([0, 1, 0, 1])
     >>> scores = quality(p, labels)  # all right, and four nodes prove little

@@ -157,7 +157,7 @@ def _hold_out_test(
     train, test = hold_out(labelled, graph.labels, share, seed)
     messages.append(
         f"{len(test)} of the {len(labelled)} labels are held out for the test (--test-share 0 "
-        "trains on them instead)."
+        "holds out none)."
     )
     return train, test
 

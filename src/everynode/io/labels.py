@@ -153,12 +153,12 @@ def _check_classes(
     if len(classes) == 1:
         raise DataError(
             f"{table.where}: every label in column {name!r} is {classes[0]!r}. A model needs "
-            "two classes: name another column (label='...', or --label)."
+            f"two classes: name another column (label='...', or --label). {table.column_list()}"
         )
     if len(classes) == num_labelled > 2:
         raise DataError(
             f"{table.where}: all {num_labelled:,} labels in column {name!r} are different. Name "
-            "the column that holds the classes (label='...', or --label)."
+            f"the column that holds the classes (label='...', or --label). {table.column_list()}"
         )
     are_amounts = pc.all(pc.match_substring_regex(text, r"^[+-]?[\d.,]+$")).as_py()
     max_share = AMOUNT_SHARE if are_amounts else NAME_SHARE
@@ -167,7 +167,7 @@ def _check_classes(
             f"{table.where}: the {num_labelled:,} labels in column {name!r} have "
             f"{len(classes):,} different values, such as {classes[0]} and {classes[1]}. The column "
             "looks like an amount or a name. Name the column that holds the classes (label='...', "
-            "or --label)."
+            f"or --label). {table.column_list()}"
         )
 
 

@@ -13,28 +13,27 @@ from everynode.report.text import number, percent
 
 #: Nodes with at least this probability count as sure.
 SURE = 0.9
+#: The name of the measured model in the table of the baselines.
+OWN = "this model"
 #: A flag, and its value if that is quoted or the name of a choice.
-FLAG = re.compile(r"(--[a-z][a-z-]*(?: '[^']*'| balanced\w*)?)")
+FLAG = re.compile(r"(--[a-z][a-z-]*(?: '[^']*'| balanced\w*| \d+[smh])?)")
 
 
 def first_screen(fit: FitSummary) -> Html:
     """Build the head of the page, for readers who want the answer; details follow below."""
     first, *more = fit.headline
-    leaks = bool(fit.leaks)
+    leaks, rest = bool(fit.leaks), [h("p", _with_flags(sentence)) for sentence in more]
     gain = str(fit.model.graph_gain_ or "")
     stopped = "Training was interrupted. This page shows the best epoch so far."
     return h(
         "section",
         h("h1", fit.graph.name),
         h("p", first, class_="lead distrust" if leaks else "lead"),
-        alerts(fit),
-        [h("p", _with_flags(sentence)) for sentence in more],
-        h("p", fit.caution),
-        h("p", fit.learned),
+        [alerts(fit), rest] if leaks else [rest, alerts(fit)],
+        h("p", fit.caution, " ", fit.learned),
         h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         _facts(fit),
-        baseline_table(fit),
-        h("p", gain) if gain else None,
+        h("div", baseline_table(fit), h("p", gain) if gain else None, class_="beside"),
         class_="head",
     )
 
@@ -86,20 +85,28 @@ def baseline_table(fit: FitSummary) -> Html:
         ]
         if part in fit.parts:
             nodes = len(fit.parts[part].nodes)
-            rows.append(_row("this model", fit.quality[part]["accuracy"], nodes, part))
+            rows.append(_row(OWN, fit.quality[part]["accuracy"], nodes, part))
         if part == fit.judged.name and fit.without_leaks is not None:
             name = f"without the leaking {'column' if len(fit.leaks) == 1 else 'columns'}"
             rows.append(_row(name, fit.without_leaks, len(fit.judged.nodes), part))
-    heads = ["", "right", "of nodes"]
+    heads = ["", "right", h("th", class_="visual"), "of nodes"]
     note = "Columns and links are scored on labels that each network did not train on."
     several = len(fit.baselines) > 1
-    return join(table(heads, rows, "Against the baselines"), small(note) if several else None)
+    built = table(heads, rows, "Against the baselines")
+    return h("div", built, small(note) if several else None)
 
 
 def _row(name: str, score: Score, nodes: int, part: str) -> list[Html]:
+    own = "own" if name == OWN else None
     between = h("span", range_text(score), class_="between")
+    bar = h("span", style=f"width:{100 * score.value:.0f}%")
     return [
-        h("th", name, scope="row"),
+        h("th", name, scope="row", class_=own),
         h("td", h("b", percent(score.value)), between),
+        h(
+            "td",
+            h("span", bar, class_=f"meter {own or ''}".strip(), aria_hidden="true"),
+            class_="visual",
+        ),
         h("td", f"{nodes:,} {part}"),
     ]

@@ -131,6 +131,10 @@ def probabilities(fit: FitSummary) -> Html:
             f"The probabilities are as trained, without a temperature. On the {part} nodes the"
             f" calibration error is {before}."
         )
+    text += (
+        f" Calibrated probabilities would show {percent(fit.judged.ece_by_chance)} by chance on"
+        f" {count(len(fit.judged.nodes), 'node')}."
+    )
     return join(
         h("p", prose(text)), small(RELIABILITY), figure([*series], "line", [h("figure", plot)])
     )

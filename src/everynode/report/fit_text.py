@@ -62,19 +62,20 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
     """Yield the scores, the alerts, the advice and the files."""
     monitor = summary["monitor"]
     for baseline in summary.get("baselines", ()):
-        score = _score(baseline["accuracy"], " % right")
+        score = _score(baseline["accuracy"], "% right")
         nodes = count(baseline["nodes"], f"{baseline['part']} node")
         yield f"  baseline     {baseline['name']}: {score} ({nodes})"
     for part, scores in summary["quality"].items():
         nodes = count(scores["nodes"], "node")
-        yield f"  {part:12} {_score(scores['accuracy'], ' % right')} ({nodes})"
+        yield f"  {part:12} {_score(scores['accuracy'], '% right')} ({nodes})"
         if monitor not in ("accuracy", *LOSSES):
             yield f"  {'':12} {monitor} {_score(scores[monitor])}"
     yield from alert_lines(summary)
     yield f"  {summary['caution']}"
     if learned := summary.get("learned"):
         yield f"  {learned}"
-    if not any(summary["best_epochs"]) and summary["epochs"] > 1 and not summary["interrupted"]:
+    stuck = not any(summary["best_epochs"]) and summary["epochs"] > 1
+    if stuck and not summary["interrupted"] and not summary["leaderboard"]:
         advice = "" if several else " Leave out --objective to try other candidates."
         yield (
             "  No later epoch was better than the first: these settings do not suit this graph."
@@ -82,7 +83,10 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
         )
     if summary["temperature"] != 1.0:
         part, scores = next(iter(summary["quality"].items()))
-        change = f"{scores['ece_before']:.3f} before, {scores['ece'][0]:.3f} after"
+        change = (
+            f"{scores['ece_before']:.3f} before, {scores['ece'][0]:.3f} after, "
+            f"{scores['ece_by_chance']:.3f} by chance"
+        )
         yield (
             f"  temperature  {summary['temperature']:.2f} (calibration error on {part}: {change})"
         )
@@ -108,7 +112,7 @@ def _standings(summary: dict[str, Any]) -> Iterator[str]:
         if score is None:
             texts[name] = ""
         else:
-            texts[name] = f" {score:.3f}" if by_loss else f" {100 * score:.1f} %"
+            texts[name] = f" {score:.3f}" if by_loss else f" {100 * score:.1f}%"
     for name, text in texts.items():
         tied = text and not by_loss and list(texts.values()).count(text) > 1
         yield f"{name}{text}" + (f" (loss {standings[name]['val_loss']:.3f})" if tied else "")

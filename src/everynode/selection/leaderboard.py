@@ -14,6 +14,9 @@ from everynode.storage.plain_values import from_plain
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
+#: The outcome of a candidate that the time limit left out.
+NO_TIME = "not started: no time left"
+
 
 @dataclass(frozen=True)
 class LeaderboardRow:
@@ -94,6 +97,11 @@ class Leaderboard(Sequence[LeaderboardRow]):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    @property
+    def left_out(self) -> int:
+        """The number of candidates that the time limit left untrained."""
+        return sum(row.outcome == NO_TIME for row in self.rows)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the table for a terminal."""

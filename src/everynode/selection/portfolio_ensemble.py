@@ -27,7 +27,7 @@ from everynode.selection.closed_form_refit import solve_on_all
 from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
-from everynode.selection.leaderboard import Leaderboard, LeaderboardRow
+from everynode.selection.leaderboard import NO_TIME, Leaderboard, LeaderboardRow
 from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
@@ -292,7 +292,7 @@ def leaderboard(race: Race, weights: dict[str, float]) -> Leaderboard:
     for name, candidate in race.candidates.items():
         results, folds = race.results.get(name, []), sorted(race.folds(name))
         weight = weights.get(name, 0.0)
-        outcome = race.outcomes.get(name, "finalist" if results else "not started: no time left")
+        outcome = race.outcomes.get(name, "finalist" if results else NO_TIME)
         accuracy, loss = (
             wilson(0, 1)._replace(value=math.nan, low=math.nan, high=math.nan),
             math.nan,
