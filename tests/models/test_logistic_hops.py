@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
+from everynode.graph import Graph
 from everynode.models import logistic
 from everynode.models.logistic import Logistic
 from everynode.models.logistic_hops import LogisticHops
@@ -47,3 +52,34 @@ def test_export_is_the_same(random_graph) -> None:
     model.solve(graph, graph.nodes("train"))
     exported = model.export(graph.dense_features, graph.edge_index, graph.edge_weight)
     torch.testing.assert_close(exported, model(graph))
+
+
+def test_rows_are_the_same_where_two_hops_reach_every_node(random_graph, monkeypatch) -> None:
+    graph = random_graph(2, sparse=True)
+    nodes, operator = graph.nodes("train"), graph.gcn_operator
+    expected = logistic._rows(graph.features, operator, nodes, 2)
+    monkeypatch.setattr(logistic, "MAX_WALKS", 0)
+    monkeypatch.setattr(logistic, "COLUMNS", 2)
+    for block, other in zip(
+        logistic._rows(graph.features, operator, nodes, 2), expected, strict=True
+    ):
+        torch.testing.assert_close(block, other, check_dtype=False)
+
+
+def test_a_star_takes_memory_in_proportion_to_its_leaves(monkeypatch) -> None:
+    """With the rows of the power, twice the leaves took four times the memory."""
+    monkeypatch.setattr(logistic, "MAX_WALKS", 100_000)
+
+    def peak(n: int) -> int:
+        words = scipy.sparse.csr_array(np.eye(8, dtype=np.float32)[np.arange(n) % 8])
+        leaves = np.arange(1, n)
+        star = Graph.from_arrays(words, np.stack([0 * leaves, leaves]), np.arange(n) % 2)
+        operator, nodes = star.gcn_operator, torch.arange(0, n, 2)
+        tracemalloc.start()
+        try:
+            logistic._rows(star.features, operator, nodes, 2)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(4000) < 3 * peak(2000)

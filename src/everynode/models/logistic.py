@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from everynode.graph import Graph
-from everynode.models.closed_form import ABSENT, ClosedFormModel, hop_rows, sample_weight
+from everynode.models.closed_form import ABSENT, COLUMNS, ClosedFormModel, hop_rows, sample_weight
 from everynode.models.edge_list import EdgeList
 from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import input_features
@@ -25,6 +25,8 @@ STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
 MAX_STEPS = 300
 #: A dense matrix of training rows may have this many entries; otherwise products stay sparse.
 MAX_ENTRIES = 10_000_000
+#: With more walks from the training nodes, rows of powers of P are not built: they may be dense.
+MAX_WALKS = 50_000_000
 #: Training rows up to which a basis of them pays.
 MAX_BASIS = 1000
 
@@ -210,12 +212,30 @@ def _rows(
         return hop_rows(features, operator, nodes, hops, torch.float64)
     x, matrix = features.to_scipy(), operator.to_scipy()
     where = nodes.cpu().numpy()
+    if hops and _num_walks(matrix, hops)[where].sum() > MAX_WALKS:
+        parts = [
+            _rows(torch.from_numpy(x[:, start : start + COLUMNS].toarray()), operator, nodes, hops)
+            for start in range(0, x.shape[1], COLUMNS)
+        ]
+        blocks = zip(*(part.chunk(hops + 1, dim=1) for part in parts), strict=True)
+        return torch.cat([part for block in blocks for part in block], dim=1)
     rows, reached = [x[where]], matrix[where]
-    for _ in range(hops):
+    for hop in range(hops):
+        reached = reached @ matrix if hop else reached
         rows.append(reached @ x)
-        reached = reached @ matrix
     dense = [torch.from_numpy(block.toarray()).double().to(nodes.device) for block in rows]
     return torch.cat(dense, dim=1)
+
+
+def _num_walks(matrix: Any, hops: int) -> npt.NDArray[np.float64]:
+    """Return the number of walks from each node: the most entries of its row of the power.
+
+    Two hops from a leaf of a star reach every node.
+    """
+    steps, walks = (matrix != 0).astype(np.float64), np.ones(matrix.shape[0])
+    for _ in range(hops):
+        walks = steps @ walks
+    return walks
 
 
 def _spread(parts: list[Tensor], propagate: Callable[[Tensor], Tensor]) -> Tensor:
