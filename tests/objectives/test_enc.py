@@ -51,6 +51,19 @@ def test_the_settings_are_the_options(graph):
     assert found.weights == {"ce": 1.0, "mi": 0.7, "tv": 1.0}
 
 
+def test_log_probabilities_are_logits_too(graph):
+    """A loop with log_softmax and nll_loss changes in the same three lines."""
+    model = torch.nn.Linear(4, K).double()
+    logits = model(graph.dense_features.double())
+    terms = [
+        ENC(graph, mi=0.3, tv=0.5, cvg=0.5, seed=1).breakdown(outputs, model)
+        for outputs in (logits, torch.log_softmax(logits, dim=1))
+    ]
+    for name in ("ce", "mi", "tv", "cvg", "total"):
+        assert terms[0][name].item() == pytest.approx(terms[1][name].item(), rel=1e-5), name
+    assert abs(terms[0]["cvg"].item()) > 0.01
+
+
 def test_the_gate_is_computed_once_for_a_graph(graph, monkeypatch):
     """Whatever the fold, the seed and the weights."""
     calls = []
