@@ -68,7 +68,13 @@ def test_the_index_is_that_of_results() -> None:
 
 @pytest.mark.parametrize(
     ("tables", "runs"),
-    [("paper", "paper"), ("tuned", "tuned"), ("paper-terms", "tuned"), ("authors", "tuned")],
+    [
+        ("paper", "paper"),
+        ("tuned", "tuned"),
+        ("paper-terms", "tuned"),
+        ("authors", "tuned"),
+        ("systems", "systems"),
+    ],
 )
 def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: str) -> None:
     found = json.loads((ROOT / f"results/tables-{tables}.json").read_text())
@@ -86,6 +92,7 @@ def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: 
         ("paper", "--preset paper --store results/runs-paper.csv"),
         ("tuned", "--preset tuned --store results/runs-tuned.csv"),
         ("authors", "--preset authors --store results/runs-tuned.csv"),
+        ("systems", "--preset systems --store results/runs-systems.csv"),
         (
             "paper-terms",
             "--preset results/tuned-paper-terms.toml --store results/runs-tuned.csv",

@@ -36,6 +36,7 @@ from tables.speed import (
     price_table,
     speed_table,
 )
+from tables.systems import enc_table, systems_counts, systems_picture, systems_table
 from tables.terms import (
     class_prior_table,
     last_point_table,
@@ -86,6 +87,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "same-gat": same_gat_table,
     "same-training": same_training_table,
     "speed": speed_table,
+    "systems": systems_table,
+    "systems-counts": systems_counts,
+    "systems-depth": partial(systems_table, "depth"),
+    "systems-enc": enc_table,
     "standard-error": standard_error_table,
     "stock-loop": stock_loop_table,
     "stock-loop-validation": partial(stock_loop_table, with_validation=True),
@@ -141,6 +146,7 @@ def main() -> int:
     picture()
     maps()
     regrets()
+    systems_picture()
     return 0
 
 

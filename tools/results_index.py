@@ -45,6 +45,15 @@ KNOWN: dict[str, tuple[str, str]] = {
         "The paper's tables with its settings",
         "everynode results tables results/tables-paper.json --preset paper --store results/runs-paper.csv",
     ),
+    "runs-systems.csv": (
+        "Every run of the paper's table of the public splits with its other systems",
+        "everynode results merge results/runs-paper.csv --into runs; everynode reproduce systems --preset systems; "
+        "everynode results export results/runs-systems.csv --preset systems --experiment systems",
+    ),
+    "tables-systems.json": (
+        "The other systems of the paper's tables, by one protocol",
+        "everynode results tables results/tables-systems.json --preset systems --store results/runs-systems.csv",
+    ),
     "tables-tuned.json": (
         "The tables with tuned settings",
         "everynode results tables results/tables-tuned.json --preset tuned --store results/runs-tuned.csv",

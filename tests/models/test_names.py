@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from torch import nn
 
-from everynode import plugins
+from everynode import NodeClassifier, plugins
+from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.models import Model
 from everynode.models.names import MODELS, model_class, model_names
+from everynode.settings import Settings
+from everynode.training import load_model, save_model, train
 
 PLUGIN = """
 from torch import nn
@@ -46,3 +50,21 @@ def test_a_plugin_adds_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     plugins.add(file)
     assert "tiny" in model_names()
     assert issubclass(model_class("tiny"), nn.Module)
+
+
+@pytest.mark.parametrize("name", ["plain_gcn", "gcnii_star", "h2gcn", "fagcn", "pta", "grand"])
+def test_a_model_trains_under_enc_and_comes_back_from_a_folder(name: str, tmp_path: Path) -> None:
+    graph = generate(120, 400, 8, 3)
+    settings = Settings.preset(backbone=name, epochs=8, drop_edge=0.2).for_objective("enc")
+    result = train(graph, settings)
+    assert {"mi", "tv", "cvg"} <= {*result.history}
+    save_model(tmp_path / "model", result)
+    network, _ = load_model(tmp_path / "model")
+    torch.testing.assert_close(network(graph), result.network(graph))
+
+
+@pytest.mark.parametrize("name", ["gcnii_star", "h2gcn", "fagcn", "pta"])
+def test_a_model_works_in_the_estimator(name: str) -> None:
+    graph = generate(120, 400, 8, 3)
+    classifier = NodeClassifier(backbone=name, objective="tv", settings={"epochs": 5})
+    assert classifier.fit(graph).predict_proba(graph).shape == (120, 3)

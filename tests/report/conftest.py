@@ -21,7 +21,7 @@ import everynode as en
 from everynode.datasets.files import Root
 from everynode.estimator import NodeClassifier
 from everynode.evaluation.fit_summary import FitSummary
-from everynode.experiments.experiment import Cell, Experiment, experiments
+from everynode.experiments.experiment import Cell, Experiment, experiments_for
 from everynode.experiments.run_spec import Run
 from everynode.experiments.store import Store
 from everynode.graph import Graph
@@ -174,7 +174,7 @@ def plans(nowhere: Root) -> Plans:
     """What every experiment would run, and one more with names that look like markup."""
     made = {
         experiment: experiment.plan("paper", None, nowhere)[0]
-        for experiment in experiments().values()
+        for experiment in experiments_for("paper")
     }
     cells = [Cell(ODD, ODD, "citeseer", "public", panel=ODD)]
     odd = Experiment("odd", ODD, ODD, ODD, "seeds", "table", lambda: cells)

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from everynode.experiments.experiment import experiments
+from everynode.experiments.experiment import experiments, experiments_for
 from everynode.experiments.store import Store
 from everynode.report.page import PAPER, page, page_of_store
 
@@ -164,7 +164,7 @@ def test_an_empty_store_says_what_to_run(nowhere, tmp_path):
     made, outcomes = page_of_store(Store(tmp_path / "runs.db", must_exist=True), "paper", nowhere)
     assert not outcomes
     assert "0 runs." in made
-    for name in experiments():
+    for name in (experiment.id for experiment in experiments_for("paper")):
         assert f"everynode reproduce {name} --preset paper" in made
 
 

@@ -57,8 +57,8 @@ def reproduce(
     folds
         Number of folds, of ten, for experiments over folds.
     preset
-        The settings: paper, default, tuned (by graph and objective), authors (GCNII's), or a
-        file of `everynode tune`.
+        The settings: paper, default, tuned (by graph and objective), authors (GCNII's), systems
+        (for the experiments systems and systems-folds), or a file of `everynode tune`.
     graphs
         Run only these graphs, such as cora,citeseer. The table also shows the stored runs of the
         others.

@@ -36,6 +36,8 @@ Changes = tuple[tuple[str, Any], ...]
 SHALLOW: dict[str, Changes] = {"gcn": (), "gat": (), "gcnii": (("num_layers", 8),)}
 #: The graph that a generated one can replace.
 REAL = "ogbn-arxiv"
+#: The presets of certain experiments only.
+OWN_PRESETS = ("systems",)
 #: The file that was called Cornell before 2022.
 PAPERS_CORNELL = "cornell-legacy"
 
@@ -64,6 +66,12 @@ class Cell:
         The paper's number, accuracies in percent.
     against : str, optional
         The row of the same panel and column for the paired comparison.
+    preset : str
+        The preset of its settings, whatever that of the experiment; empty: the experiment's.
+    reason : str
+        The reason why it is not run; empty: it is.
+    mark : str
+        How the published number was made, if it is not comparable.
     """
 
     row: str
@@ -79,6 +87,9 @@ class Cell:
     metric: str = "test_accuracy"
     published: float | None = None
     against: str | None = None
+    preset: str = ""
+    reason: str = ""
+    mark: str = ""
 
     def runs(
         self,
@@ -90,14 +101,17 @@ class Cell:
     ) -> list[Run]:
         """Return the cell's runs with these versions (None: the installed ones).
 
-        There are none if the graph's files are missing and its digest is not recorded.
+        There are none if the graph's files are missing and its digest is not recorded, or if there
+        is a reason not to run it.
         """
+        if self.reason:
+            return []
         try:
             digest = _digest(self.dataset, self.split, root)
         except DataError:
             return []
         settings = Settings.preset(
-            preset,
+            self.preset or preset,
             graph=self.dataset,
             split=self.split,
             backbone=self.backbone,
@@ -183,7 +197,7 @@ class Experiment:
 
     def is_for(self, preset: str) -> bool:
         """Whether the experiment has runs with a preset."""
-        return self.presets is None or preset in self.presets
+        return preset not in OWN_PRESETS if self.presets is None else preset in self.presets
 
     def plan(
         self, preset: str, count: int | None, root: Root, made_with: Mapping[str, str] | None = None
@@ -286,7 +300,7 @@ def with_and_without(
 ORDER = (
     "datasets", "semi-supervised", "depth", "homophilic", "heterophilic", "arxiv",
     "labels-per-class", "mi-vs-tv", "halves", "tv-vs-preg", "weights", "run-times", "tsne",
-    "readings",
+    "readings", "systems", "systems-folds",
 )  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def plan_runs(
     for experiment in chosen:
         if not experiment.is_for(preset):
             presets = " or ".join(experiment.presets or ())
-            raise UsageError(f"{name} needs the preset {presets}: leave out --preset {preset}.")
+            raise UsageError(f"{name} has no runs with preset {preset}: give --preset {presets}.")
     if stand_in is not None:
         chosen = [experiment.on_stand_in(stand_in) for experiment in chosen]
     selected = only.select(name, [cell for one in chosen for cell in one.cells()])

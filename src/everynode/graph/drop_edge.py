@@ -37,8 +37,9 @@ def drop_edges(graph: Graph, share: float) -> Graph:
     Examples
     --------
     >>> from everynode.datasets import generate
-    >>> drop_edges(generate(20, 40, 8, 3), 0.75).edge_index.shape
-    torch.Size([2, 20])
+    >>> graph = generate(20, 40, 8, 3)
+    >>> graph.edge_index.shape, drop_edges(graph, 0.75).edge_index.shape
+    (torch.Size([2, 58]), torch.Size([2, 15]))
     """
     arcs, weights = graph.edge_index, graph.edge_weight
     number = arcs.shape[1] - int(share * arcs.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from everynode.models.appnp import APPNP
 from everynode.models.feature_network import Propagation
@@ -21,7 +21,7 @@ class PTA(APPNP):
     through the labels: use the term ``soft_labels``
     (:class:`~everynode.objectives.soft_labels.SoftLabels`) in place of cross-entropy (``ce=0``).
     The authors' settings: K = 10, :math:`\alpha` = 0.1, 64 channels, no dropout, learning rate 0.1,
-    weight decay 0.005 on the first layer.
+    weight decay 0.005 on the first layer alone (``weight_decay_gnn=0``).
 
     Parameters
     ----------
@@ -38,6 +38,14 @@ class PTA(APPNP):
     >>> PTA(8, 3, hidden_channels=16).eval()(generate(20, 40, 8, 3)).exp().sum(1).round().unique()
     tensor([1.], grad_fn=<Unique2Backward0>)
     """
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """Return "rest" (the first layer) and "gnn" (the others), for a weight decay of each."""
+        first, *others = self.layers
+        return {
+            "gnn": [parameter for layer in others for parameter in layer.parameters()],
+            "rest": list(first.parameters()),
+        }
 
     def spread(self, z: Tensor, propagate: Propagation) -> Tensor:
         """Return the logits of the MLP in training, else the logarithms of the propagated ones."""

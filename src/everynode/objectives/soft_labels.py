@@ -92,7 +92,7 @@ class SoftLabels(Term):
     >>> graph = generate(20, 40, 8, 3)
     >>> objective = ENC(graph, ce=0, mi=0, tv=0, cvg=0, terms=[SoftLabels(0.05)])
     >>> objective.weights
-    {'ce': 0.0, 'soft_labels': 0.05}
+    {'ce': 0, 'soft_labels': 0.05}
     """
 
     name = "soft_labels"

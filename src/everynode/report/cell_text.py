@@ -38,11 +38,17 @@ def notes(cell: CellResult) -> list[str]:
 
 def cell_lines(experiment: Experiment, cell: CellResult | None) -> list[str]:
     """Return the lines of a cell for the terminal."""
-    if cell is None or cell.summary is None:
-        return ["-" if cell is None else mean_text(experiment, cell)]
+    if cell is None:
+        return ["-"]
     lines = [mean_text(experiment, cell)]
+    if cell.summary is None and not cell.cell.reason:
+        return lines
     if cell.cell.published is not None:
         verdict = f": {cell.verdict.replace('-', '−')}" if cell.verdict else ""
         lines.append(f"paper {printed(experiment, cell)}{verdict}")
+    if cell.cell.reason:
+        return [*lines, cell.cell.reason]
+    if cell.cell.mark:
+        lines.append(cell.cell.mark)
     lines += [gain] if (gain := gain_text(experiment, cell, star=" *")) else []
     return lines + notes(cell)

@@ -58,6 +58,7 @@ def _cell(outcome: CellResult) -> dict[str, Any]:
         "objective": cell.objective,
         "metric": cell.metric,
         "published": cell.published,
+        **{name: text for name in ("reason", "mark") if (text := getattr(cell, name))},
         "planned": outcome.planned,
         "diverged": outcome.diverged,
         "summary": None if outcome.summary is None else outcome.summary.to_dict(),

@@ -1,0 +1,138 @@
+"""The other systems of the paper's tables: every row with a number of ours or a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everynode.report.text import DASH, number
+from tables.common import GRAPHS, ROOT, result, signed, significant
+
+#: The signs of the protocols of published numbers.
+MARKS = {
+    "published: chosen on test nodes": "ᵗ",
+    "published: another split": "ˢ",
+    "published: tested at the last epoch": "ˡ",
+}
+PANEL = "semi-supervised"
+
+
+def cells(panel: str, experiment: str = "systems") -> list[dict[str, Any]]:
+    """The cells of a panel, in the order of the declaration."""
+    tables = result("tables-systems")
+    found = next(table for table in tables if table["id"] == experiment)  # type: ignore[call-overload]
+    return [cell for cell in found["cells"] if cell["panel"] == panel]
+
+
+def systems_table(panel: str = PANEL) -> str:
+    """Published and measured, a row for each system."""
+    shown = cells(panel)
+    if panel == "depth":
+        return _depth_table(shown)
+    lines = [
+        "| system | " + " | ".join(graph.capitalize() for graph in GRAPHS) + " | not run because |",
+        "|---|---|---|---|---|",
+    ]
+    for row in dict.fromkeys(cell["row"] for cell in shown):
+        own = {cell["column"]: cell for cell in shown if cell["row"] == row}
+        texts = [_entry(own[graph]) if graph in own else DASH for graph in GRAPHS]
+        mark = next((MARKS[cell["mark"]] for cell in own.values() if cell.get("mark")), "")
+        reasons = dict.fromkeys(cell["reason"] for cell in own.values() if cell.get("reason"))
+        lines.append(f"| {row}{mark} | {' | '.join(texts)} | {'; '.join(reasons)} |")
+    return "\n".join(lines)
+
+
+def _depth_table(shown: list[dict[str, Any]]) -> str:
+    """The cells over depth that were run."""
+    lines = ["| system | graph and layers | |", "|---|---|---|"]
+    for cell in shown:
+        if cell["summary"]:
+            lines.append(f"| {cell['row']} | {cell['column']} | {_entry(cell)} |")
+    left = sum(not cell["summary"] and not cell.get("reason") for cell in shown)
+    return "\n".join([*lines, "", f"{left} further cells over depth were not run."])
+
+
+def _entry(cell: dict[str, Any]) -> str:
+    """The published number, ours, and the verdict."""
+    paper = DASH if cell["published"] is None else number(cell["published"], 1)
+    found = cell["summary"]
+    if found is None:
+        ours = f"all {cell['diverged']} diverged" if cell["diverged"] else "not run"
+        return paper if cell.get("reason") else f"{paper} → {ours}"
+    count = len(cell["runs"])
+    few = "" if count == cell["planned"] else f", {count} run{'s' if count > 1 else ''}"
+    verdict = cell["verdict"].replace("-", "−")
+    tail = ", ".join(part for part in (verdict,) if part)
+    spread = "" if found["std"] is None else f" ± {number(found['std'], 1)}"
+    ours = f"**{number(found['mean'], 1)}**{spread}"
+    return f"{paper} → {ours}{few}" + (f" ({tail})" if tail else "")
+
+
+def enc_table() -> str:
+    """Each system alone and with ENC's terms."""
+    shown = {cell["row"]: cell for cell in cells("with ENC")}
+    lines = ["| system | alone | with ENC | gain | pairs |", "|---|---|---|---|---|"]
+    for cell in shown.values():
+        gain = cell["gain"]
+        if gain is None:
+            continue
+        alone, both = shown[gain["against"]]["summary"], cell["summary"]
+        star = " *" if significant(gain) else ""
+        between = ""
+        if gain.get("low") is not None:
+            between = f" ({signed(gain['low'])} to {signed(gain['high'])})"
+        lines.append(
+            f"| {gain['against']} | {number(alone['mean'], 1)} | {number(both['mean'], 1)} "
+            f"| {signed(gain['mean'])}{between}{star} | {gain['count']} |"
+        )
+    return "\n".join(lines)
+
+
+def judged() -> list[dict[str, Any]]:
+    """The cells of the other systems with a verdict."""
+    networks = {"GCN", "GAT", "GCNII"}
+    return [
+        cell
+        for panel in (PANEL, "depth")
+        for cell in cells(panel)
+        if cell["verdict"] and cell["row"].removeprefix("ENC-") not in networks
+    ]
+
+
+def systems_counts() -> str:
+    """How many published numbers were reproduced, in a sentence."""
+    verdicts = [cell["verdict"].partition(" ")[0] for cell in judged()]
+    counts = {word: verdicts.count(word) for word in ("reproduced", "better", "short")}
+    listed = ", ".join(f"{count} {word}" for word, count in counts.items())
+    return f"Of {len(verdicts)} published numbers with a verdict: {listed}."
+
+
+def systems_picture() -> None:
+    """Published against measured, a dot for each system and graph."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(8.0, 3.8), layout="constrained")
+    for axis, graph in zip(axes, GRAPHS[:2], strict=True):
+        some = [
+            cell
+            for cell in cells(PANEL)
+            if cell["column"] == graph and cell["summary"] and cell["published"]
+        ]
+        for cell in some:
+            color = "#b45309" if cell["row"].startswith("ENC-") else "#0f766e"
+            x, y = cell["published"], cell["summary"]["mean"]
+            axis.errorbar(
+                x, y, yerr=cell["summary"]["std"] or 0, fmt="o", markersize=4, color=color
+            )
+            axis.annotate(
+                cell["row"], (x, y), fontsize=6.5, xytext=(4, 2), textcoords="offset points"
+            )
+        ends = [value for cell in some for value in (cell["published"], cell["summary"]["mean"])]
+        if ends:
+            axis.plot([min(ends), max(ends)], [min(ends), max(ends)], color="#9aa4b2", linewidth=1)
+        axis.set_title(graph.capitalize(), fontsize=9)
+        axis.set_xlabel("published, %", fontsize=9)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("measured, %", fontsize=9)
+    figure.savefig(ROOT / "docs/paper/systems.svg", metadata={"Date": None})
+    pyplot.close(figure)
