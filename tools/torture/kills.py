@@ -19,6 +19,8 @@ from tools.torture.commands import COMMANDS, Command, prepare, results, run
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
 #: One kill in so many meets a new interpreter, perhaps while it imports, for START seconds.
 FRESH, START = 10, 3
+#: Seconds for a command to end; a busy machine may stop it for minutes.
+PATIENCE = 600
 #: Undisturbed runs of this process: seconds, and results.
 _whole: dict[str, tuple[float, dict[str, str]]] = {}
 _template: list[tempfile.TemporaryDirectory[str]] = []
@@ -83,9 +85,9 @@ def _kill(command: str, place: Path, name: str, after: float, fresh: bool) -> tu
         done = process.end()
         return True, f"it failed undisturbed: {done.err}" if done.code else ""
     os.kill(process.pid, getattr(signal, name))
-    done = process.end(60)
+    done = process.end(PATIENCE)
     if done.late:
-        return False, f"it went on for 60 seconds after {name}"
+        return False, f"it went on for {PATIENCE} seconds after {name}"
     return False, f"a traceback after {name}: {done.err}" if "Traceback" in done.err else ""
 
 
