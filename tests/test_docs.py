@@ -61,6 +61,11 @@ def python(code: str, folder: Path) -> str:
     return done.stdout
 
 
+def python_here(code: str) -> None:
+    """Run short code in this process, which saves the imports."""
+    exec(compile(code, "page", "exec"), {"__name__": "__main__"})
+
+
 @pytest.fixture
 def examples(tmp_path: Path) -> Path:
     """A copy of examples/, with the files that a page tells the reader to save."""
@@ -203,7 +208,7 @@ def test_a_section_of_extending_has_at_most_40_lines(title: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["start/pyg-loop.md", "../README.md"])
-def test_the_three_lines_run(name: str, tmp_path: Path) -> None:
+def test_the_three_lines_run(name: str) -> None:
     """The change, applied to a loop that has the names it uses."""
     (diff,) = blocks(DOCS / name, "diff")
     lines = [line[2:] for line in diff.splitlines() if not line.startswith("-")]
@@ -215,10 +220,10 @@ data = everynode.load('citeseer').to_pyg()
 model = GCN(data.num_features, 8, 2, 6)
 optimizer = torch.optim.Adam(model.parameters())
 """
-    python(before + changed, tmp_path)
+    python_here(before + changed)
 
 
-def test_the_change_for_lightning(tmp_path: Path) -> None:
+def test_the_change_for_lightning() -> None:
     lightning = pytest.importorskip("lightning", reason="needs the extra [docs]")
     assert hasattr(lightning, "LightningModule")
     (diff,) = blocks(DOCS / "gallery/lightning.md", "diff")
@@ -234,7 +239,7 @@ module.log = lambda name, value: None
 module.training_step(None, 0).backward()
 assert all(p.grad is not None for p in module.model.parameters())
 """
-    python(before + changed + after, tmp_path)
+    python_here(before + changed + after)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ PROMISED = {
     "airports": (200, 0.6),
     "companies": (250, 0.6),
 }
+#: These fit within seconds; the others belong to `make test-long`.
+SHORT = {"films", "airports", "companies"}
 #: The first command, with the files alone: what it reads without a question, or the flag it names.
 FIRST = {
     "people.csv links.csv": "--label",
@@ -96,9 +98,7 @@ def test_the_first_command_names_the_missing_flag_and_the_second_reads(files, fo
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(
-            command, id=name, marks=() if "--effort quick" in command else pytest.mark.long
-        )
+        pytest.param(command, id=name, marks=() if name in SHORT else pytest.mark.long)
         for command, name in zip(COMMANDS, PROMISED, strict=False)
     ],
 )
