@@ -85,6 +85,21 @@ def test_an_interrupt_ends_every_training_after_its_step(graph: Graph) -> None:
     assert all(leg.state.epoch < 100_000 for leg in legs)
 
 
+def test_progress_is_shown_while_the_trainings_run(graph: Graph) -> None:
+    trainings = [build(graph, seed, epochs=100_000, patience=100_000) for seed in range(2)]
+    interrupt, seen = threading.Event(), set[int]()
+
+    def show(number: int, epoch: int, row: dict[str, float]) -> None:
+        assert {"total", "val_loss"} <= set(row)
+        seen.add(number)
+        if len(seen) == 2:
+            interrupt.set()
+
+    legs = list(side_by_side(trainings, interrupt, workers=2, show=show))
+    assert seen == {0, 1}
+    assert all(0 < leg.state.epoch < 100_000 for leg in legs)
+
+
 def test_neither_graph_nor_training_is_pickled(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

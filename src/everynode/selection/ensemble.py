@@ -37,13 +37,15 @@ def train_more(
     report: Report,
     prefix: str = "",
     workers: int | None = None,
+    show: Report | None = None,
 ) -> list[TrainingResult]:
     """Train more networks with the settings of the first, fold by fold, up to ``total``.
 
     The first result carries the seconds of all, and whether Ctrl-C ended one of them: then there
     are fewer. A network that diverges is left out with a warning, if its fold has another one.
     ``prefix``: the start of the names of the files in ``checkpoint``. ``workers``: networks at
-    once; None: one per core. Those in other processes are reported when they end.
+    once; None: one per core. Those in other processes are reported when they end; ``show`` shows
+    their progress.
     """
     first, *more = trained
     first = dataclasses.replace(first, seconds=sum(one.seconds for one in trained))
@@ -59,7 +61,7 @@ def train_more(
         for number in numbers
     }
     if not first.interrupted and pays(graph, len(plans), workers):
-        outcomes = _train_side_by_side(graph, plans, report, workers)
+        outcomes = _train_side_by_side(graph, plans, report, workers, show)
     else:
         outcomes = {
             number: partial(train, graph, **plan, report=partial(report, number))
@@ -85,13 +87,24 @@ def train_more(
 
 
 def _train_side_by_side(
-    graph: Graph, plans: Mapping[int, Mapping[str, Any]], report: Report, workers: int | None
+    graph: Graph,
+    plans: Mapping[int, Mapping[str, Any]],
+    report: Report,
+    workers: int | None,
+    show: Report | None,
 ) -> dict[int, Callable[[], TrainingResult]]:
     """Train several networks; return a function for each that gives its result, or its error."""
     trainings = {number: Training(graph, **plan) for number, plan in plans.items()}
     numbers, errors = list(trainings), dict[int, Diverged]()
+
+    def show_place(place: int, epoch: int, row: dict[str, float]) -> None:
+        assert show is not None
+        show(numbers[place], epoch, row)
+
     with deferred_interrupt() as interrupt:
-        for leg in side_by_side(list(trainings.values()), interrupt, workers=workers):
+        for leg in side_by_side(
+            list(trainings.values()), interrupt, workers=workers, show=show and show_place
+        ):
             number = numbers[leg.number]
             start = trainings[number].epoch
             trainings[number].restore(leg.state)

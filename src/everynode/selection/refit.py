@@ -166,8 +166,8 @@ def refit_portfolio(
 ) -> Refit:
     """Train the members of an ensemble on folds of the labels, and keep their weights.
 
-    Members train one after the other, the largest weight first. After the time limit, the members
-    without all folds are left out.
+    The longest trainings start first or, if the time limit may leave some out, those of the member
+    with the largest weight. After the limit, members without all folds are left out.
 
     Parameters
     ----------

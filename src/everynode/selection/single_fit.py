@@ -101,6 +101,9 @@ def fit_candidates(
     def tell(name: str, epoch: int, row: dict[str, float]) -> None:
         for callback in callbacks:
             callback(name, epoch, row)
+        show(name, epoch, row)
+
+    def show(name: str, epoch: int, row: dict[str, float]) -> None:
         last = estimate(name, epoch, row)
         bar.advance(f"{name} {describe(row)}", to=epoch + 1, last=last)
 
@@ -116,6 +119,7 @@ def fit_candidates(
             prefix=prefix,
             workers=workers,
             batches=batches,
+            show=show,
         )
         results = train_more(
             trained,
@@ -126,5 +130,6 @@ def fit_candidates(
             prefix=prefix,
             workers=workers,
             report=lambda number, epoch, row: tell(f"network {number} of {total}", epoch, row),
+            show=lambda number, epoch, row: show(f"network {number} of {total}", epoch, row),
         )
     return SingleFit(graph, folds, results, standings, total)

@@ -83,6 +83,7 @@ def successive_halving(
     prefix: str = "",
     workers: int | None = None,
     batches: Batches | None = None,
+    show: CandidateReport | None = None,
 ) -> tuple[list[TrainingResult], dict[str, Standing]]:
     """Return the trained networks of the best candidate, and the standing of each candidate.
 
@@ -118,6 +119,8 @@ def successive_halving(
         Trainings at once; None: one per core. Those in other processes are reported when they end.
     batches : Batches, optional
         The mini-batches; None: the full graph.
+    show : callable, optional
+        Shows the progress of those in other processes.
     """
     owner = "successive_halving"
     require(len(candidates) > 0, "candidates", owner, "at least one candidate", len(candidates))
@@ -125,7 +128,7 @@ def successive_halving(
     sharing = len(folds) if share else 1
     rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
     sizes = [float(len(graph.nodes("val", fold))) for fold in folds]
-    field = _Field(graph, sizes, report, workers)
+    field = _Field(graph, sizes, report, workers, show)
     for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         patient = dataclasses.replace(settings, patience=patience)
@@ -166,10 +169,11 @@ class _Field:
         sizes: Sequence[float],
         report: CandidateReport | None,
         workers: int | None,
+        show: CandidateReport | None,
     ):
         #: The number of validation nodes of each fold.
         self.sizes = sizes
-        self.graph, self.report, self.workers = graph, report, workers
+        self.graph, self.report, self.workers, self.show = graph, report, workers, show
         self.trainings: dict[str, list[Training]] = {}
         self.failed: dict[str, Diverged] = {}
 
@@ -215,11 +219,18 @@ class _Field:
     ) -> None:
         places = [(name, i) for name in names for i in range(len(self.trainings[name]))]
         trainings = [self.trainings[name][i] for name, i in places]
+        titles = [self._title(name, i + 1) for name, i in places]
         legs: dict[tuple[str, int], Leg] = {}
-        for leg in side_by_side(trainings, interrupt, until, workers=self.workers):
-            name, i = place = places[leg.number]
-            legs[place] = leg
-            reporter = self._reporter(self._title(name, i + 1))
+
+        def show(number: int, epoch: int, row: dict[str, float]) -> None:
+            assert self.show is not None
+            self.show(titles[number], epoch, row)
+
+        for leg in side_by_side(
+            trainings, interrupt, until, workers=self.workers, show=self.show and show
+        ):
+            legs[places[leg.number]] = leg
+            reporter = self._reporter(titles[leg.number])
             if reporter is not None:
                 replay_epochs(reporter, leg.state.history, trainings[leg.number].epoch)
         for (name, i), training in zip(places, trainings, strict=True):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -20,6 +21,11 @@ from everynode.machine import cores
 from everynode.training.checkpoint import TrainingState
 from everynode.training.loop import Training
 from everynode.training.process_pool import SMALL, run_many
+
+#: Seconds between two looks at the interrupt, and between two rows that a training shows.
+LOOK_EVERY = 0.1
+#: Called with the number of a training, an epoch and its row of the history.
+Show = Callable[[int, int, dict[str, float]], None]
 
 
 class Leg(NamedTuple):
@@ -31,11 +37,12 @@ class Leg(NamedTuple):
 
 
 class _Shared(NamedTuple):
-    """What the processes share: the trainings, their last epoch, and whether to stop."""
+    """What the processes share: the trainings, their last epoch, the way out, and for progress."""
 
     trainings: Sequence[Training]
     until: int | None
     stop: Any
+    rows: Any
 
 
 def pays(graph: Graph, trainings: int, workers: int | None = None) -> bool:
@@ -61,6 +68,7 @@ def side_by_side(
     until: int | None = None,
     *,
     workers: int | None = None,
+    show: Show | None = None,
 ) -> Iterator[Leg]:
     """Advance copies of the trainings, and yield the end of each in the order in which they end.
 
@@ -74,9 +82,11 @@ def side_by_side(
         The number of epochs; None: to the end.
     workers : int, optional
         Trainings at once; None: one per core.
+    show : callable, optional
+        Shows the progress: called from a thread, with some of the epochs.
     """
-    with _passed_on(interrupt) as stop:
-        shared = _Shared(trainings, until, stop)
+    with _connected(interrupt, show) as (stop, rows):
+        shared = _Shared(trainings, until, stop, rows)
         for number, (content, reason) in run_many(
             _advance, range(len(trainings)), shared, workers=workers
         ):
@@ -87,28 +97,41 @@ def side_by_side(
 def _advance(number: int, shared: _Shared) -> tuple[bytes, str | None]:
     """Advance a training in this process; return its state, and why it diverged."""
     training, reason = shared.trainings[number], None
+    shown = 0.0
+
+    def show(epoch: int, row: dict[str, float]) -> None:
+        nonlocal shown
+        if time.monotonic() >= shown + LOOK_EVERY:
+            shown = time.monotonic()
+            shared.rows.put((number, epoch, row))
+
     try:
-        training.advance(shared.stop, shared.until)
+        training.advance(shared.stop, shared.until, report=None if shared.rows is None else show)
     except Diverged as error:
         reason = str(error)
     return training.state().to_bytes(), reason
 
 
 @contextmanager
-def _passed_on(interrupt: threading.Event) -> Iterator[Any]:
-    """Return an event that forked processes see, and that is set soon after ``interrupt`` is."""
-    stop, ended = multiprocessing.get_context("fork").Event(), threading.Event()
+def _connected(interrupt: threading.Event, show: Show | None) -> Iterator[tuple[Any, Any]]:
+    """Return an event and a queue for forked processes.
+
+    The event is set soon after ``interrupt`` is. What is put into the queue is shown.
+    """
+    context, ended = multiprocessing.get_context("fork"), threading.Event()
+    stop, rows = context.Event(), None if show is None else context.SimpleQueue()
 
     def watch() -> None:
-        while not ended.is_set():
-            if interrupt.wait(0.1):
+        while not ended.wait(LOOK_EVERY):
+            if interrupt.is_set():
                 stop.set()
-                return
+            while show is not None and rows is not None and not rows.empty():
+                show(*rows.get())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield stop
+        yield stop, rows
     finally:
         ended.set()
         watcher.join()
