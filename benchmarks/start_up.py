@@ -1,4 +1,4 @@
-"""How long from the shell to the first epoch, and to a fit of the bundled example, beside ``import torch``?
+"""How long from the shell to the first epoch, beside ``import torch``?
 
 ``python benchmarks/start_up.py [ROUNDS] [BEFORE=src]``. The commands run in turn, as whole processes; the medians count: until the
 first line of output, which comes after the epoch, until the end, and of CPU time. BEFORE is the source folder of another version.
@@ -17,17 +17,14 @@ from pathlib import Path
 
 from common import ROOT, write
 
-PEOPLE, LINKS = (ROOT / "examples" / name for name in ("people.csv", "links.csv"))
 COMMANDS = {
     "help": "--help",
     "first epoch": "train citeseer --epochs 1 --no-resume --quiet",
-    "fit": f"fit --nodes {PEOPLE} --edges {LINKS} --label team --weight messages --effort quick --no-resume --quiet",
 }
 
 
-def measure(words: list[str], source: Path, cores: int) -> dict[str, float]:
+def measure(words: list[str], source: Path) -> dict[str, float]:
     """Return the seconds of a Python process until its first line, until its end, and of CPU time."""
-    chosen = sorted(os.sched_getaffinity(0))[:cores]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -37,7 +34,6 @@ def measure(words: list[str], source: Path, cores: int) -> dict[str, float]:
             env=os.environ | {"PYTHONPATH": str(source)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            preexec_fn=lambda: os.sched_setaffinity(0, chosen),
         )
         assert process.stdout is not None
         assert process.stdout.readline(), words
@@ -55,12 +51,10 @@ def main() -> None:
     versions = {"now": ROOT / "src"}
     if len(sys.argv) > 2:
         versions["before"] = Path(sys.argv[2]).resolve()
-    cases = {"import torch": (["-c", "import torch; print(flush=True)"], versions["now"], 1)}
+    cases = {"import torch": (["-c", "import torch; print(flush=True)"], versions["now"])}
     for version, source in versions.items():
         for name, words in COMMANDS.items():
-            for cores in (1, 2) if name == "fit" else (1,):
-                title = f"{name}, {version}" + (f", {cores} cores" if cores > 1 else "")
-                cases[title] = (["-m", "everynode", *words.split()], source, cores)
+            cases[f"{name}, {version}"] = ["-m", "everynode", *words.split()], source
     taken: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
     for number in range(rounds + 1):
         for name, case in cases.items():

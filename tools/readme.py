@@ -36,6 +36,7 @@ from tables.speed import (
     price_table,
     speed_table,
 )
+from tables.start import cores_table, start_table
 from tables.systems import enc_table, systems_counts, systems_picture, systems_table
 from tables.terms import (
     class_prior_table,
@@ -61,6 +62,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cheaper": cheaper_table,
     "choices": choices_table,
     "class-prior": class_prior_table,
+    "cores": cores_table,
     "cost": cost_table,
     "demo": demo_table,
     "disk": disk_table,
@@ -92,6 +94,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "systems-depth": partial(systems_table, "depth"),
     "systems-enc": enc_table,
     "standard-error": standard_error_table,
+    "start": start_table,
     "stock-loop": stock_loop_table,
     "stock-loop-validation": partial(stock_loop_table, with_validation=True),
     "three-lines": weights_table,
