@@ -158,8 +158,8 @@ def _out_of_time(fit: FitSummary) -> Iterator[Alert]:
     if board is not None and board.left_out > UNTRIED * len(board):
         yield Alert(
             "warning", "out_of_time",
-            f"The time limit left {board.left_out} of {counted(len(board), 'candidate')} untrained, so a "
-            "better model may have been missed.",
+            f"The time limit left {board.left_out} of {counted(len(board), 'candidate')} "
+            "untrained, so a better model may have been missed.",
             "Allow more time: --time-limit 5m.",
         )  # fmt: skip
 

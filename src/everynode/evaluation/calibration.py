@@ -81,8 +81,10 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
     )
 
 
-def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
-    """Return the temperature of the mean probabilities of several folds.
+def temperature_of_average(
+    folds: Sequence[Tensor], divisor: float, delivered: Tensor | None = None
+) -> float:
+    """Return the temperature of the mean probabilities of several folds, or of ``delivered``.
 
     Out-of-fold predictions calibrate single folds. The mean of the folds is less confident and
     more accurate, so the same temperature would leave it under-confident. At the returned
@@ -94,6 +96,9 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
         The log-probabilities of each fold, for nodes without a training label.
     divisor : float
         The temperature that calibrates single folds.
+    delivered : Tensor, optional
+        The log-probabilities of a model that learned from the labels of all folds. It is more
+        confident than a fold, or less. None: the mean of the folds.
 
     Examples
     --------
@@ -103,7 +108,10 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
     >>> temperature_of_average([sure, torch.tensor([[0.3, 0.7]]).log(), sure], 1.0) < 1
     True
     """
-    mean = torch.logsumexp(torch.stack(list(folds)), dim=0) - math.log(len(folds))
+    highest = divisor / SHARPEST
+    if delivered is None:
+        delivered = torch.logsumexp(torch.stack(list(folds)), dim=0) - math.log(len(folds))
+        highest = divisor
 
     def confidence(log_p: Tensor, by: float) -> float:
         return torch.softmax(log_p / by, dim=1).max(1).values.mean().item()
@@ -112,8 +120,10 @@ def temperature_of_average(folds: Sequence[Tensor], divisor: float) -> float:
     low, high = math.log(LOWEST), math.log(HIGHEST)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if confidence(mean, math.exp(middle)) > target else (low, middle)
-    return max(min(round(math.exp(low), 6), divisor), SHARPEST * divisor)
+        low, high = (
+            (middle, high) if confidence(delivered, math.exp(middle)) > target else (low, middle)
+        )
+    return max(min(round(math.exp(low), 6), highest), SHARPEST * divisor)
 
 
 def nodes_without(taught: Tensor, num_nodes: int) -> Tensor:

@@ -23,7 +23,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
-from everynode.selection.closed_form_refit import solve_on_all
+from everynode.selection.closed_form_refit import solve_on_all, temperature_on_all
 from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
@@ -267,7 +267,10 @@ def assemble(
         candidate = race.candidates[name]
         log_p, divisor = calibrated(race.logits(name, folds), labels)
         preparation = race.preparations[candidate.preparation]
-        members.append(Member(candidate, preparation, networks(race, name), divisor, weights[name]))
+        results = networks(race, name)
+        if results[0].fold == race.all_labels:
+            divisor = temperature_on_all(race, name, results[0], divisor)
+        members.append(Member(candidate, preparation, results, divisor, weights[name]))
         predicted.append(log_p)
     together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
     return (
