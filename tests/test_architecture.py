@@ -18,9 +18,10 @@ FILES = sorted(SOURCE.rglob("*.py"))
 #: From the bottom to the top: a room imports from rooms below it, and from itself.
 ROOMS = (
     "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
-    "datasets", "io", "evaluation", "plugins", "declaration", "batches", "settings", "objective_names",
+    "datasets", "io", "evaluation", "plugins", "declaration", "batches", "fit_options", "settings", "objective_names",
     "models", "presets", "objectives", "training", "selection",
-    "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator",
+    "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator_training",
+    "estimator",
     "experiments", "report", "benchmarks", "cli",
 )  # fmt: skip
 #: Lines that two places of the source may share at most.

@@ -24,7 +24,7 @@ import everynode as en
 from everynode import Graph, NodeClassifier, Split
 from everynode.datasets import generate
 from everynode.errors import DataError, UsageError
-from everynode.estimator_settings import candidate_settings
+from everynode.estimator_settings import Choices
 from everynode.evaluation.calibration import temperature
 from everynode.presets import candidates
 from everynode.selection.cross_validation import with_validation
@@ -32,6 +32,11 @@ from everynode.training import train
 
 SMALL = {"epochs": 15, "hidden_channels": 8}
 QUICK = {"backbone": "gcn", "settings": SMALL, "verbose": False}
+
+
+def more(parameters: dict, networks: object) -> dict:
+    """The same parameters, with several networks per fold."""
+    return parameters | {"settings": parameters["settings"] | {"n_estimators": networks}}
 
 
 @parametrize_with_checks(
@@ -96,7 +101,7 @@ def test_fit_on_a_graph_is_the_same_training(graph, model):
 def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
     """Each is the network of its seed; saved, loaded and exported it predicts the same."""
     quick = QUICK | {"objective": "enc"}
-    together = NodeClassifier(**quick | {"n_estimators": 3, "random_state": 5}).fit(graph)
+    together = NodeClassifier(**more(quick, 3) | {"random_state": 5}).fit(graph)
     alone = [
         NodeClassifier(**quick | {"random_state": seed}).fit(graph).log_probabilities(graph).exp()
         for seed in (5, 6, 7)
@@ -121,17 +126,15 @@ def test_an_ensemble_is_the_mean_of_its_networks(graph, tmp_path):
 
 
 def test_an_ensemble_goes_on_from_its_checkpoints(graph, tmp_path):
-    whole = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(graph)
+    whole = NodeClassifier(**more(QUICK, 2) | {"objective": "auto"}).fit(graph)
     first = NodeClassifier(**QUICK | {"objective": "auto"}).fit(graph, checkpoint=tmp_path)
-    again = NodeClassifier(**QUICK | {"n_estimators": 2, "objective": "auto"}).fit(
-        graph, checkpoint=tmp_path
-    )
+    again = NodeClassifier(**more(QUICK, 2) | {"objective": "auto"}).fit(graph, checkpoint=tmp_path)
     assert np.array_equal(again.predict_proba(graph), whole.predict_proba(graph))
     assert again.objective_ == first.objective_
     assert {path.name for path in tmp_path.iterdir()} >= {"network-2.safetensors"}
     for wrong in (0, 2.0, "2", None):
         with pytest.raises(UsageError, match="n_estimators"):
-            NodeClassifier(**QUICK | {"n_estimators": wrong}).fit(graph)
+            NodeClassifier(**more(QUICK, wrong)).fit(graph)
 
 
 def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
@@ -140,7 +143,7 @@ def test_an_ensemble_that_is_interrupted_keeps_what_it_has(graph, monkeypatch):
 
     monkeypatch.setattr("everynode.selection.ensemble.train", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
-        model = NodeClassifier(**QUICK | {"n_estimators": 3}).fit(graph)
+        model = NodeClassifier(**more(QUICK, 3)).fit(graph)
     assert len(model.networks_) == 1
     assert model.predict_proba(graph).shape == (graph.num_nodes, graph.num_classes)
 
@@ -355,7 +358,7 @@ def test_cross_validation_averages_a_network_of_every_fold_and_judges_each_label
 
 
 def test_an_ensemble_of_folds_has_so_many_networks_of_each_and_is_saved(graph, tmp_path):
-    model = NodeClassifier(**QUICK, objective="ce", cv=2, n_estimators=2).fit(graph.with_splits([]))
+    model = NodeClassifier(**more(QUICK, 2), objective="ce", cv=2).fit(graph.with_splits([]))
     assert [fitted.fold for fitted in (model.fitted_, *model._more)] == [0, 1, 0, 1]
     assert len({fitted.seed for fitted in (model.fitted_, *model._more)}) == 4
     truth = graph.labels[model.held_out_.nodes]
@@ -392,20 +395,13 @@ def test_folds_of_ones_own_labels_do_not_change_which_settings_a_preset_has(pres
     graph = en.load("citeseer")
     own = graph.splits[0]
     few = graph.with_splits([Split(own.train[:60], own.val[:0], own.test)])
-    tiny = {"epochs": 1, "hidden_channels": 4}
+    tiny = {"preset": preset, "epochs": 1, "hidden_channels": 4}
     once, folded = (
-        NodeClassifier(preset=preset, objective="enc", settings=tiny, cv=cv)
-        .fit(few)
-        .fitted_.settings
+        NodeClassifier(objective="enc", settings=tiny, cv=cv).fit(few).fitted_.settings
         for cv in (0.2, 3)
     )
-    assert (
-        once
-        == folded
-        == candidate_settings(NodeClassifier(preset=preset, objective="enc", settings=tiny), few)[
-            "enc"
-        ]
-    )
+    choices = Choices.of(NodeClassifier(objective="enc", settings=tiny))
+    assert once == folded == choices.candidates(few)["enc"]
 
 
 def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_how_long(graph):
@@ -425,7 +421,7 @@ def test_folds_of_a_race_share_its_epochs_where_labels_are_few_and_nobody_said_h
         model = NodeClassifier(**quick, cv=folds).fit(few)
         assert model.fitted_.settings.patience == patience
         assert stopped(model) == [epochs] * 3
-    two = NodeClassifier(**quick, cv=2, n_estimators=2).fit(few)
+    two = NodeClassifier(**more(quick, 2), cv=2).fit(few)
     assert {made.settings.patience for made in (two.fitted_, *two._more)} == {50}
     assert len(two.networks_) == 4
     for asked in ({"cv": 0.2}, {"cv": 3, "settings": short | {"patience": 100}}):
@@ -568,8 +564,7 @@ def test_classes_survive_saving(tmp_path):
 def test_parameters_from_numpy_can_be_saved(graph, tmp_path):
     """As a grid over np.arange and np.linspace gives them."""
     model = NodeClassifier(
-        settings={"epochs": np.int64(3), "tv": np.float64(0.5)},
-        n_estimators=np.int64(1),
+        settings={"epochs": np.int64(3), "tv": np.float64(0.5), "n_estimators": np.int64(1)},
         random_state=np.int64(1),
         verbose=np.bool_(False),
     ).fit(graph)
@@ -605,7 +600,7 @@ def test_a_model_of_the_command_line_can_be_loaded(tmp_path, monkeypatch, capsys
     model = NodeClassifier.load(tmp_path / "model")
     graph = en.load("citeseer")
     assert model.score(graph, "test") == record["test_accuracy"]
-    assert (model.backbone, model.objective, model.preset) == ("gcn", "tv", "default")
+    assert (model.backbone, model.objective) == ("gcn", "tv")
     assert model.classes_.tolist() == list(range(6))
 
 
@@ -629,9 +624,8 @@ def test_clone_and_parameters():
 def test_the_parameters_are_few():
     """Everything else is a setting: the class of scikit-learn that is nearest has seven."""
     assert set(NodeClassifier().get_params()) == {
-        "backbone", "objective", "effort", "time_limit", "preset", "settings", "monitor",
-        "class_weight", "terms", "cv", "n_estimators", "for_new_nodes",
-        "n_jobs", "device", "random_state", "verbose",
+        "backbone", "objective", "effort", "time_limit", "settings", "monitor", "class_weight",
+        "cv", "n_jobs", "device", "random_state", "verbose",
     }  # fmt: skip
 
 
@@ -668,7 +662,7 @@ def test_a_setting_that_does_not_exist_is_refused(graph):
     with pytest.raises(UsageError, match=r"Unknown setting 'tw'\. Choose from"):
         NodeClassifier(settings={"tw": 1.0}).fit(graph)
     with pytest.raises(
-        UsageError, match="'settings' of NodeClassifier must be None, a Settings or"
+        UsageError, match="'settings' of NodeClassifier must be None, a Settings, a"
     ):
         NodeClassifier(settings=3).fit(graph)
 

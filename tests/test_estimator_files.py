@@ -17,7 +17,7 @@ def test_parameters_and_probabilities_come_back(tmp_path):
     graph = generate(60, 150, 8, 3)
     weights = dict.fromkeys(graph.classes, 2.0)
     model = NodeClassifier(
-        "gcn", "ce", settings=Settings(**SMALL), class_weight=weights, cv=0.3, n_estimators=2
+        "gcn", "ce", settings=SMALL | {"n_estimators": 2}, class_weight=weights, cv=0.3
     ).fit(graph)
     save_classifier(model, tmp_path)
     again = load_classifier(NodeClassifier, tmp_path, None)
@@ -25,6 +25,13 @@ def test_parameters_and_probabilities_come_back(tmp_path):
     assert (again.cv, again.class_weight, len(again.networks_)) == (0.3, weights, 2)
     assert again.settings["epochs"] == 3
     assert json.loads((tmp_path / "model.json").read_text())["temperature"] == model.temperature_
+
+
+def test_settings_of_an_object_come_back_as_a_dict(tmp_path):
+    model = NodeClassifier("gcn", "ce", settings=Settings(**SMALL)).fit(generate(60, 150, 8, 3))
+    save_classifier(model, tmp_path)
+    again = load_classifier(NodeClassifier, tmp_path, None)
+    assert Settings(**again.settings | {"class_weight": None}) == Settings(**SMALL)
 
 
 def test_a_portfolio_comes_back_with_its_leaderboard(tmp_path):

@@ -2,45 +2,116 @@
 
 from __future__ import annotations
 
-import pytest
+import dataclasses
+from pathlib import Path
 
-from everynode import NodeClassifier, Settings
+import pytest
+from sklearn.base import clone
+
+from everynode import NodeClassifier, Settings, Term
 from everynode.datasets import generate
 from everynode.errors import UsageError
-from everynode.estimator_settings import (
-    candidate_settings,
-    check_parameters,
-    settings_changes,
-    shares_patience,
-    uses_portfolio,
-)
+from everynode.estimator_settings import Choices, check_cv, portfolio_options
+
+
+class Spread(Term):
+    """A term of the user."""
+
+    name = "spread"
+
+    def forward(self, logits, sample):
+        return sample.mean_over_nodes(logits.pow(2).sum(1))
 
 
 def test_parameters_take_precedence_over_settings():
     model = NodeClassifier(monitor="loss", settings={"monitor": "auc", "epochs": 3})
-    assert settings_changes(model) == {"monitor": "loss", "epochs": 3}
-    assert settings_changes(NodeClassifier("gat"))["backbone"] == "gat"
+    assert Choices.of(model).changes == {"monitor": "loss", "epochs": 3}
+    assert Choices.of(NodeClassifier("gat")).changes["backbone"] == "gat"
 
 
 def test_a_choice_of_model_ends_the_portfolio():
-    assert uses_portfolio(NodeClassifier(settings={"epochs": 3}))
-    for chosen in ({"backbone": "gcn"}, {"objective": "ce"}, {"settings": Settings()}):
-        assert not uses_portfolio(NodeClassifier(**chosen))
+    assert Choices.of(NodeClassifier(settings={"epochs": 3, "n_estimators": 2})).is_portfolio
+    for chosen in (
+        {"backbone": "gcn"}, {"objective": "ce"}, {"settings": Settings()}, {"settings": "paper"},
+        {"objective": ["auto", Spread(0.2)]},
+    ):  # fmt: skip
+        assert not Choices.of(NodeClassifier(**chosen)).is_portfolio
+
+
+@pytest.mark.parametrize("preset", ["tuned", Path("best.toml")])
+def test_a_preset_is_named_by_a_text_a_path_or_a_key(preset):
+    for settings in (preset, {"preset": preset, "epochs": 3}):
+        choices = Choices.of(NodeClassifier(settings=settings))
+        assert choices.options.preset == str(preset)
+        assert "preset" not in choices.changes
+
+
+def test_the_preset_gives_the_other_settings():
+    graph = generate(20, 30, 4, 2)
+    model = NodeClassifier("gcn", "ce", settings={"preset": "paper", "epochs": 3})
+    settings = Choices.of(model).candidates(dataclasses.replace(graph, name="cora"))["ce"]
+    assert settings == Settings.preset(
+        "paper", graph="cora", split="public", backbone="gcn", objective="ce", epochs=3
+    ).for_objective("ce")
+    with pytest.raises(UsageError, match="Unknown preset 'papre'"):
+        Choices.of(NodeClassifier("gcn", settings="papre")).candidates(graph)
+
+
+def test_the_number_of_networks_is_a_setting():
+    model = NodeClassifier(settings={"n_estimators": 4})
+    assert portfolio_options(model, None, ()).networks == 4
+    with pytest.raises(UsageError, match=r"'n_estimators' of NodeClassifier must be >= 1\. Got 0"):
+        Choices.of(NodeClassifier(settings={"n_estimators": 0}))
 
 
 def test_candidates_of_an_objective():
     graph = generate(20, 30, 4, 2)
-    assert set(candidate_settings(NodeClassifier("gcn", "tv"), graph)) == {"tv"}
-    assert len(candidate_settings(NodeClassifier("gcn"), graph)) == 4
+    assert set(Choices.of(NodeClassifier("gcn", "tv")).candidates(graph)) == {"tv"}
+    assert len(Choices.of(NodeClassifier("gcn")).candidates(graph)) == 4
+
+
+@pytest.mark.parametrize(
+    ("objective", "candidates"),
+    [
+        (["mi", "tv"], {"mi+tv": {}}),
+        (["mi", Spread(0.2)], {"mi+spread": {"spread": 0.2}}),
+        ([Spread(0.2)], {"ce+spread": {"spread": 0.2}}),
+        (["enc", Spread(0.2)], {"enc": {"spread": 0.2}}),
+        (("auto", Spread(0.2)), {
+            "ce": {}, "enc": {"spread": 0.2}, "light-ce": {}, "light-enc": {"spread": 0.2},
+        }),
+    ],
+)  # fmt: skip
+def test_an_objective_is_a_list_of_names_and_terms(objective, candidates):
+    chosen = Choices.of(NodeClassifier("gcn", objective)).candidates(generate(20, 30, 4, 2))
+    assert {name: dict(one.weights) for name, one in chosen.items()} == candidates
+
+
+def test_scikit_learn_copies_and_shows_terms():
+    model = NodeClassifier("gcn", ["mi", Spread(0.2)])
+    copy = clone(model).set_params(backbone="gat")
+    assert copy.objective[0] == "mi"
+    assert copy.objective[1] is not model.objective[1]
+    assert copy.objective[1].weight == 0.2
+    assert repr(model) == "NodeClassifier(backbone='gcn', objective=['mi', Spread(weight=0.2)])"
+
+
+def test_wrong_objectives_are_refused():
+    for wrong in ([], Spread(0.2), 3, None):
+        with pytest.raises(UsageError, match="'objective' of NodeClassifier must be a name, or"):
+            Choices.of(NodeClassifier(objective=wrong))
+    with pytest.raises(UsageError, match="Unknown objective 'auto'"):
+        Choices.of(NodeClassifier(objective=["auto", "mi"])).candidates(generate(20, 30, 4, 2))
 
 
 def test_only_default_candidates_share_the_patience():
-    assert shares_patience(NodeClassifier("gcn"))
-    assert not shares_patience(NodeClassifier("gcn", settings={"patience": 9}))
-    assert not shares_patience(NodeClassifier("gcn", "ce"))
+    assert Choices.of(NodeClassifier("gcn")).shares_patience
+    assert not Choices.of(NodeClassifier("gcn", settings={"patience": 9})).shares_patience
+    assert not Choices.of(NodeClassifier("gcn", "ce")).shares_patience
+    assert not Choices.of(NodeClassifier("gcn", settings="tuned")).shares_patience
 
 
 def test_a_wrong_cv_is_refused():
-    check_parameters(NodeClassifier(cv=0.3))
+    check_cv(NodeClassifier(cv=0.3))
     with pytest.raises(UsageError, match="number of folds >= 2"):
-        check_parameters(NodeClassifier(cv=1))
+        check_cv(NodeClassifier(cv=1))

@@ -208,7 +208,7 @@ def test_classes_and_instances_work_in_the_classifier(graph, tmp_path):
             return sample.mean_over_nodes(logits.logsumexp(1)) + self.by
 
     plain, shifted = (
-        en.NodeClassifier(Bias, "ce", terms=[Shift(weight=0.2, by=by)], **QUICK).fit(graph)
+        en.NodeClassifier(Bias, ["ce", Shift(weight=0.2, by=by)], **QUICK).fit(graph)
         for by in (0.0, 10.0)
     )
     assert plain.objective_ == "ce+shift"
@@ -217,7 +217,7 @@ def test_classes_and_instances_work_in_the_classifier(graph, tmp_path):
     assert first[1] - first[0] == pytest.approx(10.0, abs=1e-4), "the options of the instance hold"
     shifted.save(tmp_path / "model")
     assert en.NodeClassifier.load(tmp_path / "model").backbone == "bias"
-    several = en.NodeClassifier(terms=[Shift(weight=0.2)], **QUICK).fit(graph)
+    several = en.NodeClassifier(objective=["auto", Shift(weight=0.2)], **QUICK).fit(graph)
     assert set(several.standings_) == {"ce", "enc", "light-ce", "light-enc"}
 
 
@@ -315,16 +315,16 @@ def test_terms_that_cannot_be_taken_are_refused(monkeypatch) -> None:
     graph = generate(40, 80, 8, 3)
     term = make_term("logits.sum(1)")
     with pytest.raises(UsageError, match="two terms named 'shifted'"):
-        NodeClassifier(objective="ce", terms=[term, term], settings={"epochs": 1}).fit(graph)
-    with pytest.raises(UsageError, match=r"terms takes everynode.Term objects"):
-        NodeClassifier(objective="ce", terms=[type(term)], settings={"epochs": 1}).fit(graph)
-    with pytest.raises(UsageError, match="must be a list of terms"):
-        NodeClassifier(objective="ce", terms=term, settings={"epochs": 1}).fit(graph)
+        NodeClassifier(objective=[term, term], settings={"epochs": 1}).fit(graph)
+    with pytest.raises(UsageError, match=r"objective takes names and everynode\.Term objects"):
+        NodeClassifier(objective=["ce", type(term)], settings={"epochs": 1}).fit(graph)
+    with pytest.raises(UsageError, match="must be a name, or a list of names and terms"):
+        NodeClassifier(objective=term, settings={"epochs": 1}).fit(graph)
     with pytest.raises(UsageError, match="Unknown term 'typo'"):
         NodeClassifier(objective="ce", settings={"weights": {"typo": 1.0}}).fit(graph)
     term.scale = torch.nn.Parameter(torch.ones(()))
     with pytest.raises(UsageError, match="has parameters, which only your own loop can train"):
-        NodeClassifier(objective="ce", terms=[term], settings={"epochs": 1}).fit(graph)
+        NodeClassifier(objective=["ce", term], settings={"epochs": 1}).fit(graph)
 
 
 def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
@@ -334,8 +334,7 @@ def test_a_saved_model_with_terms_and_class_weights_trains_them_again(
     graph = generate(60, 150, 8, 3)
     weights = dict.fromkeys(graph.classes[:1], 2.0)
     model = NodeClassifier(
-        objective="ce",
-        terms=[make_term("logits.sum(1)")],
+        objective=["ce", make_term("logits.sum(1)")],
         class_weight=weights,
         settings={"epochs": 2},
     ).fit(graph)

@@ -17,49 +17,28 @@ from torch import Tensor, nn
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
-from everynode.estimator_settings import (
-    candidate_settings,
-    check_parameters,
-    draw_seed,
-    portfolio_options,
-    settings_changes,
-    shares_patience,
-    uses_portfolio,
-)
-from everynode.evaluation.calibration import (
-    LEAST_TO_COMPARE,
-    nodes_without,
-    temperature,
-    temperature_of_average,
+from everynode.estimator_settings import check_cv, draw_seed, portfolio_options
+from everynode.estimator_training import (
+    Trained,
+    num_folds,
+    taught_nodes,
+    temperatures,
+    train_classifier,
 )
 from everynode.graph import Graph
 from everynode.graph.label_encoding import encode, in_order
 from everynode.models.export import Portable
 from everynode.models.model import node_indices
-from everynode.selection.ensemble import (
-    held_out,
-    log_probabilities_by_fold,
-    mean_log_probabilities,
-)
-from everynode.selection.graph_gain import GraphGain
-from everynode.selection.leaderboard import Leaderboard
-from everynode.selection.portfolio_ensemble import PortfolioEnsemble
+from everynode.selection.ensemble import mean_log_probabilities
 from everynode.selection.portfolio_export import PortableEnsemble
-from everynode.selection.portfolio_fit import fit_portfolio
-from everynode.selection.single_fit import fit_candidates
-from everynode.selection.successive_halving import Standing
+from everynode.selection.refit import Refit
 from everynode.settings import Settings
 from everynode.training.model_card import refuse_broken_folders
-from everynode.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from everynode.objectives.term import Term
     from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
-
-
-#: The end of the warning after Ctrl-C.
-KEPT = "the best result so far is kept."
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -82,43 +61,38 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         of a plugin, or a class (:class:`everynode.Model`, or any ``torch.nn.Module`` on PyG's
         ``x, edge_index``). ``auto``: with the objective ``auto``, an ensemble of the best models of
         a portfolio (:mod:`everynode.selection.portfolio`); with a named objective, ``gcn``.
-    objective : str, default="auto"
+    objective : str or list of str and Term, default="auto"
         ``enc`` (every term with a weight), ``ce`` (cross-entropy), a term, or a sum such as
         ``mi+tv``. ``auto`` with a named backbone trains cross-entropy and ENC, each with strong and
         light regularization, and keeps the best on the validation nodes
-        (:func:`everynode.selection.successive_halving.successive_halving`).
+        (:func:`everynode.selection.successive_halving.successive_halving`). A list adds terms of
+        your own with their weights: ``["mi", MyTerm(0.2)]``; ``["auto", MyTerm(0.2)]`` adds the
+        term to every candidate with ENC.
     effort : str, default="standard"
         The size of the portfolio: ``quick`` (seconds), ``standard`` (minutes) or ``best`` (more
         candidates, and several networks of each).
     time_limit : float or str, optional
         The time limit of the portfolio, in seconds or as a text such as ``"10m"``. None: 18 s for
         ``quick``, 10 min for ``standard``, none for ``best``.
-    preset : str, default="default"
-        The source of the settings: ``default``, ``paper``, ``tuned``, ``authors`` (the last three
-        cover certain graphs only), or a file of ``everynode tune``.
-    settings : Settings or dict, optional
+    settings : Settings, dict, str or path, optional
         Any other setting, such as ``{"epochs": 200, "hidden_channels": 128, "tv": 2.0}``; see
         :class:`Settings`. In a portfolio it applies to every candidate. A parameter of the
-        classifier takes precedence.
+        classifier takes precedence. A text or a path names the preset that the other settings come
+        from: ``default``, ``paper``, ``tuned``, ``authors`` (the last three cover certain graphs
+        only), or a file of ``everynode tune``. A dict may name it as ``preset``, and may hold
+        ``n_estimators``, the number of networks per fold whose probabilities are averaged:
+        ``{"preset": "tuned", "n_estimators": 5, "epochs": 200}``.
     monitor : str, optional
         The validation metric that selects the epoch and the candidate: ``accuracy``,
         ``balanced_accuracy``, ``macro_f1``, ``auc`` or ``loss``.
     class_weight : "balanced" or dict, optional
         The weight of each class. ``balanced``: rare classes weigh as much as common ones.
-    terms : sequence of Term, optional
-        Your own terms with their weights. They are added to the named objective, or to every
-        candidate with ENC.
     cv : int, float or "auto", default="auto"
         How labels are held out, stratified by class, if the graph has no validation nodes. An int
         is the number of folds: each label is held out once, and the networks of the folds are
         averaged. A float between 0 and 1 is the share of labels that is held out once. ``auto``: 3
         folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
-    n_estimators : int, default=1
-        The number of networks per fold, with consecutive seeds; their probabilities are averaged.
-        Five gained 0.5 to 1.5 points on Cora and Citeseer (docs/found.md).
-    for_new_nodes : bool, default=False
-        Exclude models of the portfolio that cannot predict nodes outside the training graph.
     n_jobs : int, optional
         The number of parallel trainings. None: one per core. With one torch thread, the result is
         the same for any number.
@@ -177,18 +151,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         backbone: str | type[nn.Module] = "auto",
-        objective: str = "auto",
+        objective: str | Sequence[str | Term] = "auto",
         *,
         effort: str = "standard",
         time_limit: float | str | None = None,
-        preset: str = "default",
-        settings: Settings | Mapping[str, Any] | None = None,
+        settings: Settings | Mapping[str, Any] | str | Path | None = None,
         monitor: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
-        terms: Sequence[Term] | None = None,
         cv: int | float | Literal["auto"] = "auto",
-        n_estimators: int = 1,
-        for_new_nodes: bool = False,
         n_jobs: int | None = None,
         device: str | torch.device | None = None,
         random_state: int = 0,
@@ -198,14 +168,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective = objective
         self.effort = effort
         self.time_limit = time_limit
-        self.preset = preset
         self.settings = settings
         self.monitor = monitor
         self.class_weight = class_weight
-        self.terms = terms
         self.cv = cv
-        self.n_estimators = n_estimators
-        self.for_new_nodes = for_new_nodes
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
@@ -219,6 +185,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         edge_index: Any = None,
         edge_weight: Any = None,
         fold: int = 0,
+        for_new_nodes: bool = False,
         checkpoint: Path | str | None = None,
         engine: Engine | None = None,
         callbacks: Sequence[Callback] = (),
@@ -237,6 +204,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The weights of the edges.
         fold : int
             The fold of the graph.
+        for_new_nodes : bool
+            Leave out models of the portfolio that cannot predict nodes outside the training graph.
         checkpoint : path, optional
             A folder for the training state. The same call continues from there.
         engine : Engine, optional
@@ -251,35 +220,31 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = training_graph(self, X, y, edge_index, edge_weight, encoded)
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
-        check_parameters(self)
+        check_cv(self)
+        options = portfolio_options(self, engine, callbacks, for_new_nodes=for_new_nodes)
         states = None if checkpoint is None else Path(checkpoint)
-        train_on = self._fit_portfolio if uses_portfolio(self) else self._fit_one
-        graph = train_on(given, draw_seed(self.random_state), states, engine, callbacks)
-        self.classes_ = in_order(graph.classes)
-        self.feature_encoder_, self.directed_ = graph.feature_encoder, graph.directed
-        self._finish(graph)
+        seed = draw_seed(self.random_state)
+        trained = train_classifier(self, given, options, seed=seed, checkpoint=states)
+        if trained.interruption:
+            where = trained.interruption
+            kept = "the best result so far is kept"
+            warnings.warn(f"Training was interrupted {where}: {kept}.", stacklevel=2)
+        self.classes_ = in_order(trained.graph.classes)
+        self.feature_encoder_ = trained.graph.feature_encoder
+        self.directed_ = trained.graph.directed
+        self.standings_ = dict(trained.standings)
+        self.leaderboard_, self.graph_gain_ = trained.leaderboard, trained.gain
+        self._take(trained)
         return self
 
-    def _finish(self, graph: Graph) -> None:
-        """Count the labels, and choose the temperature: out of fold, then for the average."""
-        trained = [self.fitted_, *self._more]
-        folds = {one.fold for one in trained}
-        taught = torch.cat([graph.nodes("train", fold) for fold in folds]).unique()
-        self.num_labels_ = len(taught)
-        judged = [fold for fold, split in enumerate(graph.splits) if len(split.val)]
-        self.num_folds_ = len(folds.intersection(judged) or judged)
-        nodes, log_probabilities = self.held_out_
-        self.held_out_temperature_ = temperature(log_probabilities, graph.labels[nodes])
-        self.temperature_ = self.held_out_temperature_
-        others = nodes_without(taught, graph.num_nodes)
-        if len(folds) > 1 and len(others) >= LEAST_TO_COMPARE:
-            source = self.ensemble_
-            each = (
-                log_probabilities_by_fold(trained, graph, others)
-                if source is None
-                else source.by_fold(graph, others)
-            )
-            self.temperature_ = temperature_of_average(each, self.temperature_)
+    def _take(self, trained: Trained | Refit) -> None:
+        """Take over the networks, count their labels, and choose the temperatures."""
+        self.ensemble_, self.held_out_ = trained.ensemble, trained.held_out
+        self.fitted_, *self._more = trained.results
+        self._set_attributes()
+        self.num_labels_ = len(taught_nodes(trained))
+        self.num_folds_ = num_folds(trained)
+        self.held_out_temperature_, self.temperature_ = temperatures(trained)
         for network in self.networks_:
             network.clear_cache()  # the cache refers to the graph, which may be large
 
@@ -326,63 +291,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = refit_classifier(self, graph, nodes, checkpoint, engine, callbacks)
         model = copy(self)
         model._fold = 0
-        model.ensemble_, model.held_out_ = trained.ensemble, trained.held_out
-        model.fitted_, *model._more = trained.results
-        model._set_attributes()
-        model._finish(trained.graph)
+        model._take(trained)
         return model
-
-    def _fit_portfolio(
-        self,
-        given: Graph,
-        seed: int,
-        states: Path | None,
-        engine: Engine | None,
-        callbacks: Sequence[Callback],
-    ) -> Graph:
-        """Race the portfolio, keep its ensemble, and return the graph with its folds."""
-        fitted = fit_portfolio(
-            given, portfolio_options(self, engine, callbacks), fold=self._fold,
-            changes=settings_changes(self), seed=seed, checkpoint=states, verbose=self.verbose,
-        )  # fmt: skip
-        chosen = fitted.selection
-        self.ensemble_: PortfolioEnsemble | None = chosen.ensemble
-        self.leaderboard_: Leaderboard | None = chosen.leaderboard
-        self.graph_gain_: GraphGain | None = chosen.gain
-        self.held_out_ = chosen.held_out
-        self.standings_: dict[str, Standing] = {}
-        self.fitted_: TrainingResult
-        self.fitted_, *self._more = fitted.results
-        self._set_attributes()
-        if fitted.race.interrupted:
-            where = f"after {len(fitted.results)} networks"
-            warnings.warn(f"Training was interrupted {where}: {KEPT}", stacklevel=3)
-        return fitted.graph
-
-    def _fit_one(
-        self,
-        given: Graph,
-        seed: int,
-        states: Path | None,
-        engine: Engine | None,
-        callbacks: Sequence[Callback],
-    ) -> Graph:
-        """Train the named model or objective, and return the graph with its folds."""
-        self.ensemble_ = self.leaderboard_ = self.graph_gain_ = None
-        fitted = fit_candidates(
-            given, candidate_settings(self, given), fold=self._fold,
-            cv=None if self.cv == "auto" else self.cv, networks=self.n_estimators,
-            shares_patience=shares_patience(self), seed=seed, checkpoint=states,
-            verbose=self.verbose, callbacks=callbacks, workers=self.n_jobs,
-        )  # fmt: skip
-        graph, self.standings_ = fitted.graph, fitted.standings
-        self.fitted_, *self._more = fitted.results
-        if fitted.interruption:
-            where = fitted.interruption
-            warnings.warn(f"Training was interrupted {where}: {KEPT}", stacklevel=3)
-        self._set_attributes()
-        self.held_out_ = held_out(fitted.results, graph)
-        return graph
 
     def _set_attributes(self) -> None:
         fitted = (self.fitted_, *self._more)
@@ -392,7 +302,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_epoch_, self.n_iter_ = self.fitted_.best_epoch, self.fitted_.epochs
         self.best_epochs_ = [one.best_epoch for one in fitted]
         won = (name for name, standing in self.standings_.items() if standing.outcome == "won")
-        self.objective_ = next(won, self.objective)
+        self.objective_ = next(won, str(self.objective))
         if self.ensemble_ is not None:
             self.objective_ = self.ensemble_.members[0].candidate.name
 

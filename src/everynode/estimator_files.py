@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from everynode.estimator_settings import settings_changes
+from everynode.estimator_settings import Choices, settings_as_dict
 from everynode.graph.label_encoding import in_order
 from everynode.machine import usable_device
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.leaderboard import Leaderboard
 from everynode.selection.portfolio_ensemble import PortfolioEnsemble
 from everynode.selection.successive_halving import Standing
-from everynode.settings import Settings
 from everynode.training import load_model, save_model
 from everynode.training.checkpoint import model_folder
 from everynode.training.model_card import check_together
@@ -33,22 +31,21 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
     parameters = model.get_params(deep=False)
     if isinstance(model.backbone, type):
         parameters["backbone"] = model.fitted_.settings.backbone
-    if isinstance(model.settings, Settings):
-        parameters["settings"] = asdict(model.settings)
+    choices, settings = Choices.of(model), settings_as_dict(model.settings)
     if model.device is not None:
         parameters["device"] = str(model.device)
-    if model.terms:  # by name: another fit needs their plugin
-        settings = dict(parameters["settings"] or {})
-        parameters["settings"] = settings | {"weights": settings_changes(model)["weights"]}
-        parameters["objective"] = (
-            "auto" if model.objective == "auto" else next(iter(model.standings_), model.objective)
-        )
+    parameters["objective"] = choices.objective
+    if choices.weights:  # by name: another fit needs their plugin
+        settings |= {"weights": choices.changes["weights"]}
+        if choices.objective != "auto":
+            parameters["objective"] = next(iter(model.standings_), choices.objective)
+    parameters["settings"] = settings or None
     if isinstance(model.class_weight, Mapping):
         pairs = model.class_weight.items()
         parameters["class_weight"] = [
             [getattr(key, "item", lambda key=key: key)(), float(value)] for key, value in pairs
         ]
-    parameters |= {"terms": None, "random_state": model.fitted_.seed}
+    parameters["random_state"] = model.fitted_.seed
     extra: dict[str, Any] = {
         "estimator": parameters,
         "candidates": {name: one.to_dict() for name, one in model.standings_.items()},
@@ -103,9 +100,8 @@ def load_classifier(
             parameters["class_weight"] = dict(map(tuple, parameters["class_weight"]))
         model = cls(**parameters)
     else:  # of `everynode train`
-        run = card.get("run", {})
-        choice = {name: run[name] for name in ("objective", "preset") if name in run}
-        model = cls(card["settings"]["backbone"], **choice, settings=card["settings"])
+        objective = card.get("run", {}).get("objective", "auto")
+        model = cls(card["settings"]["backbone"], objective, settings=card["settings"])
     model.set_params(device=device)
     model.fitted_ = TrainingResult.from_card(network, card)
     model._more = [

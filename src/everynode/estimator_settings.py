@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from everynode import plugins
 from everynode.errors import UsageError, require, unknown
+from everynode.fit_options import FitOptions, fit_declarations
 from everynode.graph import Graph
 from everynode.objective_names import parse_objective
 from everynode.presets import candidates
@@ -23,17 +25,93 @@ if TYPE_CHECKING:
     from everynode.training.process_pool import Engine
 
 
-def settings_changes(model: NodeClassifier) -> dict[str, Any]:
-    """Return the settings that differ from the preset: ``settings``, then the parameters."""
-    changes = asdict(model.settings) if isinstance(model.settings, Settings) else {}
-    if isinstance(model.settings, Mapping):
-        for name in model.settings:
-            if name not in declarations():
-                unknown("setting", name, declarations())
-        changes = dict(model.settings)
-    elif not isinstance(model.settings, Settings | None):
-        expected = "None, a Settings or a dict"
-        require(False, "settings", "NodeClassifier", expected, model.settings)
+@dataclass(frozen=True)
+class Choices:
+    """What the parameters of a classifier choose.
+
+    Parameters
+    ----------
+    objective : str
+        The names of the objective, joined by ``+``; ``ce`` if it lists term objects only.
+    weights : dict of str to float
+        The weights of the term objects of the objective, by name.
+    options : FitOptions
+        The preset and the number of networks.
+    changes : dict
+        The settings that differ from the preset, with ``weights``.
+    """
+
+    objective: str
+    weights: dict[str, float]
+    options: FitOptions
+    changes: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: NodeClassifier) -> Choices:
+        """Read the parameters; refuse unknown names and wrong types."""
+        changes = settings_as_dict(model.settings)
+        for name in changes:
+            if name not in declarations() and name not in fit_declarations():
+                unknown("setting", name, [*declarations(), *fit_declarations()])
+        options = {name: changes.pop(name) for name in fit_declarations() if name in changes}
+        objective, weights = _objective_parts(model.objective)
+        if weights:
+            changes["weights"] = dict(changes.get("weights") or ()) | weights
+        return cls(objective, weights, FitOptions(**options), changes | _own_settings(model))
+
+    @property
+    def is_portfolio(self) -> bool:
+        """Whether neither a model nor an objective, preset or term is chosen."""
+        chosen = self.weights or "backbone" in self.changes or self.options.preset != "default"
+        return self.objective == "auto" and not chosen
+
+    @property
+    def shares_patience(self) -> bool:
+        """Whether folds with few labels share the patience.
+
+        Only the default candidates do, and only without an explicit patience: a chosen objective
+        may need many epochs.
+        """
+        default = self.objective == "auto" and self.options.preset == "default"
+        return default and "patience" not in self.changes
+
+    def candidates(self, graph: Graph) -> dict[str, Settings]:
+        """Return the settings to train with by objective: one, or those of ``auto``."""
+        preset = self.options.preset
+        # Presets distinguish splits by name; a graph knows only its number of folds.
+        several = len(graph.splits) > 1
+        official = graph.name == "ogbn-arxiv"
+        split = "geom-gcn" if several else "official" if official else "public"
+        place = {"graph": graph.name, "split": split}
+        if self.objective == "auto":
+            return candidates(preset, **self.changes, **place)
+        named = self.objective.lower().split("+")
+        own = [term for term in self.weights if term not in named and "enc" not in named]
+        objective = "+".join([self.objective, *own])
+        parse_objective(objective)
+        chosen = Settings.preset(preset, objective=self.objective, **self.changes, **place)
+        return {objective: chosen.for_objective(objective)}
+
+
+def settings_as_dict(settings: Any) -> dict[str, Any]:
+    """Return the ``settings`` of a classifier as a dict; a text or a path names a preset.
+
+    >>> settings_as_dict("paper"), settings_as_dict({"epochs": 9}), settings_as_dict(None)
+    ({'preset': 'paper'}, {'epochs': 9}, {})
+    """
+    if isinstance(settings, Settings):
+        return asdict(settings)
+    if isinstance(settings, str | os.PathLike):
+        return {"preset": str(settings)}
+    expected = "None, a Settings, a dict, or the name or file of a preset"
+    require(isinstance(settings, Mapping | None), "settings", "NodeClassifier", expected, settings)
+    values = dict(settings or ())
+    path = values.get("preset")
+    return values | {"preset": str(path)} if isinstance(path, os.PathLike) else values
+
+
+def _own_settings(model: NodeClassifier) -> dict[str, Any]:
+    """Return the parameters of a classifier that are settings, where they have a value."""
     own = {
         name: value
         for name, value in model.get_params(deep=False).items()
@@ -43,49 +121,30 @@ def settings_changes(model: NodeClassifier) -> dict[str, Any]:
         del own["backbone"]  # the default does not override a backbone in `settings`
     elif isinstance(model.backbone, type):
         own["backbone"] = plugins.register(model.backbone)
+    return own
+
+
+def _objective_parts(objective: object) -> tuple[str, dict[str, float]]:
+    """Return the names of an objective, and the weights of its term objects."""
+    parts = [objective] if isinstance(objective, str) else objective
+    expected = "a name, or a list of names and terms such as ['mi', MyTerm(weight=0.2)]"
+    listed = parts if isinstance(parts, Sequence) else ()
+    require(len(listed) > 0, "objective", "NodeClassifier", expected, objective)
+    names: list[str] = []
     weights: dict[str, float] = {}
-    if not isinstance(model.terms, Sequence | None):
-        require(False, "terms", "NodeClassifier", "a list of terms", model.terms)
-    for term in model.terms or ():
-        name = plugins.register_term(term)
+    for part in listed:
+        if isinstance(part, str):
+            names.append(part)
+            continue
+        name = plugins.register_term(part)
         if name in weights:
             raise UsageError(f"NodeClassifier has two terms named {name!r}: rename one.")
-        weights[name] = float(term.weight)
-    if weights:
-        own["weights"] = dict(changes.get("weights") or ()) | weights
-    return changes | own
+        weights[name] = float(part.weight)
+    return "+".join(names) or "ce", weights
 
 
-def uses_portfolio(model: NodeClassifier) -> bool:
-    """Whether neither a model nor an objective, preset or term is chosen."""
-    chosen = model.terms or "backbone" in settings_changes(model) or model.preset != "default"
-    return model.objective == "auto" and model.backbone == "auto" and not chosen
-
-
-def candidate_settings(model: NodeClassifier, graph: Graph) -> dict[str, Settings]:
-    """Return the settings to train with by objective: one, or those of ``auto``."""
-    changes = settings_changes(model)
-    # Presets distinguish splits by name; a graph knows only its number of folds.
-    several = len(graph.splits) > 1
-    official = graph.name == "ogbn-arxiv"
-    split = "geom-gcn" if several else "official" if official else "public"
-    changes |= {"graph": graph.name, "split": split}
-    if model.objective == "auto":
-        return candidates(model.preset, **changes)
-    objective = model.objective
-    named = objective.lower().split("+")
-    if model.terms and "enc" not in named:
-        own = [term for term in changes["weights"] if term not in named]
-        objective = "+".join([objective, *own])
-    parse_objective(objective)
-    chosen = Settings.preset(model.preset, objective=model.objective, **changes)
-    return {objective: chosen.for_objective(objective)}
-
-
-def check_parameters(model: NodeClassifier) -> None:
-    """Refuse a wrong ``n_estimators`` or ``cv``."""
-    whole = isinstance(model.n_estimators, numbers.Integral) and model.n_estimators >= 1
-    require(whole, "n_estimators", "NodeClassifier", "a whole number >= 1", model.n_estimators)
+def check_cv(model: NodeClassifier) -> None:
+    """Refuse a wrong ``cv``."""
     whole = isinstance(model.cv, numbers.Integral) and int(model.cv) >= 2
     share = isinstance(model.cv, numbers.Real) and 0 < model.cv < 1
     expected = (
@@ -94,24 +153,17 @@ def check_parameters(model: NodeClassifier) -> None:
     require(model.cv == "auto" or whole or share, "cv", "NodeClassifier", expected, model.cv)
 
 
-def shares_patience(model: NodeClassifier) -> bool:
-    """Whether folds with few labels share the patience.
-
-    Only the default candidates do, and only without an explicit patience: a chosen objective may
-    need many epochs.
-    """
-    default = model.objective == "auto" and model.preset == "default"
-    return default and "patience" not in settings_changes(model)
-
-
 def portfolio_options(
-    model: NodeClassifier, engine: Engine | None, callbacks: Sequence[Callback]
+    model: NodeClassifier,
+    engine: Engine | None,
+    callbacks: Sequence[Callback],
+    *,
+    for_new_nodes: bool = False,
 ) -> PortfolioOptions:
     """Return the options of the portfolio."""
     return PortfolioOptions(
-        model.effort, model.time_limit, model.for_new_nodes,
-        None if model.cv == "auto" else model.cv, model.n_estimators, model.n_jobs, engine,
-        callbacks,
+        model.effort, model.time_limit, for_new_nodes, None if model.cv == "auto" else model.cv,
+        Choices.of(model).options.n_estimators, model.n_jobs, engine, callbacks,
     )  # fmt: skip
 
 

@@ -99,7 +99,8 @@ def register_term(term: Term) -> str:
 
     if not isinstance(term, Term):
         raise UsageError(
-            f"terms takes everynode.Term objects, such as [MyTerm(weight=0.2)]. Got {term!r}."
+            "objective takes names and everynode.Term objects, such as ['mi', MyTerm(weight=0.2)]. "
+            f"Got {term!r}."
         )
     cls = type(term)
     if any(True for _ in term.parameters()):

@@ -93,7 +93,7 @@ def test_tune_finds_settings_and_writes_a_preset_that_every_command_takes(call):
         )
         assert run["preset"] == "best.toml"
 
-    model = NodeClassifier(objective="tv", preset="best.toml", random_state=1000).fit(
+    model = NodeClassifier(objective="tv", settings="best.toml", random_state=1000).fit(
         load("citeseer")
     )
     assert model.score(load("citeseer"), "val") == pytest.approx(tv["val_accuracy"])

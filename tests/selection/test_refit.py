@@ -82,13 +82,12 @@ def test_a_held_out_label_teaches_the_delivered_model_only(graph):
     assert np.abs(first - second).max() > 0.05
 
 
-@pytest.mark.parametrize(
-    "options", [{"backbone": "gcn"}, {"backbone": "gcn", "objective": "ce", "n_estimators": 4}]
-)
-def test_a_single_model_is_refitted_on_folds_of_all_labels(graph, options, tmp_path):
-    model = NodeClassifier(settings=SMALL, verbose=False, **options).fit(graph)
+@pytest.mark.parametrize(("objective", "networks"), [("auto", 1), ("ce", 4)])
+def test_a_single_model_is_refitted_on_folds_of_all_labels(graph, objective, networks, tmp_path):
+    settings = SMALL | {"n_estimators": networks}
+    model = NodeClassifier("gcn", objective, settings=settings, verbose=False).fit(graph)
     again = model.refit(graph, checkpoint=tmp_path)
-    assert len(model.networks_) == options.get("n_estimators", 1)
+    assert len(model.networks_) == networks
     assert len(again.networks_) == (3 if len(model.networks_) == 1 else 6)
     assert again.num_labels_ == graph.num_nodes
     assert again.fitted_.settings == model.fitted_.settings

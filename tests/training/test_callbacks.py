@@ -24,7 +24,7 @@ class Recorder:
 
 def test_a_single_model_is_followed_epoch_by_epoch():
     seen = Recorder()
-    model = NodeClassifier("gcn", "ce", settings=SMALL, n_estimators=2, verbose=False)
+    model = NodeClassifier("gcn", "ce", settings=SMALL | {"n_estimators": 2}, verbose=False)
     model.fit(GRAPH, callbacks=[seen])
     assert [call[:2] for call in seen.calls] == [
         *(("ce", epoch) for epoch in range(4)),

@@ -156,15 +156,16 @@ def fit(
         return 0
     classifier = NodeClassifier(
         model.backbone, model.objective, effort=effort, time_limit=time_limit,
-        for_new_nodes=for_new_nodes, n_jobs=jobs.workers, preset=model.preset, settings=model.named,
-        cv=cv if cv and cv > 1 else "auto", n_estimators=ensemble, device=device,
+        settings=model.named | {"preset": model.preset, "n_estimators": ensemble},
+        cv=cv if cv and cv > 1 else "auto", n_jobs=jobs.workers, device=device,
         random_state=seed, verbose=not quiet,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     folder = out or Path("runs") / f"fit-{files.name}"
     files.spare(folder / name for name in RESULTS)
     nodes = labels_to_teach(given, graph, fold=fold or 0, refit=refit)
-    if prepare(folder, _key(classifier, graph, calibrate, nodes), RESULTS, STATES, resume):
+    key = _key(classifier, graph, for_new_nodes, calibrate, nodes)
+    if prepare(folder, key, RESULTS, STATES, resume):
         result = read_result(folder / "fit.json")
         say(f"{folder} already has this result; --no-resume trains again.", quiet)
     else:
@@ -173,7 +174,9 @@ def fit(
             say(f"Continuing from {folder / STATES}.", quiet)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the summary has interruptions and divergence
-            classifier.fit(graph, checkpoint=folder / STATES, engine=engine)
+            classifier.fit(
+                graph, for_new_nodes=for_new_nodes, checkpoint=folder / STATES, engine=engine
+            )
             delivered = _refit(classifier, graph, nodes, folder / STATES, engine)
         for one in (classifier, delivered):
             if one is not None and not calibrate:
@@ -219,12 +222,12 @@ def _refit(
 
 def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
     """Show the memory that training will need, and what to do if it is not free."""
-    from everynode.estimator_settings import settings_changes
+    from everynode.estimator_settings import Choices
     from everynode.machine import cores
     from everynode.settings import Settings
     from everynode.training.memory_plan import plan_memory
 
-    named = settings_changes(classifier)
+    named = Choices.of(classifier).changes
     changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
     workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
     plan = plan_memory(graph, [Settings(**changes)], batch_size=None, workers=workers)
@@ -256,17 +259,22 @@ def _check_labels(graph: Graph) -> None:
 
 
 def _key(
-    classifier: NodeClassifier, graph: Graph, calibrate: bool, nodes: torch.Tensor | None
+    classifier: NodeClassifier,
+    graph: Graph,
+    for_new_nodes: bool,
+    calibrate: bool,
+    nodes: torch.Tensor | None,
 ) -> str:
     """Return a digest of everything that decides the files in --out."""
     from everynode import __version__, plugins
+    from everynode.estimator_settings import Choices
 
-    parameters = classifier.get_params()
+    parameters = classifier.get_params() | {"for_new_nodes": for_new_nodes}
     for name in ("verbose", "device", "n_jobs"):
         del parameters[name]
     ids = None if graph.node_ids is None else [str(node) for node in graph.node_ids]
     encoder = None if graph.feature_encoder is None else graph.feature_encoder.to_dict()
-    names = {classifier.backbone, *classifier.objective.split("+")}
+    names = {classifier.backbone, *Choices.of(classifier).objective.split("+")}
     code = [p.digest for p in plugins.loaded() if names & {*p.models, *p.terms}]
     shown = None if graph.summary is None else dict(graph.summary.shown)
     content = [

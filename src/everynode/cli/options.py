@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from cyclopts import Group, Parameter
 
 from everynode.errors import UsageError, require
+from everynode.fit_options import fit_declarations
 from everynode.models.names import MODELS
 from everynode.settings import TERMS, Settings, declarations
 
@@ -203,9 +204,9 @@ class ModelOptions:
             " plugin), or a sum such as mi+tv.",
         ),
     ] = "enc"
-    preset: Annotated[str, Parameter(group=TRAINING)] = "default"
-    """Source of the settings: default, paper (its tables), tuned (by graph and objective), authors
-    (of GCNII, for ce), or a file of `everynode tune`."""
+    preset: Annotated[str, Parameter(group=TRAINING, help=fit_declarations()["preset"].help)] = (
+        "default"
+    )
     flags: Annotated[SettingFlags, Parameter(name="*")] = SettingFlags()  # noqa: RUF009 - frozen
     plugin: PluginFlag = ()
 

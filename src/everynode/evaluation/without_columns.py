@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: The parameters of the quick fit, where the classifier has them.
 QUICK: dict[str, Any] = {
-    "backbone": "auto", "objective": "auto", "preset": "default", "terms": None, "effort": "quick",
-    "time_limit": None, "n_estimators": 1, "verbose": False,
+    "backbone": "auto", "objective": "auto", "effort": "quick", "time_limit": None,
+    "verbose": False,
 }  # fmt: skip
 #: The settings that the quick fit keeps.
 KEPT = ("monitor", "class_weight")

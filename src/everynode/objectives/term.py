@@ -170,6 +170,10 @@ class Term(nn.Module):
         value = self.evaluate(step)
         return value, weight * value
 
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows in the parentheses: the weight."""
+        return f"weight={self.weight:g}"
+
     def factor(self, epoch: int) -> float:
         """Return the share of the weight that counts in an epoch (from 0)."""
         return 1.0
