@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import torch
 
 import everynode as en
 from everynode import plugins
+from everynode.cli.options import ModelOptions, SettingFlags
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.estimator import NodeClassifier
@@ -348,7 +350,19 @@ def test_a_search_space_has_only_settings_that_the_model_takes(files) -> None:
     plugins.add(files[1])
     space = search_space("twohops", "ce")
     assert {"dropout", "normalize_features", "lr"} <= set(space)
-    assert not {"gcnii_alpha", "num_layers", "layer_dropout", "appnp_alpha"} & set(space)
+    no_effect = {"gcnii_alpha", "num_layers", "layer_dropout", "appnp_alpha", "lr_gnn"}
+    assert not (no_effect | {"weight_decay_gnn"}) & set(space), "it has no group 'gnn'"
+
+
+def test_the_weight_of_a_term_outside_the_objective_is_refused(files) -> None:
+    def check(objective: str, weight: str = "confidence=0.2") -> None:
+        options = ModelOptions(objective=objective, flags=SettingFlags(weights=(weight,)))
+        dataclasses.replace(options, plugin=(files[0],)).load_plugins()
+
+    with pytest.raises(UsageError, match=r"--term-weight confidence=0\.2 has no effect: --obj"):
+        check("mi")
+    for objective in ("mi+confidence", "enc"):
+        check(objective)
 
 
 def test_the_files_of_names_are_found(files) -> None:

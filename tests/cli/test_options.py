@@ -7,7 +7,13 @@ from typing import get_args
 
 import pytest
 
-from everynode.cli.options import CandidateOptions, ModelOptions, SettingFlags, parse_pairs
+from everynode.cli.options import (
+    CandidateOptions,
+    DataOptions,
+    ModelOptions,
+    SettingFlags,
+    parse_pairs,
+)
 from everynode.errors import UsageError
 from everynode.settings import Settings, declarations
 
@@ -51,6 +57,8 @@ def test_bad_pairs_are_refused(text):
         ({"objective": "mi", "flags": {"tv": 99.0}}, "--tv has no effect: --objective mi has no"),
         ({"objective": "ce", "flags": {"tv_sigma": 3.0}}, "--tv-sigma has no effect"),
         ({"flags": {"gcnii_alpha": 0.2}}, "--gcnii-alpha has no effect with --backbone gcn"),
+        ({"backbone": "mlp", "flags": {"lr_gnn": 0.2}}, "--lr-gnn has no effect with --backbone"),
+        ({"backbone": "logistic", "flags": {"num_layers": 3}}, "--num-layers has no effect with"),
     ],
 )
 def test_a_flag_without_effect_is_refused(options, message):
@@ -59,7 +67,15 @@ def test_a_flag_without_effect_is_refused(options, message):
         ModelOptions(**options, flags=flags).load_plugins()
 
 
+def test_a_flag_of_random_splits_needs_one():
+    for flags in ({"per_class": 5}, {"split_seed": 3}, {"split": "public", "per_class": 5}):
+        with pytest.raises(UsageError, match="has no effect without --split random"):
+            DataOptions(**flags).load("citeseer")
+    assert len(DataOptions(split="random", per_class=5).load("citeseer")[0].nodes("train")) == 30
+
+
 def test_a_flag_with_an_effect_or_switched_off_is_accepted():
     ModelOptions(objective="mi", flags=SettingFlags(mi=0.2, tv=0.0)).load_plugins()
     ModelOptions(objective="enc", flags=SettingFlags(tv=0.2, tv_sigma=3.0)).load_plugins()
+    ModelOptions(backbone="logistic", flags=SettingFlags(epochs=3)).load_plugins()
     CandidateOptions(flags=SettingFlags(tv=0.2, gcnii_alpha=0.2)).load_plugins()

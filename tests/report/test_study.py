@@ -55,6 +55,19 @@ def test_every_trial_is_drawn_and_the_best_so_far_never_falls(journal):
     assert set(heights) <= places
 
 
+@pytest.mark.parametrize(
+    ("monitor", "quantity"),
+    [("accuracy", "validation accuracy, %"), ("macro_f1", "validation macro f1, %"),
+     ("loss", "exp(-validation loss), %")],
+)  # fmt: skip
+def test_the_plot_names_the_monitored_metric(tmp_path, monitor, quantity):
+    base = Settings(monitor=monitor)
+    study = Study("a", "", "public", "gcn", "ce", "seeds", 3, base, {})
+    journal = Journal(tmp_path / "a.journal", study)
+    add(journal, 0.6, 0.7)
+    assert f"mean {quantity}: complete trials" in figure(journal, {})
+
+
 def test_the_longest_bar_is_the_most_important(journal):
     add(journal, 0.6, 0.7)
     text = figure(journal, {"normalize_features": 0.25, "lr": 0.75, "dropout": 0.0})

@@ -154,6 +154,13 @@ class DataOptions:
         from everynode.datasets import load
         from everynode.datasets.entries import find
 
+        split = self.split or find(name).splits[0]
+        for flag, value in (("per_class", self.per_class), ("split_seed", self.split_seed)):
+            if split != "random" and value != getattr(DataOptions, flag):
+                raise UsageError(
+                    f"--{flag.replace('_', '-')} has no effect without --split random. "
+                    "Leave it out, or give --split random."
+                )
         graph = load(
             name,
             self.split,
@@ -162,7 +169,6 @@ class DataOptions:
             per_class=self.per_class,
             seed=self.split_seed,
         )
-        split = self.split or find(name).splits[0]
         device = self.usable_device()
         return (graph if device.type == "cpu" else graph.to(device)), split
 
@@ -215,28 +221,40 @@ class ModelOptions:
 
         Call it before any name is resolved.
         """
+        from everynode import plugins
+
         load_plugins(self.plugin)
         for name, value in self.named.items():
-            self._check_effect(name, value)
+            declared = declarations()[name]
+            term = name if declared.term else declared.of_term
+            if term and value != declared.off:
+                self._check_term(declared.flag(name), term)
+            if self.backbone != "auto":
+                self._check_model(declared.flag(name), name)
+        for term, weight in self.named.get("weights", {}).items():
+            if term in plugins.terms() and "enc" not in self.objective.split("+"):
+                self._check_term(f"--term-weight {term}={weight:g}", term)
 
-    def _check_effect(self, name: str, value: Any) -> None:
-        """Refuse the flag of a term or a backbone that is not used."""
+    def _check_term(self, flag: str, term: str) -> None:
+        """Refuse the flag of a term that the objective does not have."""
         from everynode.objective_names import parse_objective
 
-        declared = declarations()[name]
-        flag = declared.flag(name)
-        term = name if declared.term else declared.of_term
-        used = self.objective == "auto" or not term or term in parse_objective(self.objective)
-        if not used and value != declared.off:
+        if self.objective != "auto" and term not in parse_objective(self.objective):
             raise UsageError(
                 f"{flag} has no effect: --objective {self.objective} has no term {term}. Leave it "
                 f"out, or give --objective {self.objective}+{term}."
             )
-        if self.backbone != "auto" and not declared.is_of(self.backbone):
-            owners = " or ".join(declared.of_backbones)
+
+    def _check_model(self, flag: str, name: str) -> None:
+        """Refuse the flag of a setting that the model does not use."""
+        from everynode.models.build import unused_settings
+
+        if name in unused_settings(self.backbone):
+            others = declarations()[name].of_backbones
+            remedy = f", or give --backbone {others[0]}" if others else ""
             raise UsageError(
-                f"{flag} has no effect with --backbone {self.backbone}: it is a setting of "
-                f"{owners}. Leave it out, or give --backbone {declared.of_backbones[0]}."
+                f"{flag} has no effect with --backbone {self.backbone}, which does not use it. "
+                f"Leave it out{remedy}."
             )
 
     @property

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from everynode.errors import UsageError
-from everynode.models.model import Model
+from everynode.models.model import GNN_SETTINGS, Model
 from everynode.models.names import model_class
 from everynode.models.pyg_model import PyGModel
 from everynode.settings import Settings
@@ -64,16 +64,20 @@ def build_model(num_features: int, num_classes: int, settings: Settings, *, seed
     return model
 
 
-def model_settings(name: str) -> set[str]:
-    """Return the settings of group "Model" that a model takes.
+def unused_settings(name: str) -> set[str]:
+    """Return the settings of networks and their parameter groups that a model does not use.
 
-    >>> "gcnii_alpha" in model_settings("gcnii"), "gcnii_alpha" in model_settings("sgc")
-    (True, False)
+    >>> sorted(unused_settings("mlp") - unused_settings("gcn"))
+    ['lr_gnn', 'weight_decay_gnn']
     """
     cls = model_class(name)
-    taken = {parameter.name for parameter in _constructor(cls)}
-    wrapped = set() if issubclass(cls, Model) else {"normalize_features"}
-    return (taken | wrapped) & Settings().group("Model").keys()
+    settings = {*Settings().group("Model"), *GNN_SETTINGS} - {"backbone"}
+    used = {parameter.name for parameter in _constructor(cls)}
+    if not issubclass(cls, Model):
+        used |= {"normalize_features"}
+    elif cls.parameter_groups is not Model.parameter_groups:
+        used |= {*GNN_SETTINGS}
+    return settings - used
 
 
 def _matching(cls: type[nn.Module], name: str, available: dict[str, Any]) -> dict[str, Any]:

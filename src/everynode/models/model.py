@@ -13,6 +13,9 @@ from everynode.graph import Graph
 from everynode.models.receptive_field import Batch
 from everynode.sparse import SparseMatrix
 
+#: The settings of the parameter group "gnn"; see :meth:`Model.parameter_groups`.
+GNN_SETTINGS = ("lr_gnn", "weight_decay_gnn")
+
 
 class Model(nn.Module):
     """Base class of all node classifiers: ``model(graph)`` returns n x k logits.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from optuna.trial import TrialState
 
+from everynode.evaluation.metrics import LOSSES
 from everynode.report.axes import Axis, ticks
 from everynode.report.html import Html, h
 from everynode.report.text import significant
@@ -24,10 +25,7 @@ text { fill: light-dark(#1d2126, #e6e8eb) }
 """
 WIDTH, LEFT, RIGHT, TOP, PLOT = 640, 120, 24, 56, 220
 ROW = 20
-CAPTION = (
-    "mean validation accuracy, %: complete trials (full), pruned trials (hollow), best so far"
-    " (line)"
-)
+CAPTION = "mean {}, %: complete trials (full), pruned trials (hollow), best so far (line)"
 
 
 def figure(journal: Trials, importance: Mapping[str, float]) -> str:
@@ -56,10 +54,16 @@ def _quiet(text: str, x: float | str, y: float | str, anchor: str | None = None)
     return h("text", text, x=x, y=y, text_anchor=anchor, class_="quiet")
 
 
-def _trials(journal: Trials) -> Html:
-    """Draw the validation accuracy of every trial, and the best complete one so far.
+def _quantity(monitor: str) -> str:
+    """Return the quantity that trials are ranked by, in words."""
+    words = monitor.replace("_", " ")
+    return f"exp(-validation {words})" if monitor in LOSSES else f"validation {words}"
 
-    The accuracy of a pruned trial is the mean over the runs that it had.
+
+def _trials(journal: Trials) -> Html:
+    """Draw the monitored metric of every trial, and the best complete one so far.
+
+    The value of a pruned trial is the mean over the runs that it had.
     """
     ended = sorted(journal.ended(), key=lambda trial: trial.number)
     shown = [
@@ -87,7 +91,7 @@ def _trials(journal: Trials) -> Html:
     whole = [step for step in ticks(1, last) if step.is_integer() and 1 <= step <= len(ended)]
     below = [_quiet(f"{v:.0f}", f"{x(v):.1f}", TOP + PLOT + 18, "middle") for v in whole]
     names = [
-        _quiet(CAPTION, 16, 44),
+        _quiet(CAPTION.format(_quantity(journal.study.base.monitor)), 16, 44),
         _quiet("trial", (LEFT + WIDTH - RIGHT) // 2, TOP + PLOT + 36, "middle"),
     ]
     drawn = h("path", d=f"{line}H{WIDTH - RIGHT}", class_="best") if line else None

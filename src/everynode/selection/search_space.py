@@ -1,6 +1,6 @@
 """The search space of a study: the settings that it searches, with their ranges.
 
-Nothing here needs Optuna; only the model of a plugin needs PyTorch.
+Nothing here needs Optuna.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from everynode import plugins
 from everynode.errors import DataError
-from everynode.models.names import MODELS
 from everynode.objective_names import named_terms, parse_objective
 from everynode.presets import read_file
 from everynode.settings import TERMS, Search, Settings, declarations
@@ -49,17 +48,13 @@ def search_space(backbone: str, objective: str, file: Path | None = None) -> Spa
 
 
 def _declared_space(backbone: str, objective: str) -> Space:
-    terms, taken = parse_objective(objective), None
-    if backbone not in MODELS:
-        from everynode.models.build import model_settings  # imports PyTorch
+    from everynode.models.build import unused_settings  # imports PyTorch
 
-        taken = model_settings(backbone)
+    terms, unused = parse_objective(objective), unused_settings(backbone)
     space: Space = {}
     for name, declared in declarations().items():
         term = name if declared.term else declared.of_term
-        if taken is not None and declared.group == "Model" and name not in taken:
-            continue  # a plugin's model does not take it
-        if declared.search and declared.is_of(backbone) and (not term or term in terms):
+        if declared.search and name not in unused and (not term or term in terms):
             space[name] = declared.search.space(backbone) | ({"off": True} if declared.term else {})
     for name in terms:
         if name not in TERMS:

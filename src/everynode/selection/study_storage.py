@@ -70,7 +70,7 @@ class Trials(ABC):
         )
 
     def best(self) -> FrozenTrial | None:
-        """Return the best complete trial by mean validation accuracy, then by validation loss.
+        """Return the best complete trial by the monitored metric, then by validation loss.
 
         A trial with fewer terms wins if it lies within one standard error, paired over the runs
         (the rule of Breiman et al. 1984): every term must earn its place.

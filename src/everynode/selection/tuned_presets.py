@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from everynode import plugins
 from everynode.errors import DataError, UsageError
@@ -100,13 +100,13 @@ def trials_csv(journals: Sequence[Trials]) -> str:
             "objective": study.objective,
         }
         for trial in journal.ended():
+            runs = trial.user_attrs["accuracies"]
             outcome = {
                 "trial": trial.number,
                 "from": trial.user_attrs.get("from"),
                 "pruned": trial.state == TrialState.PRUNED,
                 "chosen": best is not None and trial.number == best.number,
-                "val_accuracy": statistics.mean(trial.user_attrs["accuracies"]),
-                "val_accuracies": json.dumps(trial.user_attrs["accuracies"]),
+                **_scores(study.base.monitor, statistics.mean(runs), json.dumps(runs)),
                 "val_loss": statistics.mean(trial.user_attrs["losses"]),
             }
             settings = dataclasses.asdict(study.settings(trial.params))
@@ -146,7 +146,7 @@ def record(journal: Trials) -> dict[str, Any]:
         "searched": list(study.space),
         "started_from": list(study.starts),
         "best_trial": best.number,
-        **_scores(study.base.monitor, best),
+        **_scores(study.base.monitor, best.value, best.user_attrs["accuracies"]),
         "val_loss": statistics.mean(best.user_attrs["losses"]),
         "versions": ", ".join(
             f"{name} {version}" for name, version in sorted(study.versions.items())
@@ -155,12 +155,11 @@ def record(journal: Trials) -> dict[str, Any]:
     }
 
 
-def _scores(monitor: str, best: FrozenTrial) -> dict[str, Any]:
-    """Return the monitored metric of the best trial, under its own name."""
-    runs = best.user_attrs["accuracies"]
+def _scores(monitor: str, mean: float | None, runs: list[float] | str) -> dict[str, Any]:
+    """Return the monitored metric of a trial, under its own name."""
     if monitor == "accuracy":
-        return {"val_accuracy": best.value, "val_accuracies": runs}
-    return {"monitor": monitor, "val_score": best.value, "val_scores": runs}
+        return {"val_accuracy": mean, "val_accuracies": runs}
+    return {"monitor": monitor, "val_score": mean, "val_scores": runs}
 
 
 def command(study: Study, trials: int) -> str:

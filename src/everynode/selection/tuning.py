@@ -103,7 +103,7 @@ class TrialRuns:
     runs : list of (fold, seed)
         The runs that judge it.
     thresholds : list of float
-        After each run except the last: the mean accuracy below which the trial is pruned.
+        After each run except the last: the mean score below which the trial is pruned.
     """
 
     number: int
@@ -114,7 +114,7 @@ class TrialRuns:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Validation accuracies and losses of the runs of a trial; fewer than all if it was pruned."""
+    """The monitored metric and the loss of each run of a trial; fewer runs if it was pruned."""
 
     accuracies: list[float]
     losses: list[float]
@@ -312,7 +312,7 @@ def notes(
 
 
 def progress_note(journal: Trials) -> str:
-    """Return the best validation accuracy so far, for a progress bar."""
+    """Return the best mean of the monitored metric so far, for a progress bar."""
     best = journal.best()
     if best is None or best.value is None:
         return ""
