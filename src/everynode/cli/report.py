@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from everynode.console import say
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
+    from everynode.experiments.exports import ExportedRuns
     from everynode.experiments.store import Store
 
 
@@ -46,25 +47,11 @@ def report(
         Folder of the public graphs; only needed for ogbn-arxiv.
     """
     from everynode.datasets.files import Root
-    from everynode.experiments.exports import ExportedRuns, is_export
     from everynode.experiments.record_selection import has_runs_of, nothing_of
     from everynode.report.page import is_page, page_of_store
     from everynode.storage.atomic import write_atomically
 
-    store: Store | ExportedRuns
-    named: Path | None = None
-    if sources and all(map(is_export, sources)):
-        store = ExportedRuns(sources)
-    elif len(sources) > 1:
-        raise UsageError(
-            "A page shows one store, or several exports (.csv, .json): "
-            "`everynode results merge` joins stores."
-        )
-    else:
-        store = _store(sources[0] if sources else STORE)
-        if out.resolve() == store.path.resolve():
-            raise UsageError(f"--out {out} is the store itself: name another file.")
-        named = None if store.path.resolve() == STORE.resolve() else store.path
+    store, named = _open(sources, out)
     records, shown = store.records(), ", ".join(map(str, sources or [STORE]))
     if preset is None:
         preset = _only_preset(records.values())
@@ -88,6 +75,26 @@ def report(
     else:
         say(f"{out}: {runs} runs in {len(results)} tables and figures.", quiet)
     return 0
+
+
+def _open(sources: Sequence[Path], page: Path) -> tuple[Store | ExportedRuns, Path | None]:
+    """Open the store or the exports, and return the path that the commands of the page name.
+
+    It is None for the default store, which commands need not name, and for exports.
+    """
+    from everynode.experiments.exports import ExportedRuns, is_export
+
+    if sources and all(map(is_export, sources)):
+        return ExportedRuns(sources), None
+    if len(sources) > 1:
+        raise UsageError(
+            "A page shows one store, or several exports (.csv, .json): "
+            "`everynode results merge` joins stores."
+        )
+    store = _store(sources[0] if sources else STORE)
+    if page.resolve() == store.path.resolve():
+        raise UsageError(f"--out {page} is the store itself: name another file.")
+    return store, None if store.path.resolve() == STORE.resolve() else store.path
 
 
 def _only_preset(records: Iterable[dict[str, Any]]) -> str:

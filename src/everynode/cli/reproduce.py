@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
 
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import DeviceFlag, EngineOptions, JsonFlag, QuietFlag
@@ -16,28 +19,68 @@ from everynode.errors import UsageError
 if TYPE_CHECKING:
     from everynode.datasets.files import Root
     from everynode.experiments.analysis import ExperimentResult
-    from everynode.experiments.planning import Schedule
+    from everynode.experiments.planning import Plan, Schedule
 
 #: Columns of a table in a file or a pipe.
 WIDE = 200
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunFlags:
+    """The runs of an experiment."""
+
+    seeds: int | None = None
+    "Number of seeds (or random splits) per cell."
+    folds: int | None = None
+    "Number of folds, of ten, for experiments over folds."
+    preset: str = "paper"
+    """The settings: paper, default, tuned (by graph and objective), authors (GCNII's), systems
+    (for the experiments systems and systems-folds), or a file of `everynode tune`."""
+    graphs: str | None = None
+    """Run only these graphs, such as cora,citeseer. The table also shows the stored runs of the
+    others."""
+    rows: str | None = None
+    "Run only these rows of the table, such as GCNII,ENC-GCNII."
+    columns: str | None = None
+    "Run only these columns, such as 16,32 of depth."
+    panels: str | None = None
+    """If an experiment has several tables or plots, run only these, such as GCN of mi-vs-tv."""
+    stand_in: str | None = None
+    """For arxiv: use this generated graph (generated, generated-1000x5000, ...), apart from the
+    published numbers."""
+    max_run_minutes: float | None = None
+    "Leave out runs with a longer estimated time, unless they have begun."
+    dry_run: bool = False
+    "Only list the runs."
+
+    def check(self) -> None:
+        """Refuse numbers that describe no runs."""
+        from everynode.experiments.experiment import check_counts
+
+        check_counts(self.seeds, self.folds)
+        minutes = self.max_run_minutes
+        if minutes is not None and not minutes >= 0:  # NaN is refused too
+            raise UsageError(f"--max-run-minutes must be at least 0. Got {minutes}.")
+
+    def plan(self, name: str, root: Root) -> Plan:
+        """Return the cells and runs of an experiment."""
+        from everynode.experiments.planning import CellFilter, plan_runs
+
+        only = CellFilter(self.graphs, self.rows, self.columns, self.panels)
+        return plan_runs(
+            name, self.preset, root, seeds=self.seeds, folds=self.folds, only=only,
+            stand_in=self.stand_in,
+        )  # fmt: skip
 
 
 def reproduce(
     name: str = "list",
     /,
     *,
-    seeds: int | None = None,
-    folds: int | None = None,
-    preset: str = "paper",
-    graphs: str | None = None,
-    rows: str | None = None,
-    columns: str | None = None,
-    panels: str | None = None,
-    stand_in: str | None = None,
+    runs: RunFlags = RunFlags(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     device: DeviceFlag = "cpu",
-    max_run_minutes: float | None = None,
-    dry_run: bool = False,
     out: Path = Path("runs"),
     data_dir: Path | None = None,
     json_output: JsonFlag = False,
@@ -52,64 +95,36 @@ def reproduce(
     ----------
     name
         An experiment of `everynode reproduce list`; or all.
-    seeds
-        Number of seeds (or random splits) per cell.
-    folds
-        Number of folds, of ten, for experiments over folds.
-    preset
-        The settings: paper, default, tuned (by graph and objective), authors (GCNII's), systems
-        (for the experiments systems and systems-folds), or a file of `everynode tune`.
-    graphs
-        Run only these graphs, such as cora,citeseer. The table also shows the stored runs of the
-        others.
-    rows
-        Run only these rows of the table, such as GCNII,ENC-GCNII.
-    columns
-        Run only these columns, such as 16,32 of depth.
-    panels
-        If an experiment has several tables or plots, run only these, such as GCN of mi-vs-tv.
-    stand_in
-        For arxiv: use this generated graph (generated, generated-1000x5000, ...), apart from the
-        published numbers.
-    max_run_minutes
-        Leave out runs with a longer estimated time, unless they have begun.
-    dry_run
-        Only list the runs.
     out
         The folder of the run store.
     data_dir
         Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads.
     """
     from everynode.datasets.files import Root
-    from everynode.experiments.experiment import check_counts
-    from everynode.experiments.planning import CellFilter, plan_runs, schedule
+    from everynode.experiments.planning import schedule
     from everynode.experiments.store import Store, store_path
     from everynode.report.run_text import schedule_lines
 
-    check_counts(seeds, folds)
-    if max_run_minutes is not None and not max_run_minutes >= 0:  # NaN is refused too
-        raise UsageError(f"--max-run-minutes must be at least 0. Got {max_run_minutes}.")
+    runs.check()
     if out.is_file():
         raise UsageError(f"--out names a folder, and {out} is a file: give --out {out.parent}")
     root, path = Root.find(data_dir), store_path(out)
-    only = CellFilter(graphs, rows, columns, panels)
     if name == "list":
-        choices = (seeds, folds, stand_in, max_run_minutes)
-        if dry_run or only != CellFilter() or choices != (None,) * len(choices):
+        if runs != RunFlags(preset=runs.preset):
             raise UsageError("`everynode reproduce list` takes no choice of runs: use --dry-run.")
-        return _list(preset, root, path, json_output)
-    plan = plan_runs(name, preset, root, seeds=seeds, folds=folds, only=only, stand_in=stand_in)
-    work = schedule(plan.runs, path, max_run_minutes=max_run_minutes)
+        return _list(runs.preset, root, path, json_output)
+    plan = runs.plan(name, root)
+    work = schedule(plan.runs, path, max_run_minutes=runs.max_run_minutes)
     for note in (*plan.notes, *work.notes):
         say(note, quiet)
-    if dry_run:
+    if runs.dry_run:
         _print(work.describe(), schedule_lines(work), json_output)
         return 0
     from everynode.experiments.analysis import analyze  # needs SciPy
 
     code = _do(name, work, path, data_dir, engine, device, quiet)
     records = Store(path).records()
-    results = [analyze(one, preset, cells, records) for one, cells in plan.cells.items()]
+    results = [analyze(one, runs.preset, cells, records) for one, cells in plan.cells.items()]
     _print_results(results, json_output)
     return code
 

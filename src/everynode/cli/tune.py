@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from everynode.cli.files import OwnGraph, open_graph
+from everynode.cli.files import OpenGraph, OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
 from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
@@ -17,8 +18,69 @@ from everynode.extras import need_extra
 
 if TYPE_CHECKING:
     from everynode.graph import Graph
+    from everynode.selection.study import Study
     from everynode.selection.study_storage import Trials
     from everynode.training.process_pool import Engine
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class StudyFlags:
+    """The trials of a study, and where it is kept."""
+
+    trials: int = 50
+    "Total number of trials, including those of earlier calls."
+    seeds: int | None = None
+    "Number of runs per trial; bad trials are pruned after the first runs. Default: 3."
+    folds: int | None = None
+    "Evaluate a trial by one seed on each of the first folds, not by several seeds on one fold."
+    space: Path | None = None
+    "A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME]."
+    start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
+    "Presets (.toml) whose settings a new study tries first. Default: the built-in presets."
+    out: Path = Path("runs")
+    "Folder of the studies."
+    storage: str | None = None
+    """URL of a database for the study (postgresql://USER@HOST/DATABASE). The same command on
+    several machines then shares the trials."""
+    export: Path | None = None
+    "Add the best settings to this file, for --preset."
+
+    def check(self) -> None:
+        """Refuse wrong numbers, and a file that cannot become a preset."""
+        from everynode.selection.study import check_numbers
+        from everynode.selection.tuned_presets import check_preset
+
+        check_numbers(self.trials, self.seeds, self.folds)
+        if self.export:
+            check_preset(self.export)
+
+    def plan(self, opened: OpenGraph, model: ModelOptions, data: DataOptions) -> Study:
+        """Return the study of a model on a graph."""
+        from everynode.objective_names import objective_name
+        from everynode.presets import Place
+        from everynode.selection.study import judging_runs, plan_study
+
+        name, graph, split, digest = opened
+        where = f"Split {split!r} of {name}"
+        over, count = judging_runs(self.seeds, self.folds, len(graph.splits), where)
+        place = Place(split, name, model.backbone, objective_name(model.objective))
+        return plan_study(
+            place, preset=model.preset, changes=model.named, graph_changes=data.changes(split),
+            digest=digest, over=over, count=count, space=self.space, start_from=self.start_from,
+        )  # fmt: skip
+
+    def picture(self, study: Study) -> Path:
+        """Return the file of the plot of a study, beside its journal."""
+        return self.out / "tune" / f"{study.name}.svg"
+
+    def open(self, study: Study) -> Trials:
+        """Open the stored trials of a study."""
+        from everynode.selection.study_storage import Database, Journal
+
+        if self.storage is not None:
+            return Database(self.storage, study)
+        return Journal(self.picture(study).with_suffix(".journal"), study)
 
 
 def tune(
@@ -29,14 +91,7 @@ def tune(
     model: ModelOptions = ModelOptions(),  # noqa: B008 - frozen
     data: DataOptions = DataOptions(),  # noqa: B008 - frozen
     engine: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
-    trials: int = 50,
-    seeds: int | None = None,
-    folds: int | None = None,
-    space: Path | None = None,
-    start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
-    out: Path = Path("runs"),
-    storage: str | None = None,
-    export: Path | None = None,
+    wanted: StudyFlags = StudyFlags(),  # noqa: B008 - frozen
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
 ) -> int:
@@ -51,57 +106,30 @@ def tune(
     ----------
     name
         A graph of `everynode data list`. Or give your own: --nodes and --edges.
-    trials
-        Total number of trials, including those of earlier calls.
-    seeds
-        Number of runs per trial; bad trials are pruned after the first runs. Default: 3.
-    folds
-        Evaluate a trial by one seed on each of the first folds, not by several seeds on one fold.
-    space
-        A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME].
-    start_from
-        Presets (.toml) whose settings a new study tries first. Default: the built-in presets.
-    out
-        Folder of the studies.
-    storage
-        URL of a database for the study (postgresql://USER@HOST/DATABASE). The same command on
-        several machines then shares the trials.
-    export
-        Add the best settings to this file, for --preset.
     """
     need_extra("tune", "`everynode tune`")
     import torch
 
-    from everynode.objective_names import objective_name
-    from everynode.presets import Place
     from everynode.report.study_text import study_lines
-    from everynode.selection.study import check_numbers, judging_runs, plan_study
-    from everynode.selection.study_storage import Database, Journal
-    from everynode.selection.tuned_presets import check_preset
     from everynode.selection.tuning import notes, result
 
-    check_numbers(trials, seeds, folds)
+    wanted.check()
     model.load_plugins()
     run_many = engine.start(data.device)
-    if export:
-        check_preset(export)
     torch.set_num_threads(1)
-    name, graph, split, digest = open_graph(name, own, data, quiet or json_output)
-    over, count = judging_runs(seeds, folds, len(graph.splits), f"Split {split!r} of {name}")
-    place = Place(split, name, model.backbone, objective_name(model.objective))
-    study = plan_study(
-        place, preset=model.preset, changes=model.named, graph_changes=data.changes(split),
-        digest=digest, over=over, count=count, space=space, start_from=start_from,
-    )  # fmt: skip
-    path = out / "tune" / f"{study.name}.journal"
-    journal = Journal(path, study) if storage is None else Database(storage, study)
-    for note in notes(journal, study, trials, new_space=bool(space), new_starts=bool(start_from)):
+    opened = open_graph(name, own, data, quiet or json_output)
+    study = wanted.plan(opened, model, data)
+    journal = wanted.open(study)
+    for note in notes(
+        journal, study, wanted.trials, new_space=bool(wanted.space),
+        new_starts=bool(wanted.start_from),
+    ):  # fmt: skip
         say(note, quiet)
     workers = engine.workers_on(data.device)
-    if not _run_trials(journal, graph, trials, workers, run_many, quiet):
+    if not _run_trials(journal, opened.graph, wanted.trials, workers, run_many, quiet):
         return INTERRUPTED
     best = result(journal)
-    _write(journal, best["importance"], path.with_suffix(".svg"), export, quiet)
+    _write(journal, best["importance"], wanted.picture(study), wanted.export, quiet)
     print(json.dumps(best) if json_output else "\n".join(study_lines(journal, best)))
     return 0
 

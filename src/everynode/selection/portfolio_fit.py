@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from everynode.graph import Graph
 from everynode.progress import Bar
 from everynode.selection.candidate import Effort, portfolio
@@ -139,6 +141,11 @@ def seeds_per_fold(options: PortfolioOptions, folds: int) -> int:
 
 def fold_count(graph: Graph, fold: int, effort_name: str) -> int:
     """Return the number of folds for the training labels of a graph."""
-    effort = Effort.named(effort_name)
     nodes = graph.nodes("train", fold) if graph.splits else (graph.labels >= 0).nonzero()[:, 0]
+    return folds_of_nodes(effort_name, nodes)
+
+
+def folds_of_nodes(effort_name: str, nodes: Tensor) -> int:
+    """Return the number of folds for some labelled nodes."""
+    effort = Effort.named(effort_name)
     return effort.folds if len(nodes) < effort.many_labels else effort.many_folds

@@ -1,0 +1,134 @@
+"""The flags of ``everynode fit``: the labels, the portfolio, and the output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from everynode.cli.options import OUTPUT, TRAINING, CandidateOptions, JsonFlag, QuietFlag
+from everynode.console import say
+from everynode.errors import UsageError, require
+from everynode.fit_options import fit_declarations
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
+    from everynode.graph import Graph
+
+#: The number of networks, as :mod:`everynode.fit_options` declares it.
+NETWORKS = fit_declarations()["n_estimators"]
+
+
+@Parameter(name="*", group=TRAINING)
+@dataclass(frozen=True)
+class LabelFlags:
+    """How labels are held out, and what the delivered model learns from."""
+
+    split: str | None = None
+    """The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
+    split in the file."""
+    fold: int | None = None
+    "The fold, from 0, where a file (npz) has several."
+    test_share: float | None = None
+    """Share of the labels to keep for the test. Default: 0.2 with 50 labels or more, else none. 0
+    trains on all labels."""
+    val_share: float | None = None
+    """Share of the training labels to hold out once for validation, if --split has no val.
+    Default: 0.2 with 100 training labels or more."""
+    cv: int | None = None
+    """Number of folds in which each training label is held out once; the networks are averaged. 1
+    holds out --val-share once. Default without --val-share: 2 to 5, by --effort and labels; for
+    a named model, 3 with fewer than 100 training labels, else 1."""
+    refit: bool | None = None
+    """After the quality is measured, train the chosen models again on all labels. The result
+    predicts the unlabelled nodes and is saved. Default: yes, but without the validation and
+    test nodes of your own split; --refit takes these too. --no-refit delivers the measured
+    model, as a benchmark needs it."""
+    seed: int = 0
+    "Seed of held-out labels, weights, dropout and halves."
+
+    def hold_out(self, graph: Graph, effort: str, *, is_portfolio: bool) -> tuple[Graph, list[str]]:
+        """Return the graph with its split, and sentences about it."""
+        from everynode.io.assign_splits import assign_splits
+        from everynode.selection.portfolio_fit import folds_of_nodes
+
+        own_folds = is_portfolio and self.cv is None and self.val_share is None
+        graph, notes = assign_splits(
+            graph, fold=self.fold, test_share=self.test_share, val_share=self.val_share,
+            seed=self.seed,
+            cv=partial(folds_of_nodes, effort) if own_folds else self.cv,
+        )  # fmt: skip
+        if is_portfolio and len(graph.nodes("val")):
+            notes.append("The validation nodes choose the models, their weights and their epochs.")
+        return graph, notes
+
+
+@Parameter(name="*", group=TRAINING)
+@dataclass(frozen=True)
+class PortfolioFlags:
+    """The size of the portfolio, and the probabilities of its networks."""
+
+    effort: Literal["quick", "standard", "best"] = "standard"
+    """Size of the portfolio: quick (seconds), standard (minutes), or best (more models, and
+    several networks of each)."""
+    time_limit: str | None = None
+    """Time limit of the portfolio, such as 90s, 10m or 1h. Default: 18s for quick, 10m for
+    standard, none for best. The refit on all labels may take as long again."""
+    for_new_nodes: Annotated[bool, Parameter(negative="")] = False
+    "Leave out models that cannot predict nodes outside this graph."
+    ensemble: Annotated[int, Parameter(help=NETWORKS.help)] = 1
+    calibrate: bool = True
+    "Choose a temperature on the validation nodes, so that probabilities match frequencies."
+
+    def check(self, model: CandidateOptions) -> None:
+        """Refuse a bad number of networks, and flags without effect on a named model."""
+        require(self.ensemble >= 1, "ensemble", "fit", NETWORKS.expected, self.ensemble)
+        for name in () if model.is_portfolio else ("effort", "time_limit", "for_new_nodes"):
+            if getattr(self, name) != getattr(PortfolioFlags, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} has no effect: it is for the portfolio, and "
+                    "--backbone, --objective or --preset names what to train. Leave it out."
+                )
+
+    def classifier(
+        self,
+        model: CandidateOptions,
+        labels: LabelFlags,
+        *,
+        workers: int | None,
+        device: str,
+        quiet: bool,
+    ) -> NodeClassifier:
+        """Return the classifier that these flags describe."""
+        from everynode.estimator import NodeClassifier
+
+        return NodeClassifier(
+            model.backbone, model.objective, effort=self.effort, time_limit=self.time_limit,
+            settings=model.named | {"preset": model.preset, "n_estimators": self.ensemble},
+            cv=labels.cv if labels.cv and labels.cv > 1 else "auto", n_jobs=workers,
+            device=device, random_state=labels.seed, verbose=not quiet,
+        )  # fmt: skip
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True)
+class OutputFlags:
+    """Where the results go, and what is shown."""
+
+    out: Path | None = None
+    "Folder of the results. Default: runs/fit-NODES."
+    dry_run: Annotated[bool, Parameter(negative="")] = False
+    "Show how the files were read, and stop."
+    resume: bool = True
+    "Continue an interrupted run of the same command in --out; --no-resume starts over."
+    threads: int = 1
+    "Threads of torch. One thread gives the same result for the same seed."
+    json_output: JsonFlag = False
+    quiet: QuietFlag = False
+
+    def show(self, line: str) -> None:
+        """Show a line, on stderr with --json or --quiet."""
+        (say if self.quiet or self.json_output else print)(line)
