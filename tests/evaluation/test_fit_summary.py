@@ -65,7 +65,7 @@ def test_the_map_is_deterministic_and_of_a_sample(fit, monkeypatch):
     assert nodes.tolist() == list(range(200))
     assert np.isfinite(places).all()
     assert (fit.map()[1] == places).all()
-    monkeypatch.setattr("everynode.evaluation.fit_summary.MAP_NODES", 50)
+    monkeypatch.setattr("everynode.evaluation.node_map.MAP_NODES", 50)
     some = fit.map()[0]
     assert len(some) == len(set(some.tolist())) == 50
     assert (fit.map()[0] == some).all()

@@ -69,11 +69,11 @@ def generate(
     Graph 'generated-1000x3000x8x4': 1000 nodes, 2687 edges, 8 features (dense), 4 classes,
     1000 labelled, 1 splits
     """
-    in_range = nodes >= classes >= 2
-    require(in_range, "classes", "generate", "between 2 and the number of nodes", classes)
-    for name, value in (("edges", edges), ("noise", noise), ("seed", seed)):
-        require(value >= 0, name, "generate", ">= 0", value)
-    require(features >= 1, "features", "generate", ">= 1", features)
+    between = "between 2 and the number of nodes"
+    require(nodes >= classes >= 2, "classes", "generate", between, classes)
+    least = {"features": (features, 1), "edges": (edges, 0), "noise": (noise, 0), "seed": (seed, 0)}
+    for name, (value, low) in least.items():
+        require(value >= low, name, "generate", f">= {low}", value)
     require(0 <= homophily <= 1, "homophily", "generate", "in [0, 1]", homophily)
     require(exponent > 2, "exponent", "generate", "> 2", exponent)
     rng = np.random.Generator(np.random.SFC64(seed))
@@ -84,15 +84,12 @@ def generate(
     shape = (nodes, features)
     x = _write_features(Path(features_file), shape, rows) if features_file else _filled(shape, rows)
     y = torch.from_numpy(labels)
+    split = stratified_split(y, 0.54, 0.18, seed=seed)
     return Graph(
-        torch.from_numpy(x),
-        torch.from_numpy(pairs),
-        y,
-        tuple(range(classes)),
-        (stratified_split(y, 0.54, 0.18, seed=seed),),
+        torch.from_numpy(x), torch.from_numpy(pairs), y, tuple(range(classes)), (split,),
         name=f"generated-{nodes}x{edges}x{features}x{classes}",
         repairs={"self_loops": 0, "repeated_edges": 0, "one_way_edges": 0},
-    )
+    )  # fmt: skip
 
 
 def _draw_edges(

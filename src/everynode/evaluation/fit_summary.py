@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from everynode.evaluation.alerts import Alert, find_alerts
@@ -25,6 +24,7 @@ from everynode.evaluation.delivery import Delivery, delivery, sentence
 from everynode.evaluation.headline import headline
 from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import expected_calibration_error
+from everynode.evaluation.node_map import node_map
 from everynode.evaluation.predictions import Predictions, predictions
 from everynode.evaluation.quality import quality
 from everynode.evaluation.without_columns import score_without
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 #: Number of bins of the reliability diagram; half of it below ``FEW_NODES`` nodes.
 BINS, FEW_NODES = 10, 200
-#: Maximum number of nodes on the map; a larger graph is sampled.
-MAP_NODES = 2000
-#: Number of t-SNE iterations.
-MAP_STEPS = 500
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -335,21 +331,8 @@ class FitSummary:
         return nodes[np.argsort(-self.predictions.probability[nodes], kind="stable")]
 
     def map(self) -> tuple[Ints, Floats]:
-        """Return at most ``MAP_NODES`` nodes and their positions in the plane.
-
-        The positions are a t-SNE of the input of the last layer. The same seed gives the same
-        map.
-        """
-        seed, n = self.model.fitted_.seed, self.graph.num_nodes
-        nodes = np.arange(n)
-        if n > MAP_NODES:
-            nodes = np.sort(np.random.default_rng(seed).choice(n, MAP_NODES, replace=False))
-        embedding = (self.delivered or self.model).embed(self.graph)[torch.from_numpy(nodes)]
-        x = embedding.double().cpu().numpy()
-        if len(nodes) < 5 or not (x != x[0]).any():
-            row = np.arange(len(nodes), dtype=np.float64)
-            return nodes, np.stack([row, np.zeros(len(nodes))], 1)
-        return nodes, _tsne(x, seed)
+        """Return some nodes and their positions in the plane; see :func:`node_map`."""
+        return node_map((self.delivered or self.model).embed(self.graph), self.model.fitted_.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
@@ -396,22 +379,3 @@ class FitSummary:
             "temperature": self.judged.temperature,
             "disagreements": len(self.disagreements()),
         }
-
-
-def _tsne(x: Floats, seed: int) -> Floats:
-    """Return n x 2 positions: PCA, then t-SNE from the first two components."""
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
-    size = min(30, *x.shape)
-    with threadpool_limits(1):  # several threads would sum in another order
-        x = PCA(size, svd_solver="full").fit_transform(x)
-        positions = TSNE(
-            2,
-            init=x[:, :2] / (x[:, 0].std() or 1.0) * 1e-4 if size > 1 else "random",
-            perplexity=min(30.0, (len(x) - 1) / 3),
-            max_iter=MAP_STEPS,
-            random_state=seed % 2**32,
-            n_jobs=1,
-        ).fit_transform(x)
-    return positions.astype(np.float64)

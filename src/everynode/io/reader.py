@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from everynode.console import showable
 from everynode.errors import DataError, UsageError
@@ -53,31 +53,33 @@ from everynode.io.type_inference import AMBIGUOUS_DATES, Kind
 Unknown = Literal["refuse", "drop", "add"]
 
 
+class Request(NamedTuple):
+    """The choices of a caller of :func:`read`, which describes them."""
+
+    columns: dict[str, str | None]
+    features: str | Sequence[str] | None
+    directed: bool
+    feature_encoder: FeatureEncoder | None
+    name: str
+    unknown: str
+    na: tuple[str, ...]
+    format: TableFormat | None
+    display: str | None
+    keep: str | Sequence[str]
+    date_order: DateOrder | None
+
+
 def read(
-    nodes: Any = None,
-    edges: Any = None,
-    *,
-    id: str | None = None,
-    label: str | None = None,
-    features: str | Sequence[str] | None = "all",
-    source: str | None = None,
-    target: str | None = None,
-    weight: str | None = None,
-    split: str | None = None,
-    directed: bool = False,
-    feature_encoder: FeatureEncoder | None = None,
-    name: str | None = None,
-    unknown: Unknown | None = None,
-    na: Sequence[str] = (),
-    format: TableFormat | None = None,
-    display: str | None = None,
-    keep: str | Sequence[str] = (),
-    date_order: DateOrder | None = None,
-) -> Graph:
+    nodes: Any = None, edges: Any = None, *, id: str | None = None, label: str | None = None,
+    features: str | Sequence[str] | None = "all", source: str | None = None,
+    target: str | None = None, weight: str | None = None, split: str | None = None,
+    directed: bool = False, feature_encoder: FeatureEncoder | None = None, name: str | None = None,
+    unknown: Unknown | None = None, na: Sequence[str] = (), format: TableFormat | None = None,
+    display: str | None = None, keep: str | Sequence[str] = (), date_order: DateOrder | None = None,
+) -> Graph:  # fmt: skip
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
-    Unnamed columns are found by their usual names. ``"none"`` in place of a column name means that
-    there is no such column.
+    Unnamed columns are found by their usual names. ``"none"`` stands for no such column.
 
     Parameters
     ----------
@@ -86,11 +88,10 @@ def read(
         path may be FILE.xlsx#SHEET, sqlite:FILE?QUERY or duckdb:FILE?QUERY.
     edges : path, data frame or dict, optional
         The edge table or edge list.
-    id : str, optional
-        The column of node ids. Default: a column named "id", "node", "name", ..., else the first;
-        if its values do not match the ends of the edges, the column whose values do.
-    label : str, optional
-        The column of class labels. Default: a column named "label" or "class".
+    id, label, split, weight : str, optional
+        The columns of node ids, class labels, parts (train, val, test) and edge weights. Default:
+        the usual names ("id", "node", "name", ...; "label" or "class"; "split"; "weight"). Without
+        such a name, ids are in the first column, or where the values match the ends of the edges.
     features : str or sequence of str, default "all"
         The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
         declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features
@@ -98,10 +99,6 @@ def read(
     source, target : str, optional
         The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
         the first two columns.
-    weight : str, optional
-        The column of edge weights. Default: a column named "weight".
-    split : str, optional
-        The column with train, val and test. Default: a column named "split".
     directed : bool, default False
         Whether messages travel from source to target only.
     feature_encoder : FeatureEncoder, optional
@@ -109,17 +106,15 @@ def read(
     name : str, optional
         The name of the graph. Default: the file name without ending.
     unknown : {"refuse", "drop", "add"}, optional
-        Refuse edges to nodes that are not in the node table, drop these edges, or add the nodes
-        (unlabelled, other columns missing). Default: as in ``feature_encoder``, else "refuse".
+        What to do with edges to nodes that are not in the node table: refuse or drop them, or add
+        the nodes without labels. Default: as in ``feature_encoder``, else "refuse".
     na : sequence of str
         Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
     format : {"text", "parquet", "jsonl", "excel"}, optional
         The format of the tables. Default: the format of the file's ending.
-    display : str, optional
-        The column with the name of each node, shown beside its id. Default: a text column named
-        "name" or "title".
-    keep : str or sequence of str
-        More columns to write beside the predictions.
+    display, keep : str or sequence of str, optional
+        The column with the name of each node, shown beside its id (default: a text column named
+        "name" or "title"), and more columns to write beside the predictions.
     date_order : {"dmy", "mdy"}, optional
         Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
         the other dates of the column; an ambiguous column is left out.
@@ -133,62 +128,66 @@ def read(
     Examples
     --------
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
-    >>> graph = read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
-    >>> graph
+    >>> read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labelled, 0 splits
-    >>> graph.summary.unlabelled
-    1
     """
-    encoder = feature_encoder
-    unknown_policy = unknown or (encoder.unknown if encoder else "refuse")
-    _check_choices(unknown_policy, date_order)
+    columns = {"id": id, "label": label, "split": split}
+    columns |= {"source": source, "target": target, "weight": weight}
+    encoder, name = feature_encoder, name or _name(nodes, edges)
+    policy = unknown or (encoder.unknown if encoder else "refuse")
+    words = (*(encoder.na if encoder else ()), *na)
+    return _read(nodes, edges, Request(
+        columns, features, directed, encoder, name, policy, words, format, display, keep, date_order
+    ))  # fmt: skip
+
+
+def _read(nodes: Any, edges: Any, request: Request) -> Graph:
+    """Read the tables, match the edges with the nodes, and encode labels and features."""
+    requested, encoder, na = request.columns, request.feature_encoder, request.na
+    _check_choices(request.unknown, request.date_order)
     notes = Notes()
-    na = (*(encoder.na if encoder else ()), *na)
-    requested = {"id": id, "label": label, "split": split}
-    requested |= {"source": source, "target": target, "weight": weight}
-    tables = _open(nodes, edges, requested, notes, format)
-    if tables.directed and not directed and encoder is None:
+    tables = _open(nodes, edges, requested, notes, request.format)
+    if tables.directed and not request.directed and encoder is None:
         notes.warn(
             f"{tables.edges.where} declares its edges directed, but they are used in both "
             "directions. Keep the direction with directed=True (--directed)."
         )
     roles = find_roles(requested, tables.nodes, tables.edges, encoder)
-    if tables.nodes is not None and id is None and encoder is None:
+    if tables.nodes is not None and requested["id"] is None and encoder is None:
         roles = match_id_column(tables.nodes, tables.edges, roles, notes)
-    node_table, edge_rows, ids, ends = _match(tables, roles, requested, unknown_policy, notes)
+    node_table, edge_rows, ids, ends = _match(tables, roles, requested, request.unknown, notes)
     # For a trained model, a split column found by its name is only a hint.
-    lenient = notes if encoder is not None and split is None else None
+    lenient = notes if encoder is not None and requested["split"] is None else None
     splits = read_split(node_table, roles.get("split"), na, notes=lenient)
     if not splits:
         roles.pop("split", None)
-    edge_table = read_edge_table(edge_rows, roles, ends, ids, unknown_policy, notes, encoder)
+    edge_table = read_edge_table(edge_rows, roles, ends, ids, request.unknown, notes, encoder)
     classes = encoder.classes if encoder else None
     labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
     if encoder is None:
         encoder, blocks = _fit_encoder(
-            features, tables, node_table, edge_table, roles, labels, notes,
-            na=na, date_order=date_order, unknown=unknown_policy,
-        )  # fmt: skip
+            request, tables, node_table, edge_table, roles, labels, notes
+        )
     else:
-        blocks = encoder.transform(node_table, notes, na, date_order)
+        blocks = encoder.transform(node_table, notes, na, request.date_order)
     edge_table = _in_units(edge_table, encoder.weight_unit)
     graph = Graph.from_arrays(
         _join_features(blocks, encoder, tables, node_table, edge_table),
         edge_table.pairs,
         labels.codes,
         classes=labels.classes,
-        splits=() if split == NONE else splits or tables.splits,
+        splits=() if requested["split"] == NONE else splits or tables.splits,
         edge_weight=edge_table.weight,
-        directed=directed,
-        name=name or _name(nodes, edges),
+        directed=request.directed,
+        name=request.name,
         node_ids=tables.ids if tables.ids and roles["id"] == "id" else natural_values(ids),
     )
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
-    shown = shown_columns(node_table, display, keep, roles)
+    shown = shown_columns(node_table, request.display, request.keep, roles)
     summary = dataclasses.replace(
         summarize(graph, encoder, roles, tables._replace(edges=edge_rows), labels, notes),
         shown=shown,
-        name_column=has_name(shown, display),
+        name_column=has_name(shown, request.display),
     )
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}
@@ -276,25 +275,22 @@ def _without_layout(wanted: RequestedFeatures, features: Any, notes: Notes) -> R
 
 
 def _fit_encoder(
-    features: str | Sequence[str] | None,
+    request: Request,
     tables: GraphTables,
     node_table: Table,
     edge_table: EdgeTable,
     roles: Mapping[str, str],
     labels: Labels,
     notes: Notes,
-    *,
-    na: tuple[str, ...],
-    date_order: DateOrder | None,
-    unknown: str,
 ) -> tuple[FeatureEncoder, list[Any]]:
     """Fit the encoder of the requested features, and return it with the encoded blocks."""
+    features, na = request.features, request.na
     wanted = _without_layout(find_features(features, node_table, roles), features, notes)
     columns, blocks = _fit_transform(
-        wanted.columns, node_table, labels, notes, na=na, date_order=date_order
+        wanted.columns, node_table, labels, notes, na=na, date_order=request.date_order
     )
     encoder = _make_encoder(
-        columns, wanted, tables, edge_table, roles, labels, na=na, unknown=unknown
+        columns, wanted, tables, edge_table, roles, labels, na=na, unknown=request.unknown
     )
     return encoder, blocks
 
