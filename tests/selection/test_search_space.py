@@ -22,7 +22,7 @@ SPACE = {
     "normalize_features": {"choices": [True, False]},
 }
 
-RANGE = "needs a low and a higher high (above 0 with log = true), or choices."
+RANGE = "needs choices, or a low below its high (above 0 with log = true)."
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)

@@ -107,7 +107,7 @@ _WRITERS = {".csv": runs_csv, ".json": runs_json}
 
 
 def check_ending(file: Path) -> None:
-    """Refuse a file whose ending is that of no format."""
+    """Refuse a file without the ending of a format."""
     if file.suffix.lower() not in _WRITERS:
         raise UsageError(f"{file} must end in .csv or .json, which decides the format.")
 

@@ -19,7 +19,7 @@ LOG_FROM = 16
 
 
 def figure(names: Sequence[str], sign: str, plots: Sequence[Html], note: Child = None) -> Html:
-    """Build plots side by side under one legend; in threes where that leaves none alone."""
+    """Build plots side by side under one legend: three a row, unless one would stand alone."""
     size = "few" if len(plots) == 1 else "three" if len(plots) % 3 == 0 else ""
     grid = h("div", plots, class_=f"plots {size}".strip())
     return h("div", svg.legend(names, sign), note, grid, class_="figure")
@@ -93,7 +93,7 @@ def _published(cells: Sequence[CellResult]) -> list[tuple[float, float]]:
 
 
 def _by_network(panels: Mapping[str, Sequence[CellResult]]) -> dict[str, list[CellResult]]:
-    """Split panels by network: in one plot their lines would lie on top of each other."""
+    """Split panels by network: in one plot, their lines would overlap."""
     split: dict[str, list[CellResult]] = {}
     for panel, cells in panels.items():
         for cell in cells:

@@ -39,7 +39,7 @@ def first_screen(fit: FitSummary) -> Html:
 
 
 def alerts(fit: FitSummary) -> Html | None:
-    """Build the list of alerts, the worst first. An advice that repeats is given once."""
+    """Build the list of alerts, the worst first. Repeated advice appears once."""
     if not fit.alerts:
         return None
     items, last = [], {alert.advice: alert for alert in fit.alerts}

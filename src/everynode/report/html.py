@@ -8,7 +8,7 @@ from importlib import resources
 
 #: Elements without content, written ``<x/>`` (valid in SVG, tolerated in HTML).
 EMPTY = frozenset(("meta", "link", "br", "path", "line", "rect", "circle"))
-#: Elements whose end tag HTML infers: thousands of them would be a tenth of a page.
+#: Elements whose end tag HTML infers. Without these tags, a large page is a tenth shorter.
 INFERRED = frozenset(("td", "th", "tr", "thead", "tbody", "dt", "dd", "li"))
 
 
@@ -90,7 +90,7 @@ def table(
     look: str = "plain",
     caption: bool = True,
 ) -> Html:
-    """Build a table that scrolls by itself where it is too wide, also with the keyboard.
+    """Build a table that scrolls if it is too wide, also with the keyboard.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def _progress(outcome: ExperimentResult) -> list[Child]:
 
 
 def _why(outcome: ExperimentResult) -> str:
-    """Say why an experiment is not complete."""
+    """Return the reason why an experiment is incomplete."""
     missing = [cell for cell in outcome.cells if not cell.complete]
     if all(cell.cell.task == "time" for cell in missing):
         return "not timed here"

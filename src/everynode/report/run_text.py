@@ -59,7 +59,7 @@ def schedule_lines(work: Schedule) -> Iterator[str]:
 
 
 def start_line(work: Schedule, path: Path, workers: int | None) -> str:
-    """Say how many runs there are, how many are stored, and how long the others take."""
+    """Return the number of runs, the number of stored ones, and the time that the others take."""
     seconds = sum(work.left.values()) / work.at_once(workers)
     rest = f" About {duration(seconds)} left." if work.left else ""
     return f"{len(work.runs)} runs, {work.done} of them in {path} already.{rest}"
@@ -89,7 +89,7 @@ def kind_lines(kinds: Sequence[Mapping[str, Any]], path: Path) -> Iterator[str]:
 
 
 def state_lines(states: Sequence[Path], path: Path) -> Iterator[str]:
-    """Yield the number and size of the states of unfinished trainings; nothing without any."""
+    """Yield the number and size of the states of unfinished trainings, if there are any."""
     if states:
         # A run may end meanwhile and remove its state.
         size = sum(state.stat().st_size for state in states if state.exists()) / 1e6
@@ -98,7 +98,7 @@ def state_lines(states: Sequence[Path], path: Path) -> Iterator[str]:
 
 
 def merged_line(path: Path, into: Path, merged: Merged, left_out: int) -> str:
-    """Say what a merge did with the runs of one source.
+    """Describe what a merge did with the runs of one source.
 
     Parameters
     ----------

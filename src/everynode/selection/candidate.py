@@ -114,8 +114,8 @@ def portfolio(
 ) -> list[Candidate]:
     """Return the candidates that suit a graph.
 
-    Preparations that make no sense for its features are left out, and so are models that need
-    edges where there are none, or directions where edges have none.
+    Left out are preparations that do not suit its features, models that need edges on a graph
+    without edges, and models that need directions on an undirected graph.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def portfolio(
         uses: Uses = values.pop("uses")
         one_way, at_all = values.pop("directed", False), values.pop("for_new_nodes", True)
         seeded = values.pop("seeded", True)
-        preparation = preparation or preparations[0]  # it does not matter: the model ignores it
+        preparation = preparation or preparations[0]  # the model ignores it
         if preparation == "structure":
             uses, at_all = "graph", False
         needs_edges = uses != "features" and not graph.num_edges
@@ -159,7 +159,7 @@ def portfolio(
         )
         if not any(_same(candidate, other) for other in chosen.values()):
             chosen[full_name] = candidate
-    if not chosen:  # neither features nor edges: the class shares are all there is to learn
+    if not chosen:  # without features and edges, only the class shares can be learned
         values = {key: value for key, value in table["mlp"].items() if key != "uses"}
         settings = _settings(values, changes or {})
         chosen["mlp"] = Candidate("mlp", settings, "raw", "features")

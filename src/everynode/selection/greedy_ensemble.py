@@ -23,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 BAGS, BAG_SHARE, STEPS = 20, 0.6, 25
 #: Resamples of the labels for the starting weights.
 RESAMPLES = 1000
-#: n nodes weigh as n to this power: they also chose temperatures and epochs, so their evidence is
-#: less than it seems (1: full weight).
+#: n nodes count as n to this power (1: full weight), because they also chose the temperatures and
+#: the epochs.
 EVIDENCE = 0.7
 #: The starting weights count as this many steps of the greedy choice.
 START = 8
@@ -119,7 +119,7 @@ def ensemble_weights(
     node_weight : array, optional
         The weight of each node, of mean 1.
     handicap : array, optional
-        What each candidate is flattered by, in nats per node.
+        The optimism of each candidate's loss, in nats per node.
     seed : int
         The seed of the bags.
 

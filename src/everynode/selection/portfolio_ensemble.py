@@ -64,7 +64,7 @@ class Member:
 
     @torch.no_grad()
     def log_probabilities(self, graph: Graph, nodes: Tensor | None) -> Tensor:
-        """Return the log of the mean calibrated probabilities; ``graph`` is a prepared one.
+        """Return the log of the mean calibrated probabilities of a prepared graph.
 
         The temperature was chosen for the mean of the networks of a fold, so it divides that.
         """
@@ -72,7 +72,7 @@ class Member:
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
-        """Return the calibrated log-probabilities of each fold; ``graph`` is a prepared one."""
+        """Return the calibrated log-probabilities of each fold of a prepared graph."""
         return [
             torch.log_softmax(together / self.temperature, dim=1)
             for together in log_probabilities_by_fold(self.results, graph, nodes)
@@ -221,7 +221,7 @@ class Selection:
     leaderboard : Leaderboard
         Every candidate.
     gain : GraphGain
-        What the graph adds.
+        The gain from the graph.
     held_out : HeldOut
         The out-of-fold predictions of the ensemble.
     """
@@ -233,7 +233,7 @@ class Selection:
 
 
 def select(race: Race, *, seed: int = 0) -> Selection:
-    """Build the ensemble of a race, its leaderboard, and what the graph adds."""
+    """Build the ensemble of a race, its leaderboard, and the gain from the graph."""
     names, folds = race.common_folds()
     labels = race.labels(folds)
     log_p = torch.stack([calibrated(race.logits(name, folds), labels)[0] for name in names])

@@ -19,8 +19,8 @@ from everynode.selection.fold_result import FoldResult
 from everynode.selection.greedy_ensemble import SLACK, calibrated, node_losses, paired_gap
 from everynode.training.closed_form import is_closed_form
 
-#: Nats that a network is handicapped by for each fold. The nodes that judge it also chose its
-#: epoch, which flatters it by about one nat: as a fitted parameter does in Akaike's criterion.
+#: The handicap of a network, in nats per fold. The nodes that judge it also chose its epoch, which
+#: lowers its loss by about one nat, as a fitted parameter does in Akaike's criterion.
 EPOCH_NATS = 1.0
 #: A candidate is dropped if its loss exceeds the best one by more than this many standard errors.
 MARGIN = 2.0
@@ -120,7 +120,7 @@ class Race:
         return np.stack([self._losses(name, tuple(folds)) for name in names])
 
     def handicap(self, names: Sequence[str], folds: Sequence[int]) -> np.ndarray:
-        """Return what the choice of the epoch is worth, in nats per node, for each candidate."""
+        """Return the optimism from choosing the epoch, in nats per node, for each candidate."""
         each = EPOCH_NATS * len(folds) / max(len(self.labels(folds)), 1)
         solved = [is_closed_form(self.candidates[name].settings) for name in names]
         return np.where(solved, 0.0, each)

@@ -1,8 +1,8 @@
 """Refit: train the chosen models again on all labels, after the quality was measured.
 
-The measured model never saw the held-out labels. The model to deliver learns from them too: its
-members, settings and weights are those that were chosen, and cross-validation over all labels
-selects its epochs and its temperatures.
+The measured model never saw the held-out labels; the delivered model learns from them too. It
+keeps the chosen members, settings and weights. Cross-validation over all labels selects its epochs
+and temperatures.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def labels_to_teach(
         The fold of the user's split.
     refit : bool, optional
         True: every label, also those of the user's validation and test nodes. False: none. None:
-        all labels, except validation and test nodes that the user named.
+        all labels, except the user's own validation and test nodes.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def refit_single(
     graph : Graph
         The graph.
     nodes : Tensor, optional
-        The labelled nodes that teach; None: all.
+        The labelled nodes to learn from; None: all.
     first : TrainingResult
         The first network of the measured model: settings and seed.
     objective : str
@@ -174,7 +174,7 @@ def refit_portfolio(
     graph : Graph
         The graph.
     nodes : Tensor, optional
-        The labelled nodes that teach; None: all.
+        The labelled nodes to learn from; None: all.
     ensemble : PortfolioEnsemble
         The measured ensemble.
     options : PortfolioOptions

@@ -15,7 +15,8 @@ from everynode.objective_names import named_terms, parse_objective
 from everynode.presets import read_file
 from everynode.settings import TERMS, Search, Settings, declarations
 
-#: The weight of a plugin's term is searched between its default divided and multiplied by this.
+#: The weight of a plugin's term is searched from its default divided by this to its default times
+#: this.
 PLUGIN_FACTOR = 30.0
 #: By setting: ``low`` and ``high`` (with ``log``, and ``off`` if 0 is allowed too), or ``choices``.
 Space = dict[str, dict[str, Any]]
@@ -81,8 +82,7 @@ def _read_space(backbone: str, objective: str, file: Path) -> Space:
             raise DataError(f"{file}: {name!r} is not a setting. Remove it from the search space.")
         if not isinstance(choice, dict) or not (choice.get("choices") or _is_range(choice)):
             raise DataError(
-                f"{file}: {name} needs a low and a higher high (above 0 with log = true), or "
-                "choices."
+                f"{file}: {name} needs choices, or a low below its high (above 0 with log = true)."
             )
         if choice.get("off") and (name not in TERMS or "choices" in choice):
             raise DataError(

@@ -34,7 +34,7 @@ class Study:
     Parameters
     ----------
     dataset, graph_digest, split, backbone, objective : str
-        The place that settings are tuned for.
+        What the settings are tuned for.
     over : "seeds" or "folds"
         Whether a trial runs several seeds on fold 0, or one seed on each of the first folds.
     count : int
@@ -46,7 +46,7 @@ class Study:
     starts : dict
         The parameters of the first trials, by the preset that they come from.
     changes : dict
-        The flags in which this study differs from others of its place.
+        The flags that distinguish this study from others on the same graph, model and objective.
     versions : dict
         The versions of the packages that decide the numbers.
     """
@@ -189,7 +189,7 @@ def plan_study(
     changes : mapping
         Settings that replace those of the preset. They are not searched.
     graph_changes : mapping
-        How the graph differs from the public one of its name, such as the seed of a random split.
+        Differences from the public graph of the same name, such as the seed of a random split.
     digest : str
         The digest of the graph.
     over, count
@@ -239,8 +239,8 @@ def starting_points(
     starts = {} if files else _default_starts(space, place, objective)
     if len({file.name for file in files}) < len(files):
         raise UsageError(
-            "Two files of --start-from have the same name, and a study needs different names: "
-            "rename one."
+            "Two files of --start-from have the same name. A study needs different names: rename "
+            "one."
         )
     light = _light_terms(space, place) if objective == "enc" else {}
     for preset in map(str, files or ("tuned", "authors")):

@@ -31,7 +31,7 @@ from everynode.storage.owner import Owner, lives
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-#: Seconds to wait for a thread that may hang in a database without an answer.
+#: Seconds to wait for a thread whose database may not answer.
 JOIN = 5.0
 #: The first bytes of every Optuna journal.
 BEGINNING = b'{"op_code":'
@@ -46,7 +46,7 @@ class Trials(ABC):
     Attributes
     ----------
     where : str
-        The place of the study, for messages.
+        The file or database of the study, for messages.
     optuna : optuna.Study
         The trials.
     study : Study
@@ -182,8 +182,8 @@ class Database(Trials):
     """A study in a database that several machines reach; a database may hold many studies.
 
     No lock spans all machines, so two processes may draw the last trial at once: the later one
-    gives its trial back. And no system reports the death of a remote process, so a process renews
-    its claims every ``beat`` seconds, and claims that are five beats old are retired. (Optuna's own
+    gives its trial back. The death of a remote process is not reported, so each process renews its
+    claims every ``beat`` seconds, and claims that are five beats old are retired. (Optuna's own
     heartbeats do not cover trials from ``ask``.) The clocks of the machines may differ by a minute
     or two.
 
@@ -288,8 +288,8 @@ def _open(url: str) -> RDBStorage:
         raise ArgumentError("write an @ in the password as %40")
     options: dict[str, Any] = {"pool_pre_ping": True}  # reconnects after a restart of the server
     if url.startswith("sqlite"):
-        # Wait up to 60 seconds for another writer, and at once for the right to write: a
-        # transaction that reads first and writes later is refused without waiting.
+        # Wait up to 60 seconds for another writer. Ask for the right to write at once: SQLite
+        # refuses a transaction that reads first and writes later, without waiting.
         options["connect_args"] = {"timeout": 60, "isolation_level": "IMMEDIATE"}
         _refuse_foreign_tables(url, options)
     return RDBStorage(url, engine_kwargs=options)
@@ -391,5 +391,5 @@ class _Lock(JournalFileOpenLock):
             if size and file.read() != b"\n":
                 file.seek(0)
                 content = file.read()
-                if content.startswith(BEGINNING[:size]):  # leave other people's files alone
+                if content.startswith(BEGINNING[:size]):  # not a journal: leave it unchanged
                     file.truncate(content.rfind(b"\n") + 1)

@@ -31,7 +31,7 @@ def parse_time(limit: float | str | None) -> float | None:
 
 
 class Deadline:
-    """The moment at which no job may run any more.
+    """The moment at which every job must have ended.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def trials_csv(journals: Sequence[Trials]) -> str:
 
 
 def _row(journal: Trials) -> dict[str, Any]:
-    """Return all settings of the best trial, whatever later defaults are, and the record."""
+    """Return the record, and all settings of the best trial, which later defaults cannot change."""
     best = journal.best()
     assert best is not None
     settings = {
@@ -134,7 +134,7 @@ def _row(journal: Trials) -> dict[str, Any]:
 
 
 def record(journal: Trials) -> dict[str, Any]:
-    """Return what a study did and its best result, without times and dates."""
+    """Return the record of a study and its best result, without times and dates."""
     study, best, ended = journal.study, journal.best(), journal.ended()
     assert best is not None
     return {

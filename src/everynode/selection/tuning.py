@@ -1,4 +1,4 @@
-"""Tuning on validation nodes: the trials of a study. No trial sees a test node."""
+"""Tuning: the trials of a study, on validation nodes only."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class TrialResult:
 
 
 def _run_trial(job: TrialRuns, graph: Graph) -> TrialResult:
-    """Run a trial in a worker, until it is clearly worse than the others after as many runs."""
+    """Run a trial in a worker; stop it if it is worse than the median after as many runs."""
     start = time.perf_counter()
     accuracies, losses, best = list[float](), list[float](), 0.0
     for (fold, seed), threshold in zip(job.runs, [*job.thresholds, 0.0], strict=True):
@@ -190,7 +190,7 @@ def _draw(journal: Trials, trials: int, mark: Callable[[Trial], object]) -> Tria
 
 
 def _too_late(journal: Trials, trial: Trial, trials: int) -> bool:
-    """Whether another process, which no lock held up, drew the last trials or this one first."""
+    """Whether another process without a common lock drew the last trials, or this one, first."""
     before = [other for other in _counted(journal) if other.number < trial.number]
     origin = trial.user_attrs.get("from")
     return len(before) >= trials or (
@@ -232,7 +232,8 @@ def _suggest(trial: Trial, name: str, choice: Mapping[str, Any]) -> Any:
 def _validate(graph: Graph, settings: Settings, fold: int, seed: int) -> tuple[float, float]:
     """Train, and return the monitored metric and the validation loss at the best epoch.
 
-    A higher value is better: the loss stands as the geometric mean probability of the labels.
+    A higher value is better: a loss becomes exp(-loss), the geometric mean probability of the
+    labels.
     """
     try:
         fitted = train(graph, settings, fold=fold, seed=seed)
@@ -274,7 +275,7 @@ def result(journal: Trials) -> dict[str, Any]:
 def notes(
     journal: Trials, study: Study, trials: int, *, new_space: bool, new_starts: bool
 ) -> list[str]:
-    """Say how a stored study differs from the one that was asked for, and what will be left out.
+    """Describe how a stored study differs from the requested one, and what will be left out.
 
     Parameters
     ----------
