@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 
 help:
 	@echo "make demo    two CSV files in; labels, leaderboard and page out; then ENC against cross-entropy (3 minutes)"
-	@echo "make test    the tests (about six minutes on two idle cores)"
+	@echo "make test    the tests (a few minutes on two idle cores)"
 	@echo "make test-long   the tests that kill processes, start clusters and browsers, and install the package"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    the documentation site, into build/docs"
