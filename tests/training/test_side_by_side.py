@@ -18,6 +18,7 @@ from everynode.graph import Graph, Split
 from everynode.selection import ensemble, successive_halving
 from everynode.settings import Settings
 from everynode.training import side_by_side as module
+from everynode.training.checkpoint import TrainingState
 from everynode.training.loop import Training
 from everynode.training.side_by_side import pays, side_by_side
 
@@ -170,3 +171,11 @@ def test_an_estimator_is_the_same_with_any_number_of_jobs(graph: Graph) -> None:
         for jobs in (1, 2)
     ]  # fmt: skip
     assert (each[0] == each[1]).all()
+
+
+def test_a_damaged_state_is_refused(graph: Graph) -> None:
+    content = bytearray(Training(graph, QUICK).state().to_bytes())
+    assert TrainingState.from_bytes(bytes(content)).epoch == 0
+    content[-1] ^= 1
+    with pytest.raises(ValueError, match="digest"):
+        TrainingState.from_bytes(bytes(content))
