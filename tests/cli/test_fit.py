@@ -1034,7 +1034,7 @@ def test_a_race_that_was_interrupted_is_not_told_as_one_that_was_run(call, own_f
         rf"chosen +(\S+) {words}, by validation accuracy, on a tie by the lower validation loss\n",
         done.stdout,
     )
-    assert re.search(r"\n +validation accuracy of the candidates: \S+ \d+\.\d %", done.stdout)
+    assert re.search(r"\n +validation accuracy of the candidates: \S+ \d+\.\d%", done.stdout)
     page = Path("raced/report.html").read_text()
     assert (
         "Several candidates trained side by side; the worse ones on the validation nodes stopped"

@@ -133,7 +133,7 @@ def do_runs(
     on_record: OnRecord = lambda run, record, fresh: None,
     again: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the records of runs in their order, after executing those that are not stored.
+    """Return the records of runs in their order, after executing the missing ones.
 
     Other processes may work on the same store. This function waits for their runs. If such a
     process dies, its runs continue here from their last training state.

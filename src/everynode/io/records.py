@@ -51,7 +51,7 @@ class Records:
             raise DataError(
                 f"{where} has {self._num_rows:,} records with {len(self._columns):,} different "
                 f"names, and {self._num_cells / size:.2%} of these cells have a value. Write lists "
-                "of numbers in place of so many names."
+                "of numbers in place of the names."
             )
         for column in self._columns.values():
             column.extend([None] * (self._num_rows - len(column)))

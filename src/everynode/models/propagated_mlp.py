@@ -22,7 +22,7 @@ ROWS = 32768
 class PropagatedMLP(MLP):
     r"""An MLP with propagated logits; a subclass implements :meth:`spread`.
 
-    The logits have one column per class, so many propagation steps are cheap. The model trains on
+    The logits have one column per class, which makes propagation cheap. The model trains on
     the full batch only.
 
     Parameters

@@ -1,7 +1,7 @@
-"""The portfolio: candidates trained fold by fold, and the clearly worse ones dropped in between.
+"""The portfolio: candidates train fold by fold, and clearly worse ones drop out after each round.
 
-A candidate's first fold is trained to its end, so no slow starter is thrown out. After a round, the
-candidates are compared by their out-of-fold log-loss, node by node
+A candidate trains its first fold to the end, so a slow start does not count against it. After each
+round, the out-of-fold log-losses are compared node by node
 (:class:`~everynode.selection.race.Race`).
 """
 
@@ -31,7 +31,7 @@ from everynode.training.memory_plan import FULL, MemoryPlan
 from everynode.training.process_pool import SMALL, Engine, run_many
 
 LOG = logging.getLogger(__name__)
-#: Trainings on larger graphs (nodes and edges) keep their state: they take more than seconds.
+#: Trainings on larger graphs (nodes and edges) take more than seconds, so they save their state.
 LARGE = 50_000
 
 
@@ -60,8 +60,8 @@ def run_portfolio(
     candidates : sequence of Candidate
         The candidates, in the order of their start.
     folds : sequence of int
-        The folds. The first is for all candidates, the next for those that are left, and the rest
-        for the finalists.
+        The folds. All candidates train on the first one, the remaining candidates on the next one,
+        and the finalists on the rest.
     seeds : int
         Networks of a finalist per fold.
     seed : int
@@ -226,7 +226,7 @@ class JobRunner:
                     break
             left = [job for job in missing if job.candidate not in self.race.outcomes]
             if left and not (self.race.results or self.race.interrupted):
-                # No time was left for a single one. The first candidate takes moments.
+                # No job had time. The first candidate takes moments.
                 self._finish(left[0], run_job(left[0], self.workload))
         except KeyboardInterrupt:
             self.race.interrupted = True
@@ -258,7 +258,7 @@ class JobRunner:
             yield job._replace(seconds=self.deadline.left())
 
     def _expected(self, candidate: str) -> float:
-        """Return the seconds that a job of a candidate takes; at first nothing is known."""
+        """Return the seconds that a job of a candidate takes; 0 before the first result."""
         own = [result.wall for result in self.race.results.get(candidate, ())]
         if not own and candidate in self.known:
             return self.known[candidate]
