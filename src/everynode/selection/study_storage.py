@@ -375,6 +375,7 @@ class _Lock(JournalFileOpenLock):
         self._depth -= 1
         if self._depth == 0:
             self._lock.release()
+            del self._lock  # at the end of Python, its finalizer would fail
 
     def __enter__(self) -> Self:
         self.acquire()
