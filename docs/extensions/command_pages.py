@@ -11,9 +11,9 @@ from sphinx.application import Sphinx
 
 def command_pages() -> dict[str, str]:
     """Markdown of every top-level command, by its name."""
-    from everynode.cli import app
+    from everynode.cli import app, resolve
 
-    app.resolved_commands()
+    resolve([])
     whole = app.generate_docs(heading_level=1, usage_name="everynode")
     _, *sections = re.split(r"^## (?=everynode )", whole, flags=re.MULTILINE)
     pages = {}

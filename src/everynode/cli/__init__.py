@@ -54,7 +54,8 @@ for group in ("tune", "data", "results"):
 def resolve(words: Sequence[str]) -> None:
     """Import every command for the help that lists them, but not if the first word names one."""
     if not words or words[0].startswith("-"):
-        app.resolved_commands()
+        for command in app:
+            app[command]  # this imports it
 
 
 def main() -> None:
