@@ -625,7 +625,7 @@ def test_the_parameters_are_few():
     """Everything else is a setting: the class of scikit-learn that is nearest has seven."""
     assert set(NodeClassifier().get_params()) == {
         "backbone", "objective", "effort", "time_limit", "settings", "monitor", "class_weight",
-        "cv", "n_jobs", "device", "random_state", "verbose",
+        "cv", "n_jobs", "batch_size", "device", "random_state", "verbose",
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from everynode import NodeClassifier, Settings
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.estimator_files import load_classifier, save_classifier
 
@@ -42,3 +43,16 @@ def test_a_portfolio_comes_back_with_its_leaderboard(tmp_path):
     assert np.array_equal(again.predict(graph), model.predict(graph))
     assert again.leaderboard_.to_list() == model.leaderboard_.to_list()
     assert again.objective_ == model.objective_
+
+
+def test_the_batches_come_back(tmp_path):
+    graph, batches = generate(60, 150, 8, 3), Batches(16, (5, 3))
+    model = NodeClassifier("gcn", "ce", settings=SMALL, batch_size=batches, cv=2)
+    model.fit(graph.with_splits([]))
+    save_classifier(model, tmp_path)
+    again = load_classifier(NodeClassifier, tmp_path, None)
+    assert again.batch_size == batches
+    assert [one.batches for one in (again.fitted_, *again._more)] == [batches] * 2
+    refitted = again.refit(graph)
+    assert refitted.fitted_.batches == batches
+    assert np.array_equal(again.predict_proba(graph), model.predict_proba(graph))

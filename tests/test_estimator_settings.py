@@ -9,9 +9,11 @@ import pytest
 from sklearn.base import clone
 
 from everynode import NodeClassifier, Settings, Term
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
-from everynode.estimator_settings import Choices, check_cv, portfolio_options
+from everynode.estimator_settings import Choices, check_cv, memory_plan, portfolio_options
+from everynode.training import memory_plan as memory_plan_module
 
 
 class Spread(Term):
@@ -115,3 +117,23 @@ def test_a_wrong_cv_is_refused():
     check_cv(NodeClassifier(cv=0.3))
     with pytest.raises(UsageError, match="number of folds >= 2"):
         check_cv(NodeClassifier(cv=1))
+
+
+def test_the_memory_plan_follows_the_batch_size(monkeypatch):
+    """GCN of the quick portfolio is the largest; two gigabytes hold two of it, and 0.3 none."""
+    graph = generate(30_000, 90_000, 64, 5)
+    big = {"hidden_channels": 256}
+    model = NodeClassifier(effort="quick", settings=big, n_jobs=8)
+    for free, full, workers in ((100_000, True, {8}), (3_000, True, {2, 3}), (700, False, {1})):
+        monkeypatch.setattr(memory_plan_module, "free_memory_mb", lambda free=free: float(free))
+        plan = memory_plan(model, graph)
+        assert (plan.batches is None) == full
+        assert plan.workers in workers
+        assert plan.fits
+    assert memory_plan(model, graph, here=False).batches is None  # the memory of other machines
+    assert memory_plan(model.set_params(batch_size=None), graph).batches is None
+    assert memory_plan(model.set_params(batch_size=32), graph).batches == Batches(32)
+    monkeypatch.setattr(memory_plan_module, "free_memory_mb", lambda: 100_000.0)
+    single = NodeClassifier("sage", "ce", settings=big, n_jobs=8)
+    assert memory_plan(single, graph).workers == 1  # one network, since there are validation nodes
+    assert memory_plan(single, graph.with_splits([])).workers == 3

@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from everynode.batches import Batches
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
-from everynode.estimator_settings import check_cv, draw_seed, portfolio_options
+from everynode.estimator_settings import check_cv, draw_seed, memory_plan, portfolio_options
 from everynode.estimator_training import (
     Trained,
     num_folds,
@@ -33,6 +34,8 @@ from everynode.selection.ensemble import mean_log_probabilities
 from everynode.selection.portfolio_export import PortableEnsemble
 from everynode.selection.refit import Refit
 from everynode.settings import Settings
+from everynode.training.memory_plan import MemoryPlan
+from everynode.training.mini_batch.inference import embedding
 from everynode.training.model_card import refuse_broken_folders
 
 if TYPE_CHECKING:
@@ -94,8 +97,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_jobs : int, optional
-        The number of parallel trainings. None: one per core. With one torch thread, the result is
-        the same for any number.
+        The number of parallel trainings. None: one per core, or fewer if the memory does not hold
+        them. With one torch thread, the result is the same for any number.
+    batch_size : int, Batches, "auto" or None, default="auto"
+        The seed nodes of a training step on sampled subgraphs, as in ``everynode train
+        --batch-size``; :class:`~everynode.batches.Batches` has the other options. Networks that
+        cannot be sampled take the full graph, or are left out of the portfolio if the memory does
+        not hold it. ``auto``: the full graph if the estimate fits into the free memory, if need be
+        with fewer workers, else sampled subgraphs. None: the full graph.
     device : str or torch.device, optional
         The device of training and prediction. None: the device of the graph.
     random_state : int, RandomState or None, default=0
@@ -160,6 +169,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: str | Mapping[Any, float] | None = None,
         cv: int | float | Literal["auto"] = "auto",
         n_jobs: int | None = None,
+        batch_size: int | Batches | Literal["auto"] | None = "auto",
         device: str | torch.device | None = None,
         random_state: int = 0,
         verbose: bool | None = None,
@@ -173,6 +183,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.cv = cv
         self.n_jobs = n_jobs
+        self.batch_size = batch_size
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -189,6 +200,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint: Path | str | None = None,
         engine: Engine | None = None,
         callbacks: Sequence[Callback] = (),
+        plan: MemoryPlan | None = None,
     ) -> Self:
         """Train on a graph, or on features, labels and edges.
 
@@ -214,6 +226,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         callbacks : sequence of Callback
             Functions that are called after every epoch; see
             :class:`everynode.training.callbacks.Callback`.
+        plan : MemoryPlan, optional
+            The use of the memory, from :func:`everynode.estimator_settings.memory_plan`. None: the
+            one that ``batch_size`` and ``n_jobs`` give.
         """
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
         encoded = encode(y) if arrays else None  # here, so its warnings point to the caller
@@ -221,7 +236,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
         check_cv(self)
-        options = portfolio_options(self, engine, callbacks, for_new_nodes=for_new_nodes)
+        plan = plan or memory_plan(self, given, for_new_nodes=for_new_nodes, here=engine is None)
+        options = portfolio_options(self, engine, callbacks, for_new_nodes=for_new_nodes, plan=plan)
         states = None if checkpoint is None else Path(checkpoint)
         seed = draw_seed(self.random_state)
         trained = train_classifier(self, given, options, seed=seed, checkpoint=states)
@@ -313,10 +329,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return mean_log_probabilities(self.networks_, graph, nodes)
 
     def embed(self, graph: Graph) -> Tensor:
-        """Return the embeddings of the first network, one vector per node."""
-        source = self.network_ if self.ensemble_ is None else self.ensemble_
-        with torch.no_grad():
-            return source.embed(graph)
+        """Return the embeddings of the first network, one vector per node.
+
+        On a large graph, these are the logits.
+        """
+        return (
+            embedding(self.network_, graph)
+            if self.ensemble_ is None
+            else self.ensemble_.embed(graph)
+        )
 
     def predict_proba(
         self,

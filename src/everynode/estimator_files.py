@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from everynode.batches import Batches, batches_from
 from everynode.estimator_settings import Choices, settings_as_dict
 from everynode.graph.label_encoding import in_order
 from everynode.machine import usable_device
@@ -40,6 +41,8 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
         if choices.objective != "auto":
             parameters["objective"] = next(iter(model.standings_), choices.objective)
     parameters["settings"] = settings or None
+    if isinstance(model.batch_size, Batches):
+        parameters["batch_size"] = dataclasses.asdict(model.batch_size)
     if isinstance(model.class_weight, Mapping):
         pairs = model.class_weight.items()
         parameters["class_weight"] = [
@@ -98,6 +101,8 @@ def load_classifier(
         parameters = card["estimator"]
         if isinstance(parameters.get("class_weight"), list):
             parameters["class_weight"] = dict(map(tuple, parameters["class_weight"]))
+        if isinstance(parameters.get("batch_size"), dict):
+            parameters["batch_size"] = batches_from(parameters["batch_size"])
         model = cls(**parameters)
     else:  # of `everynode train`
         objective = card.get("run", {}).get("objective", "auto")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from everynode.errors import UsageError
 from everynode.estimator_inputs import moved
-from everynode.estimator_settings import portfolio_options
+from everynode.estimator_settings import memory_plan, portfolio_options
 from everynode.graph import Graph
 from everynode.graph.label_encoding import in_order
 from everynode.machine import usable_device
@@ -38,7 +38,8 @@ def refit_classifier(
     if model.device is not None:
         graph = moved(graph, usable_device(model.device))
     states = None if checkpoint is None else Path(checkpoint)
-    options, first = portfolio_options(model, engine, callbacks), model.fitted_
+    plan = memory_plan(model, graph, here=engine is None)
+    options, first = portfolio_options(model, engine, callbacks, plan=plan), model.fitted_
     if model.ensemble_ is not None:
         return refit_portfolio(
             graph, nodes, model.ensemble_, options, seed=first.seed, checkpoint=states,

@@ -9,15 +9,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from everynode import plugins
+from everynode.datasets.splits import FOLDS
 from everynode.errors import UsageError, require, unknown
 from everynode.fit_options import FitOptions, fit_declarations
 from everynode.graph import Graph
+from everynode.machine import cores
 from everynode.objective_names import parse_objective
 from everynode.presets import candidates
+from everynode.selection.candidate import Effort, portfolio
 from everynode.selection.portfolio_fit import PortfolioOptions
 from everynode.settings import Settings, declarations
+from everynode.training.memory_plan import FULL, MemoryPlan, plan_memory
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
@@ -159,11 +164,39 @@ def portfolio_options(
     callbacks: Sequence[Callback],
     *,
     for_new_nodes: bool = False,
+    plan: MemoryPlan | None = None,
 ) -> PortfolioOptions:
     """Return the options of the portfolio."""
     return PortfolioOptions(
         model.effort, model.time_limit, for_new_nodes, None if model.cv == "auto" else model.cv,
-        Choices.of(model).options.n_estimators, model.n_jobs, engine, callbacks,
+        Choices.of(model).options.n_estimators, model.n_jobs if plan is None else plan.workers,
+        engine, callbacks, plan or FULL,
+    )  # fmt: skip
+
+
+def memory_plan(
+    model: NodeClassifier, graph: Graph, *, for_new_nodes: bool = False, here: bool = True
+) -> MemoryPlan:
+    """Return how a fit stays within the memory; ``here``: whether it runs on this machine."""
+    choices = Choices.of(model)
+    by_memory = model.batch_size == "auto"
+    on_cpu = torch.device(model.device or graph.labels.device).type == "cpu"
+    options: dict[str, Any] = {"batch_size": model.batch_size}
+    if by_memory and not (here and on_cpu):
+        options = {"batch_size": None}
+    if not choices.is_portfolio:
+        settings = list(choices.candidates(graph).values())
+        held_out = len(graph.splits) > 0 and len(graph.nodes("val")) > 0
+        folds = 1 if held_out else int(model.cv) if model.cv != "auto" and model.cv > 1 else FOLDS
+        trainings = len(settings) * folds * choices.options.n_estimators
+        workers = min(model.n_jobs or cores(), trainings)
+        return plan_memory(graph, settings, workers=workers, preparations=0, **options)
+    entries = portfolio(
+        Effort.named(model.effort), graph, changes=choices.changes, for_new_nodes=for_new_nodes
+    )
+    return plan_memory(
+        graph, [entry.settings for entry in entries], workers=model.n_jobs,
+        preparations=len({entry.preparation for entry in entries} - {"raw"}), **options,
     )  # fmt: skip
 
 

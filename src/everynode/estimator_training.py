@@ -90,7 +90,7 @@ def train_classifier(
         graph, choices.candidates(graph), fold=model._fold, cv=options.cv,
         networks=options.networks, shares_patience=choices.shares_patience, seed=seed,
         checkpoint=checkpoint, verbose=model.verbose, callbacks=options.callbacks,
-        workers=options.workers,
+        workers=options.workers, batches=options.plan.batches,
     )  # fmt: skip
     return Trained(
         fitted.graph, fitted.results, held_out(fitted.results, fitted.graph),

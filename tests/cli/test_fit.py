@@ -1209,3 +1209,45 @@ def test_sheets_and_queries_are_files_of_a_fit(call, own_files):
     again = call("predict", "runs/fit-shop", "--nodes", query, "--edges", edges, "--out", "shop.db")
     assert again.returncode == 2
     assert "which is an input" in again.stderr
+
+
+def test_a_portfolio_is_fitted_on_sampled_subgraphs_and_predicts_in_blocks(call, own_files):
+    nodes, edges = own_files()
+    files = ("--nodes", nodes, "--edges", edges)
+    done = call(
+        "fit", *files, "--label", "team", "--out", "out", "--effort", "quick", "--time-limit", "5m",
+        "--epochs", 10, "--hidden-channels", 8, "--workers", 1, "--batch-size", 32,
+        "--fan-out", "5,3", "--no-refit",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 worker, " in done.stdout
+    assert "trained on sampled subgraphs of 32 seed nodes." in done.stdout
+    board = json.loads(Path("out/fit.json").read_text())["leaderboard"]
+    assert all(row["folds"] for row in board)
+    cards = [json.loads(path.read_text()) for path in Path("out/model/members").rglob("model.json")]
+    sampled = {
+        card["settings"]["backbone"]: card["batches"] and card["batches"]["fan_out"]
+        for card in cards
+    }
+    fans = {"gcn": [5, 3], "sage": [5, 3], "mlp": [5]}
+    assert sampled == {name: fans.get(name) for name in sampled}
+    tables = []
+    for size in ("auto", "7", "full"):
+        done = call("predict", "out", *files, "--out", f"{size}.csv", "--batch-size", size)
+        assert done.returncode == 0, done.stderr
+        tables.append([row["predicted"] for row in rows(Path(f"{size}.csv"))])
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_the_memory_decides_between_the_full_graph_and_batches(call, own_files, monkeypatch):
+    nodes, edges = own_files()
+    words = ("fit", "--nodes", nodes, "--edges", edges, "--label", "team", *SETTINGS)
+    done = call(*words, "--out", "full")
+    assert "full batch." in done.stdout
+    monkeypatch.setattr("everynode.training.memory_plan.free_memory_mb", lambda: 20.0)
+    done = call(*words, "--out", "sampled")
+    assert done.returncode == 0
+    assert "trained on sampled subgraphs of 64 seed nodes. It may end without a" in done.stderr
+    card = json.loads(Path("sampled/model/model.json").read_text())
+    assert card["batches"]["size"] == 64
+    assert json.loads(Path("full/model/model.json").read_text())["batches"] is None

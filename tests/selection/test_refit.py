@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from everynode import NodeClassifier
+from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import EverynodeError
 from everynode.graph import Split
@@ -157,3 +158,16 @@ def test_which_labels_teach():
     assert labels_to_teach(named, drawn).tolist() == nodes[:40].tolist()
     # Folds of all labels: nothing is left to learn from.
     assert labels_to_teach(bare, given.with_splits([Split(nodes, nodes[:0], nodes[:0])])) is None
+
+
+def test_members_learn_on_the_mini_batches_of_the_measured_model(graph):
+    model = NodeClassifier(**QUICK, batch_size=32).fit(graph)
+    before, after = (
+        {
+            member.candidate.name: {one.batches for one in member.results}
+            for member in each.ensemble_
+        }
+        for each in (model, model.refit(graph))
+    )
+    assert after == before
+    assert {Batches(32)} in after.values() or {None} in after.values()

@@ -96,8 +96,8 @@ def main() -> None:
         if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):
             raise  # only this message of torch is about memory
         say(
-            "everynode: Not enough memory: use fewer --hidden-channels, --workers 1, or "
-            "mini-batches (--batch-size 1024)."
+            "everynode: Not enough memory: use sampled subgraphs (--batch-size 256, for fit and "
+            "train), --workers 1, or fewer --hidden-channels."
         )
         code = 3
     except OSError as error:

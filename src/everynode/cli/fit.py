@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from everynode.cli.batch_options import FitBatchOptions
 from everynode.cli.files import Columns, Files
 from everynode.cli.fit_flags import LabelFlags, OutputFlags, PortfolioFlags
 from everynode.cli.folder import command, prepare, publish, read_result, remove_states
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 RESULTS = (
     "model/model.safetensors", "model/model.json", "predictions.csv", "report.html", "fit.json",
 )  # fmt: skip
+#: What to do if the memory does not suffice.
+LESS_MEMORY = "use a smaller --batch-size, --workers 1 or fewer --hidden-channels"
 #: The folder of the training states of an unfinished fit.
 STATES = "training"
 
@@ -42,6 +44,7 @@ def fit(
     model: CandidateOptions = CandidateOptions(),  # noqa: B008 - frozen
     labels: LabelFlags = LabelFlags(),  # noqa: B008 - frozen
     device: DeviceFlag = "cpu",
+    batch: FitBatchOptions = FitBatchOptions(),  # noqa: B008 - frozen
     jobs: EngineOptions = EngineOptions(),  # noqa: B008 - frozen
     output: OutputFlags = OutputFlags(),  # noqa: B008 - frozen
 ) -> int:
@@ -78,7 +81,8 @@ def fit(
     files.spare(folder / name for name in RESULTS)
     plan = Plan(
         portfolio.classifier(
-            model, labels, workers=jobs.workers, device=device, quiet=output.quiet
+            model, labels, batch_size=batch.batch_size(), workers=jobs.workers, device=device,
+            quiet=output.quiet,
         ),
         graph, labels_to_teach(given, graph, fold=labels.fold or 0, refit=labels.refit), notes,
         not given.splits, portfolio.for_new_nodes, portfolio.calibrate,
@@ -145,22 +149,31 @@ class Plan:
             [p.digest for p in plugins.loaded() if names & {*p.models, *p.terms}],
             None if graph.summary is None else dict(graph.summary.shown),
         ]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        text = json.dumps(content, sort_keys=True, default=repr)  # repr: the Batches
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags) -> dict[str, Any]:
     """Fit the classifier, refit it on all labels, write the results and return their summary."""
+    from everynode.estimator_settings import memory_plan
     from everynode.evaluation.fit_summary import FitSummary
 
     classifier, states = plan.classifier, folder / STATES
-    _show_memory(classifier, plan.graph, (lambda _line: None) if output.quiet else output.show)
+    memory = memory_plan(
+        classifier, plan.graph, for_new_nodes=plan.for_new_nodes, here=engine is None
+    )
+    if not memory.fits:
+        say(f"{memory} It may end without a result: {LESS_MEMORY}.")
+    elif not output.quiet:
+        output.show(str(memory))
     if any(states.glob("*")):
         say(f"Continuing from {states}.", output.quiet)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the summary has interruptions and divergence
         classifier.fit(
-            plan.graph, for_new_nodes=plan.for_new_nodes, checkpoint=states, engine=engine
-        )
+            plan.graph, for_new_nodes=plan.for_new_nodes, checkpoint=states, engine=engine,
+            plan=memory,
+        )  # fmt: skip
         delivered = _refit(classifier, plan.graph, plan.nodes, states, engine)
     for one in (classifier, delivered):
         if one is not None and not plan.calibrate:
@@ -192,23 +205,6 @@ def _refit(
     except EverynodeError as error:  # out of time, or diverged
         say(f"The delivered model is the measured one: {error}")
     return None
-
-
-def _show_memory(classifier: NodeClassifier, graph: Graph, show: Callable[[str], object]) -> None:
-    """Show the memory that training will need, and what to do if it is not free."""
-    from everynode.estimator_settings import Choices
-    from everynode.machine import cores
-    from everynode.settings import Settings
-    from everynode.training.memory_plan import plan_memory
-
-    named = Choices.of(classifier).changes
-    changes = {k: v for k, v in named.items() if k in ("hidden_channels", "num_layers")}
-    workers = (classifier.n_jobs or cores()) if classifier.backbone == "auto" else 1
-    plan = plan_memory(graph, [Settings(**changes)], batch_size=None, workers=workers)
-    if plan.fits:
-        show(str(plan))
-    else:
-        say(f"{plan} It may end without a result. Use --workers 1 or fewer --hidden-channels.")
 
 
 def _check_labels(graph: Graph) -> None:

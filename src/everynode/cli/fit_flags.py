@@ -15,6 +15,7 @@ from everynode.errors import UsageError, require
 from everynode.fit_options import fit_declarations
 
 if TYPE_CHECKING:
+    from everynode.batches import Batches
     from everynode.estimator import NodeClassifier
     from everynode.graph import Graph
 
@@ -98,6 +99,7 @@ class PortfolioFlags:
         model: CandidateOptions,
         labels: LabelFlags,
         *,
+        batch_size: Batches | Literal["auto"] | None,
         workers: int | None,
         device: str,
         quiet: bool,
@@ -109,7 +111,7 @@ class PortfolioFlags:
             model.backbone, model.objective, effort=self.effort, time_limit=self.time_limit,
             settings=model.named | {"preset": model.preset, "n_estimators": self.ensemble},
             cv=labels.cv if labels.cv and labels.cv > 1 else "auto", n_jobs=workers,
-            device=device, random_state=labels.seed, verbose=not quiet,
+            batch_size=batch_size, device=device, random_state=labels.seed, verbose=not quiet,
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from everynode.cli.batch_options import block_size
 from everynode.cli.files import Files
 from everynode.cli.options import DeviceFlag, JsonFlag, PluginFlag, QuietFlag, load_plugins
 from everynode.console import say
@@ -33,6 +34,7 @@ def predict(
     label: str | None = None,
     out: Path = Path("predictions.csv"),
     device: DeviceFlag = "cpu",
+    batch_size: str = "auto",
     plugin: PluginFlag = (),
     json_output: JsonFlag = False,
     quiet: QuietFlag = False,
@@ -52,6 +54,9 @@ def predict(
         if it exists.
     out
         The CSV file of predictions. An older one is replaced; any other file is refused.
+    batch_size
+        Nodes that a network computes at once, each with all of its neighbors: a number, `full`, or
+        `auto`: blocks on a large graph. The predictions are the same up to rounding.
     """
     import torch
 
@@ -64,6 +69,8 @@ def predict(
     torch.set_num_threads(1)
     folder = model_folder(model)
     classifier = NodeClassifier.load(folder, device=device)
+    for network in classifier.networks_:
+        network.block = block_size(batch_size)
     if classifier.feature_encoder_ is None:
         raise UsageError(
             f"{folder} has no encoder of columns: 'everynode fit' did not write it. Use it from "

@@ -140,7 +140,7 @@ def start_race(
         any_batches,
     )
     if is_large and engine is None:  # before the workers start, so that they share it
-        _ = graph.gcn_operator
+        _ = graph.gcn_operator, graph.neighbors if workload.batches else None
     race = Race(graph, dict(workload.candidates), fitted)
     race.class_weight = _class_weight(graph, candidates, folds[0])
     tiny = graph.num_nodes + graph.num_edges < SMALL

@@ -193,10 +193,10 @@ class PortfolioEnsemble:
             for fold in range(folds)
         ]
 
-    def embed(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+    def embed(self, graph: Graph) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
         first = self.members[0]
-        return embedding(first.results[0].network, first.preparation.apply(graph), nodes)
+        return embedding(first.results[0].network, first.preparation.apply(graph))
 
     def save(self, folder: Path) -> None:
         """Write each member into its own folder."""

@@ -65,7 +65,8 @@ def training_mb(graph: Graph, settings: Settings, batches: Batches | None = None
     width = max([k, *(p.shape[-1] for p in model.parameters() if p.ndim == 2)])
     levels = level_sizes(graph, model, batches, tv_edges="tv" in terms)
     if isinstance(model, PropagatedMLP):
-        rows = min(n, ROWS)
+        in_blocks = type(model).compute is PropagatedMLP.compute  # SGC has no hidden values
+        rows = min(n, ROWS) if in_blocks else n
         values = rows * (2 * c + 2 * copies * width) + 5 * copies * n * k
     else:
         values = 2 * c * levels[0] + copies * (width * sum(levels) + k * levels[-1])

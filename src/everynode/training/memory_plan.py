@@ -127,35 +127,34 @@ def plan_memory(
     About 0.0 GB for the graph and 0.1 GB per worker, 1 worker, ... GB free: full batch.
     """
     chosen, automatic = batches_of(batch_size), batch_size == "auto"
-    samples = [one for one in candidates if sampled_hops(graph, one) is not None]
-    others = [training_mb(graph, one) for one in candidates if one not in samples]
-    full = max([*(training_mb(graph, one) for one in samples), *others], default=0.0)
+    each = [training_mb(graph, one) for one in candidates]
     shared, free = graph_mb(graph, preparations), free_memory_mb()
-    room = SAFE_SHARE * free - shared
+    room, full = SAFE_SHARE * free - shared, max(each, default=0.0)
+    hops: list[int | None] = []
 
     def plan(batches: Batches | None) -> MemoryPlan:
-        """Return the plan with as many workers as fit; at least one."""
+        """Return the plan; if the memory decides, with as many workers as fit, at least one."""
         needed = full
         if batches is not None:
-            sampled = [
-                training_mb(graph, one, batches.reaching(sampled_hops(graph, one) or 0))
-                for one in samples
-            ]
-            needed = max([*sampled, *(one for one in others if not one > room)], default=0.0)
-        most, count = workers or cores(), workers
-        if automatic and most * needed > room:
+            hops.extend(sampled_hops(graph, one) for one in candidates[len(hops) :])
+            kept = (
+                whole if depth is None else training_mb(graph, one, batches.reaching(depth))
+                for one, depth, whole in zip(candidates, hops, each, strict=True)
+                if depth is not None or not whole > room
+            )
+            needed = max(kept, default=0.0)
+        count = workers
+        if automatic and (workers or cores()) * needed > room:
             count = max(1, int(room / needed))
         return MemoryPlan(batches, count, automatic, shared, needed, shared + full, free)
 
-    if not automatic:
-        return plan(chosen)
-    best = plan(None)
-    size = LARGEST_BATCH
-    while samples and graph.labels.device.type == "cpu" and size >= SMALLEST_BATCH:
-        if best.fits:
-            break
-        best = plan(Batches(size))
-        size //= 2
+    best, size = plan(chosen), LARGEST_BATCH
+    on_cpu = graph.labels.device.type == "cpu"
+    while automatic and on_cpu and not best.fits and size >= SMALLEST_BATCH:
+        sampled = plan(Batches(size))
+        if all(depth is None for depth in hops):
+            break  # nothing to sample
+        best, size = sampled, size // 2
     return best
 
 

@@ -143,7 +143,7 @@ def _result(future: Future[Result]) -> Result:
     except BrokenProcessPool as error:
         raise EverynodeError(
             "A worker process was killed (out of memory?). Finished runs are kept: "
-            "run the command again, perhaps with --workers 1."
+            "run the command again, perhaps with --workers 1 or, for fit, with --batch-size 256."
         ) from error
 
 

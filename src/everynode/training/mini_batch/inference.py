@@ -42,12 +42,9 @@ def logits(network: nn.Module, graph: Graph, nodes: Tensor | None = None) -> Ten
 
 
 @torch.no_grad()
-def embedding(network: Model, graph: Graph, nodes: Tensor | None = None) -> Tensor:
-    """Return one vector for some nodes or all: ``network.embed``; on a large graph, the logits."""
-    if _block(network, graph):
-        return logits(network, graph, nodes)
-    every = network.embed(graph)
-    return every if nodes is None else every[node_indices(nodes, graph)]
+def embedding(network: Model, graph: Graph) -> Tensor:
+    """Return one vector per node: ``network.embed``; on a large graph, the logits."""
+    return logits(network, graph) if _block(network, graph) else network.embed(graph)
 
 
 def _block(network: nn.Module, graph: Graph) -> int:
