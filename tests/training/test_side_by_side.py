@@ -165,8 +165,8 @@ def test_an_estimator_is_the_same_with_any_number_of_jobs(graph: Graph) -> None:
     bare = graph.with_splits([])
     each = [
         NodeClassifier(
-            "gcn", "mi", cv=2, n_estimators=2, n_jobs=jobs, verbose=False,
-            settings={"epochs": 4, "hidden_channels": 4},
+            "gcn", "mi", cv=2, n_jobs=jobs, verbose=False,
+            settings={"epochs": 4, "hidden_channels": 4, "n_estimators": 2},
         ).fit(bare).predict_proba(bare)
         for jobs in (1, 2)
     ]  # fmt: skip
