@@ -130,3 +130,11 @@ def test_a_tree_is_fitted_only_where_ranges_may_tell_the_label():
             numbers = told + random.random(n) / 2
             assert _may_separate(numbers, codes, codes, 4)
             assert _may_separate(np.round(numbers), codes, codes, 4)
+
+
+def test_many_small_classes_need_no_tree(monkeypatch):
+    monkeypatch.setattr("sklearn.tree.DecisionTreeClassifier", None)
+    codes = np.arange(400) % 200
+    assert not _may_separate(codes + 0.5, codes, codes, 400)
+    few = np.arange(400) // 200
+    assert _may_separate(few + 0.5, few, few, 4)

@@ -146,8 +146,12 @@ def _may_separate(numbers: npt.NDArray[np.float64], known: Ints, codes: Ints, ra
     """Return whether this many ranges may determine the label; only then a tree is fitted.
 
     In a column that separates the classes, sorted by value, the class changes between ranges only.
-    Each error adds at most two changes.
+    Each error adds at most two changes. And a range stands for one class: with many small classes,
+    a tree would take memory for ranges times classes, to no avail.
     """
+    most_ranges = min(ranges, len(numbers) // MIN_OCCURRENCES) + 1  # one for missing values
+    if np.sort(np.bincount(codes))[:-most_ranges].sum() > _most_errors(codes):
+        return False
     ordered = known[np.lexsort((known, numbers))]
     changes = int((ordered[1:] != ordered[:-1]).sum())
     return changes < ranges + 2 * _most_errors(codes)
