@@ -248,3 +248,10 @@ def test_the_two_cornells(data_root):
     assert check(old, others=[new, texas]).facts["copies_of"] == {"texas": ["features", "labels"]}
     assert check(new, others=[old, texas]).facts["copies_of"] == {}
     assert old.edge_homophily == pytest.approx(0.30, abs=0.01)
+
+
+def test_many_small_classes_are_counted():
+    graph = Graph.from_arrays(None, [[0], [1]], np.arange(30))
+    warnings = check(graph).warnings
+    assert sum("it cannot be learned and tested" in warning for warning in warnings) == 5
+    assert "25 more classes are as small." in warnings

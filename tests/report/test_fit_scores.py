@@ -12,7 +12,7 @@ from everynode.evaluation.fit_summary import ScoredPart
 from everynode.evaluation.metrics import METRICS
 from everynode.evaluation.quality import quality
 from everynode.report.fit_page import page
-from everynode.report.fit_scores import probabilities, scores
+from everynode.report.fit_scores import classes, probabilities, scores
 
 
 def test_answers_that_are_all_right_are_not_shown_as_certain_and_what_has_no_interval_has_a_dash(
@@ -48,3 +48,19 @@ def test_without_a_temperature_it_says_so(uncalibrated, fit):
 
 def test_out_of_fold_predictions_are_explained(uncalibrated):
     assert "networks that did not train on it" in scores(uncalibrated)
+
+
+def test_the_page_of_many_classes_grows_with_the_classes_listed(fit):
+    def classes_of(k):
+        nodes = np.arange(2 * k)
+        wrong = np.where(nodes < k, nodes % k, (nodes + 1) % k)
+        part = ScoredPart("test", nodes, nodes % k, torch.log(torch.eye(k)[wrong] + 1e-3), 1.0)
+        names = tuple(f"class {i}" for i in range(k))
+        predictions = dataclasses.replace(fit.predictions, classes=names)
+        return str(classes(dataclasses.replace(fit, parts={"test": part}, predictions=predictions)))
+
+    one, two = classes_of(400), classes_of(800)
+    assert len(two) < 1.1 * len(one)
+    assert "The 100 largest of 800 classes on the test nodes" in two
+    assert "The most frequent mistakes on the test nodes" in two
+    assert "Confusion matrix" in classes_of(50)

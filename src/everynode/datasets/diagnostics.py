@@ -21,6 +21,8 @@ from everynode.graph import Graph, Split
 
 #: A class with fewer nodes than this is reported.
 MIN_CLASS_SIZE = 5
+#: So many classes with the same problem are named.
+NAMED_CLASSES = 5
 #: Twins across the split are reported if they are at least this share of the test nodes.
 TWIN_SHARE = 0.1
 #: A warning is due if one test node is worth more than this many points of accuracy.
@@ -103,12 +105,18 @@ def _check_classes(s: Subject, facts: Facts) -> Iterator[Finding]:
     named = list(zip(s.graph.classes, counts, strict=True))
     facts["class_counts"] = {str(name): count for name, count in named}
     facts["largest_class_share"] = max(counts) / sum(counts) if sum(counts) else None
-    for name, count in named:
-        if count < MIN_CLASS_SIZE:
-            yield Finding(
-                "warning",
-                f"Class {name} has only {counted(count, 'node')}: it cannot be learned and tested.",
-            )
+    small = [
+        f"Class {name} has only {counted(n, 'node')}" for name, n in named if n < MIN_CLASS_SIZE
+    ]
+    yield from _some(small, ": it cannot be learned and tested.", "classes are as small")
+
+
+def _some(texts: list[str], end: str, others: str) -> Iterator[Finding]:
+    """Yield a warning for each text; of many, the first, and how many more there are."""
+    for text in texts[:NAMED_CLASSES]:
+        yield Finding("warning", text + end)
+    if len(texts) > NAMED_CLASSES:
+        yield Finding("warning", f"{len(texts) - NAMED_CLASSES:,} more {others}.")
 
 
 def _check_unlabelled(s: Subject, facts: Facts) -> Iterator[Finding]:
@@ -278,15 +286,17 @@ def _check_test_sets(s: Subject, facts: Facts) -> Iterator[Finding]:
             f"The test set has {counted(num_tested, 'labelled node')}: one node is worth "
             f"{points:.1f} points.",
         )
-    for code, name in enumerate(s.graph.classes):
-        folds = [
-            fold
-            for fold, split in enumerate(s.splits)
-            if code in s.labels[split.test] and code not in s.labels[split.train]
-        ]
-        if folds:
-            where = name_folds(folds, len(s.splits))
-            yield Finding("warning", f"Class {name} is tested but never trained on in {where}.")
+    untrained: dict[int, list[int]] = {}
+    for fold, split in enumerate(s.splits):
+        tested, trained = s.labels[split.test], s.labels[split.train]
+        for code in np.setdiff1d(tested[tested >= 0], trained).tolist():
+            untrained.setdefault(code, []).append(fold)
+    lost = [
+        f"Class {s.graph.classes[code]} is tested but never trained on in "
+        f"{name_folds(folds, len(s.splits))}"
+        for code, folds in sorted(untrained.items())
+    ]
+    yield from _some(lost, ".", "classes are never trained on")
 
 
 def _check_overlap(s: Subject, facts: Facts) -> Iterator[Finding]:

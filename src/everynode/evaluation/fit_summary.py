@@ -85,6 +85,18 @@ class ScoredPart:
         """Calibration error that calibrated probabilities would show on these nodes."""
         return chance_error(torch.from_numpy(self.probabilities))
 
+    def answers(self) -> tuple[Ints, Ints]:
+        """Return the true and the predicted class of each node."""
+        return self.labels, self.probabilities.argmax(1)
+
+    def confused(self, at_most: int) -> list[tuple[int, int, int]]:
+        """Return the most frequent mistakes: true class, predicted class and number of nodes."""
+        answers = np.stack(self.answers())
+        mistakes = answers[:, answers[0] != answers[1]]
+        pairs, counts = np.unique(mistakes, axis=1, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:at_most]
+        return [(int(pairs[0, i]), int(pairs[1, i]), int(counts[i])) for i in order]
+
     def confusion(self, num_classes: int) -> list[list[int]]:
         """Return the number of nodes by true class (rows) and predicted class (columns)."""
         codes = self.labels * num_classes + self.probabilities.argmax(1)
@@ -301,18 +313,21 @@ class FitSummary:
 
     def class_counts(self) -> list[ClassCounts]:
         """Count the nodes and predictions of every class."""
-        names, table = self.predictions.classes, self.confusion()
-        train = np.bincount(
-            self.predictions.labels[self.predictions.nodes("train")], minlength=len(names)
-        )
-        predicted = np.bincount(self.predictions.predicted, minlength=len(names))
+        names, (true, called) = self.predictions.classes, self.judged.answers()
+
+        def count(codes: Ints) -> Ints:
+            return np.bincount(codes, minlength=len(names))
+
+        train = count(self.predictions.labels[self.predictions.nodes("train")])
+        sizes, calls, right = count(true), count(called), count(true[true == called])
+        predicted = count(self.predictions.predicted)
         return [
             ClassCounts(
                 str(name),
                 int(train[c]),
-                sum(table[c]),
-                sum(row[c] for row in table),
-                table[c][c],
+                int(sizes[c]),
+                int(calls[c]),
+                int(right[c]),
                 int(predicted[c]),
             )
             for c, name in enumerate(names)

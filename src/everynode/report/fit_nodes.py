@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from everynode.evaluation.fit_summary import FitSummary
 from everynode.report.figures import figure
 from everynode.report.html import Html, h, join, table
@@ -10,6 +12,8 @@ from everynode.report.text import count, percent, significant
 
 #: Number of rows of the two tables of nodes.
 UNCERTAIN, DISAGREEMENTS = 20, 30
+#: The map colors this many classes.
+SIGNS = 50
 #: The parts of ``predictions.csv`` in words.
 PARTS = {"train": "training", "val": "validation", "test": "test", "": "no part"}
 
@@ -88,6 +92,10 @@ def node_map(fit: FitSummary) -> Html:
     names = [f"{i} {name}" for i, name in enumerate(_names(fit))]
     positions = [[round(float(v), 2) for v in place] for place in places]
     predicted, labels = predictions.predicted[nodes].tolist(), predictions.labels[nodes].tolist()
+    others = ""
+    if len(names) > SIGNS:
+        others = f" The {SIGNS} largest of {len(names):,} predicted classes have a color."
+        names, predicted, labels = _with_largest(names, predicted, labels)
     labelled = sum(label >= 0 for label in labels)
     by_class = f"{count(len(nodes), 'node')} by predicted class"
     by_label = f"{count(labelled, 'node')} by label"
@@ -103,9 +111,19 @@ def node_map(fit: FitSummary) -> Html:
     note = (
         "Nodes that look alike to the network lie close together (t-SNE of the input of the last"
         " layer). Distances between clouds mean little. A node inside the cloud of another class"
-        f" is worth a look.{sample}"
+        f" is worth a look.{others}{sample}"
     )
     return join(h("p", note), figure(names, "dot", plots))
+
+
+def _with_largest(
+    names: list[str], predicted: list[int], labels: list[int]
+) -> tuple[list[str], list[int], list[int]]:
+    """Keep the names of the most frequent predictions; the other classes become -1."""
+    kept = [code for code, _ in Counter(predicted).most_common(SIGNS)]
+    place = {code: i for i, code in enumerate(kept)}
+    first, second = ([place.get(code, -1) for code in codes] for codes in (predicted, labels))
+    return [names[code] for code in kept], first, second
 
 
 def _plot(caption: str, plot: Html) -> Html:

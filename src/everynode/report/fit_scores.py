@@ -11,6 +11,8 @@ from everynode.report.figures import figure
 from everynode.report.html import Html, h, join, prose, small, table
 from everynode.report.text import DASH, count, interval, number, percent
 
+#: The page lists this many classes, and has a confusion matrix of up to this many.
+LISTED, MAX_MATRIX = 100, 50
 INTERVALS = (
     "The 95% intervals show how much another draw of nodes would change a score (accuracy: Wilson;"
     " balanced accuracy and F1: Wilson for each class; AUC: Newcombe for each class;"
@@ -63,6 +65,9 @@ def _score(score: Score, metric: Metric) -> Html:
 def classes(fit: FitSummary) -> Html:
     """Build the recall and precision of every class, and the confusion matrix."""
     part = fit.judged.name
+    counts = fit.class_counts()
+    # A stable sort keeps the order of the classes where all are shown.
+    largest = counts if len(counts) <= LISTED else sorted(counts, key=lambda row: -row.true)
     rows = [
         [
             h("th", row.name, scope="row"),
@@ -72,7 +77,7 @@ def classes(fit: FitSummary) -> Html:
             _share(row.right, row.called),
             h("td", f"{row.predicted:,}"),
         ]
-        for row in fit.class_counts()
+        for row in largest[:LISTED]
     ]
     heads = [
         "class",
@@ -82,11 +87,23 @@ def classes(fit: FitSummary) -> Html:
         "right when predicted (precision)",
         "predictions in all",
     ]
-    names = [str(name) for name in fit.predictions.classes]
-    return join(
-        table(heads, rows, f"Each class on the {part} nodes", look="plain sortable"),
-        confusion_table(fit.confusion(), names, f"The {part} nodes."),
-    )
+    title = f"Each class on the {part} nodes"
+    if len(counts) > LISTED:
+        title = f"The {LISTED} largest of {len(counts):,} classes on the {part} nodes"
+    return join(table(heads, rows, title, look="plain sortable"), _mistakes(fit))
+
+
+def _mistakes(fit: FitSummary) -> Html:
+    """Build the confusion matrix; with many classes, a table of the most frequent mistakes."""
+    part, names = fit.judged.name, [str(name) for name in fit.predictions.classes]
+    if len(names) <= MAX_MATRIX:
+        return confusion_table(fit.confusion(), names, f"The {part} nodes.")
+    rows = [
+        [h("th", names[true], scope="row"), h("td", names[called]), h("td", f"{count:,}")]
+        for true, called, count in fit.judged.confused(MAX_MATRIX)
+    ]
+    title = f"The most frequent mistakes on the {part} nodes"
+    return table(["true class", "predicted", "nodes"], rows, title, look="plain sortable")
 
 
 def _share(part: int, whole: int) -> Html:
