@@ -36,7 +36,7 @@ from tables.speed import (
     price_table,
     speed_table,
 )
-from tables.start import cores_table, start_table
+from tables.start import start_table
 from tables.systems import enc_table, systems_counts, systems_picture, systems_table
 from tables.terms import (
     class_prior_table,
@@ -62,7 +62,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "cheaper": cheaper_table,
     "choices": choices_table,
     "class-prior": class_prior_table,
-    "cores": cores_table,
     "cost": cost_table,
     "demo": demo_table,
     "disk": disk_table,

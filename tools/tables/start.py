@@ -1,4 +1,4 @@
-"""The start of a command, and a fit on all cores."""
+"""The start of a command."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ from tables.common import result
 
 #: The rows: the name of a command in the benchmark, and what a reader sees.
 ROWS = {"help": "`everynode --help`", "first epoch": "`everynode train citeseer --epochs 1`"}
-GRAPHS = {
-    "people": "the example with 400 people",
-    "pages": "20,000 nodes, 170,000 edges, 4,700 sparse features",
-}
 
 
 def start_table() -> str:
@@ -34,22 +30,3 @@ def start_table() -> str:
         f"{found['load'][0]:.1f} on {found['cores']} cores (`benchmarks/start_up.py`).",
     ]
     return "\n".join(lines)
-
-
-def cores_table() -> str:
-    """Seconds of a fit on one core and on two, before and now."""
-    rows = result("fit-on-all-cores")["rows"]
-    lines = [
-        "| `everynode fit --effort quick` | 0.20.0, one core, s | two cores | now, one core | two cores | load |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, title in GRAPHS.items():
-        if name in rows:
-            row = rows[name]
-            epochs = f", {row['epochs']} epochs" if row["epochs"] else ""
-            cells = []
-            for version in ("before", "now"):
-                one, two = (row[f"{version}, {n}"]["seconds"] for n in (1, 2))
-                cells += [f"{one:.1f}", f"{two:.1f} ({row[f'ratio, {version}']:.2f}x)"]
-            lines.append(f"| {title}{epochs} | {' | '.join(cells)} | {row['load'][0]:.1f} |")
-    return "\n".join([*lines, "", "Whole commands, in turn (`benchmarks/fit_on_all_cores.py`)."])
