@@ -47,7 +47,7 @@ KNOWN: dict[str, tuple[str, str]] = {
     ),
     "runs-systems.csv": (
         "Every run of the paper's table of the public splits with its other systems",
-        "everynode results merge results/runs-paper.csv --into runs; everynode reproduce systems --preset systems; "
+        "everynode results merge results/runs-paper.csv results/runs-tuned.csv --into runs; everynode reproduce systems --preset systems; "
         "everynode results export results/runs-systems.csv --preset systems --experiment systems",
     ),
     "tables-systems.json": (

@@ -105,9 +105,11 @@ def rows_beside_enc(
 ) -> list[Cell]:
     """Return the cells of a table: the paper's networks, its other rows, and ``further`` systems.
 
-    The networks have the paper's settings, with and without ENC.
+    The networks have the paper's settings, with and without ENC; GCNII itself has its authors' on
+    the public splits.
     """
     ours = {method(b, o): (b, o) for b in NAMES for o in ("ce", "enc")}
+    presets = {"GCNII": "authors"} if split == "public" else {}
     cells = []
     for row in (*further, *read_preset("published")[table]):
         for graph in graphs:
@@ -116,7 +118,8 @@ def rows_beside_enc(
                 "published": published(table, row, paper_name(graph)),
             }
             if row in ours:
-                cells.append(Cell(row, graph, graph, split, *ours[row], preset="paper", **place))
+                place["preset"] = presets.get(row, "paper")
+                cells.append(Cell(row, graph, graph, split, *ours[row], **place))
             else:
                 cells.append(find_system(row).cell(row, graph, graph, split, **place))
     return cells
