@@ -244,7 +244,9 @@ def _summarize_cell(
         gain=None,
         p_holm=None,
         remark=note,
-        comparable=note != "no term" and (not runs or has_only_paper_terms(runs[0].settings)),
+        # Another system's terms are its own; only the paper's rows must keep to the paper's terms.
+        comparable=note != "no term"
+        and (not runs or bool(cell.preset) or has_only_paper_terms(runs[0].settings)),
     )
 
 
