@@ -144,7 +144,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The temperature of the out-of-fold predictions.
     temperature_ : float
         The temperature of the predictions. It changes no predicted class. If several folds are
-        averaged, it preserves the mean confidence of single folds.
+        averaged, it allows for the accuracy that averaging gains.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
 

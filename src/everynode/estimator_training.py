@@ -113,18 +113,17 @@ def num_folds(trained: Trained | Refit) -> int:
 def temperatures(trained: Trained | Refit) -> tuple[float, float]:
     """Return the temperature of the out-of-fold predictions, and that of the predictions.
 
-    They differ where several folds are averaged: the mean confidence of single folds is kept.
+    They differ where several folds are averaged, or where members learned from all of them.
     """
     graph, ensemble = trained.graph, trained.ensemble
     nodes, log_probabilities = trained.held_out
     single = temperature(log_probabilities, graph.labels[nodes])
     others = nodes_without(taught_nodes(trained), graph.num_nodes)
-    folds = {one.fold for one in trained.results}
-    if len(folds) == 1 or len(others) < LEAST_TO_COMPARE:
+    if num_folds(trained) == 1 or len(others) < LEAST_TO_COMPARE:
         return single, single
-    each = (
-        log_probabilities_by_fold(trained.results, graph, others)
-        if ensemble is None
-        else ensemble.by_fold(graph, others)
-    )
-    return single, temperature_of_average(each, single)
+    if ensemble is None:
+        each, delivered = log_probabilities_by_fold(trained.results, graph, others), None
+    else:
+        each = ensemble.by_fold(graph, others)
+        delivered = ensemble.log_probabilities(graph, others)
+    return single, temperature_of_average(each, single, delivered)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,19 +9,16 @@ from hypothesis import strategies as st
 
 from everynode import NodeClassifier
 from everynode.datasets import generate
-from everynode.evaluation.calibration import nodes_without
 from everynode.models.logistic import Logistic
 from everynode.selection.candidate import Candidate
 from everynode.selection.closed_form_refit import (
     best_stage,
     mean_history,
     solve_on_all,
-    temperature_on_all,
 )
 from everynode.selection.cross_validation import with_validation
-from everynode.selection.greedy_ensemble import calibrated
 from everynode.selection.portfolio import run_portfolio
-from everynode.selection.portfolio_ensemble import assemble
+from everynode.selection.portfolio_ensemble import PortfolioEnsemble, assemble
 from everynode.selection.portfolio_fit import PortfolioOptions, fit_portfolio
 from everynode.settings import Settings
 
@@ -38,10 +33,6 @@ def bare():
 
 @pytest.fixture
 def race(bare):
-    return race_on(bare)
-
-
-def race_on(bare):
     graph, folds = with_validation(bare, cv=3)
     settings = {"hidden_channels": 8, "epochs": 6, "monitor": "calibrated_loss"}
     candidates = [
@@ -100,37 +91,19 @@ def test_networks_stay_with_their_folds(race):
     assert torch.equal(before, race.logits(CLOSED, [0, 1, 2]))
 
 
-def test_a_closed_form_serves_every_fold(race):
+def test_the_networks_of_the_folds_judge_and_are_not_saved(race, tmp_path):
     race.add_all_labels()
-    ensemble, _ = assemble(race, {CLOSED: 0.5, NEURAL: 0.5}, [0, 1, 2])
-    nodes = torch.arange(10)
-    each = ensemble.by_fold(race.graph, nodes)
-    assert len(each) == 3
-    mean = torch.stack(each).exp().mean(0)
-    torch.testing.assert_close(mean, ensemble.log_probabilities(race.graph, nodes).exp())
-
-
-def test_it_is_as_confident_as_the_folds_that_chose_the_temperature(bare):
-    """More labels made it surer than the out-of-fold predictions could justify."""
-    labels = torch.where(torch.arange(90) < 45, bare.labels, -1)
-    race = race_on(dataclasses.replace(bare, labels=labels))
-    graph = race.add_all_labels()
     ensemble, _ = assemble(race, {CLOSED: 1.0}, [0, 1, 2])
-    others = nodes_without(graph.nodes("train", race.all_labels), graph.num_nodes)
-    before = calibrated(race.logits(CLOSED, [0, 1, 2]), race.labels([0, 1, 2]))[1]
-    prepared = race.preparations["standardize"].apply(graph)
-    folds = [
-        torch.softmax(result.result((0, 1, 2), "", "").network(prepared)[others] / before, 1)
-        for result in race.results[CLOSED]
-    ]
-    target = torch.stack(folds).max(2).values.mean().item()
-    sure = ensemble.log_probabilities(graph, others).exp().max(1).values.mean().item()
-    assert sure == pytest.approx(target, abs=1e-4)
-    (member,) = ensemble
-    assert member.temperature != pytest.approx(before, rel=1e-3)
-    race_on_all = race_on(bare)
-    race_on_all.add_all_labels()  # no node is left to compare on
-    assert temperature_on_all(race_on_all, CLOSED, solve_on_all(race_on_all, CLOSED), 0.8) == 0.8
+    nodes, (member,) = torch.arange(10), ensemble
+    prepared = race.preparations["standardize"].apply(race.graph)
+    folds = [result.result((0, 1, 2), "", "").network for result in race.results[CLOSED]]
+    for found, network in zip(ensemble.by_fold(race.graph, nodes), folds, strict=True):
+        expected = torch.log_softmax(network(prepared)[nodes].double() / member.temperature, 1)
+        torch.testing.assert_close(found, expected)
+    ensemble.save(tmp_path)
+    loaded = PortfolioEnsemble.load(tmp_path, 1, 90, 8)
+    (alone,) = loaded.by_fold(race.graph, nodes)
+    torch.testing.assert_close(alone, ensemble.log_probabilities(race.graph, nodes))
 
 
 def test_given_validation_nodes_never_teach(bare):

@@ -84,11 +84,19 @@ def temperature(logits: Tensor, labels: Tensor) -> float:
 def temperature_of_average(
     folds: Sequence[Tensor], divisor: float, delivered: Tensor | None = None
 ) -> float:
-    """Return the temperature of the mean probabilities of several folds, or of ``delivered``.
+    r"""Return the temperature of the mean probabilities of several folds, or of ``delivered``.
 
-    Out-of-fold predictions calibrate single folds. The mean of the folds is less confident and
-    more accurate, so the same temperature would leave it under-confident. At the returned
-    temperature, its mean confidence equals that of the folds. No label is needed.
+    Out-of-fold predictions calibrate single folds. The mean :math:`\bar p` of the folds is less
+    confident and more accurate, so the same temperature would leave it under-confident. For
+    calibrated folds :math:`p_k`, the label of a node has the probability :math:`S = \mathrm{E}
+    \|p_k\|^2` on average, under each fold and so under their mean. The mean itself claims only
+    :math:`\bar S = \mathrm{E} \|\bar p\|^2`. Stretched by :math:`(S - 1/c) / (\bar S - 1/c)` away
+    from the uniform distribution over c classes, it is right on average. The temperature gives the
+    same sharpness:
+
+    .. math:: \mathrm{E} \|q\|^2 = \frac 1 c + \frac{(S - 1/c)^2}{\bar S - 1/c}
+
+    No label is needed.
 
     Parameters
     ----------
@@ -97,8 +105,8 @@ def temperature_of_average(
     divisor : float
         The temperature that calibrates single folds.
     delivered : Tensor, optional
-        The log-probabilities of a model that learned from the labels of all folds. It is more
-        confident than a fold, or less. None: the mean of the folds.
+        The log-probabilities of a model that learned from the labels of all folds, and is sharper
+        than their mean. None: the mean of the folds.
 
     Examples
     --------
@@ -113,16 +121,17 @@ def temperature_of_average(
         delivered = torch.logsumexp(torch.stack(list(folds)), dim=0) - math.log(len(folds))
         highest = divisor
 
-    def confidence(log_p: Tensor, by: float) -> float:
-        return torch.softmax(log_p / by, dim=1).max(1).values.mean().item()
+    def sharpness(p: Tensor) -> float:
+        return (p * p).sum(-1).mean().item() - 1 / p.shape[-1]
 
-    target = sum(confidence(log_p, divisor) for log_p in folds) / len(folds)
+    each = torch.softmax(torch.stack(list(folds)) / divisor, dim=-1)
+    least = torch.finfo(torch.float64).tiny
+    target = sharpness(each) ** 2 / max(sharpness(each.mean(0)), least)
     low, high = math.log(LOWEST), math.log(HIGHEST)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if confidence(delivered, math.exp(middle)) > target else (low, middle)
-        )
+        sharper = sharpness(torch.softmax(delivered / math.exp(middle), dim=1)) > target
+        low, high = (middle, high) if sharper else (low, middle)
     return max(min(round(math.exp(low), 6), highest), SHARPEST * divisor)
 
 

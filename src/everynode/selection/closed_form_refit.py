@@ -14,15 +14,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from everynode.evaluation.calibration import (
-    LEAST_TO_COMPARE,
-    nodes_without,
-    temperature_of_average,
-)
 from everynode.evaluation.metrics import LOSSES
 from everynode.models.closed_form import ClosedFormModel
 from everynode.objectives.cross_entropy import class_weights
-from everynode.selection.ensemble import log_probabilities_by_fold, mean_log_probabilities
 from everynode.selection.race import Race
 from everynode.training.full_batch import build_network, history_name
 from everynode.training.result import TrainingResult
@@ -55,37 +49,6 @@ def best_stage(history: dict[str, list[float]], monitor: str) -> int:
     metric = loss if monitor == "loss" else history[history_name(monitor)]
     sign = -1.0 if monitor in LOSSES else 1.0
     return max(range(len(loss)), key=lambda stage: (sign * metric[stage], -loss[stage]))
-
-
-def temperature_on_all(race: Race, name: str, solved: TrainingResult, divisor: float) -> float:
-    """Return the temperature of a candidate that was solved on all labels.
-
-    More labels make it more confident than the networks of the folds, which chose the temperature.
-    At the returned one, its mean confidence equals theirs on nodes without a label.
-
-    Parameters
-    ----------
-    race : Race
-        The race.
-    name : str
-        The candidate.
-    solved : TrainingResult
-        The result of :func:`solve_on_all`.
-    divisor : float
-        The temperature of the out-of-fold predictions.
-    """
-    assert race.all_labels is not None
-    graph = race.preparations[race.candidates[name].preparation].apply(race.graph)
-    nodes = nodes_without(race.graph.nodes("train", race.all_labels), graph.num_nodes)
-    if len(nodes) < LEAST_TO_COMPARE:
-        return divisor
-    known = race.graph.classes, race.graph.name, race.graph.digest
-    folds = [result.result(*known) for result in race.results[name]]
-    each = log_probabilities_by_fold(folds, graph, nodes)
-    on_all = mean_log_probabilities([solved.network], graph, nodes)
-    for result in (*folds, solved):
-        result.network.clear_cache()
-    return temperature_of_average(each, divisor, on_all)
 
 
 def solve_on_all(race: Race, name: str) -> TrainingResult:

@@ -23,7 +23,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
-from everynode.selection.closed_form_refit import solve_on_all, temperature_on_all
+from everynode.selection.closed_form_refit import solve_on_all
 from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
@@ -54,6 +54,8 @@ class Member:
         The divisor of its logits.
     weight : float
         Its weight.
+    judges : tuple of TrainingResult
+        The networks of the folds. They chose the temperature, and are not saved.
     """
 
     candidate: Candidate
@@ -61,6 +63,7 @@ class Member:
     results: tuple[TrainingResult, ...]
     temperature: float
     weight: float
+    judges: tuple[TrainingResult, ...] = ()
 
     @torch.no_grad()
     def log_probabilities(self, graph: Graph, nodes: Tensor | None) -> Tensor:
@@ -68,15 +71,21 @@ class Member:
 
         The temperature was chosen for the mean of the networks of a fold, so it divides that.
         """
-        each = self.by_fold(graph, nodes)
+        each = self._calibrated(self.results, graph, nodes)
         return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
         """Return the calibrated log-probabilities of each fold of a prepared graph."""
-        return [
-            torch.log_softmax(together / self.temperature, dim=1)
-            for together in log_probabilities_by_fold(self.results, graph, nodes)
-        ]
+        return self._calibrated(self.judges or self.results, graph, nodes)
+
+    def _calibrated(
+        self, results: Sequence[TrainingResult], graph: Graph, nodes: Tensor | None
+    ) -> list[Tensor]:
+        """Return the calibrated log-probabilities of networks, fold by fold."""
+        each = log_probabilities_by_fold(results, graph, nodes)
+        for result in results:
+            result.network.clear_cache()
+        return [torch.log_softmax(together / self.temperature, dim=1) for together in each]
 
     def save(self, folder: Path) -> None:
         """Write the networks, the preparation and the description of the member."""
@@ -175,15 +184,14 @@ class PortfolioEnsemble:
             if name not in prepared:
                 prepared[name] = member.preparation.apply(graph)
             each.append(member.log_probabilities(prepared[name], nodes))
-            for result in member.results:
-                result.network.clear_cache()
         weights = np.array([member.weight for member in members])
         return combine(torch.stack(each), weights / weights.sum())
 
     def by_fold(self, graph: Graph, nodes: Tensor) -> list[Tensor]:
         """Return the log-probabilities of each fold, on the folds that all members have.
 
-        A member with a single network serves every fold.
+        A member that was solved on all labels is replaced by its networks of the folds. A loaded
+        one has none, and serves every fold.
         """
         members = [m.by_fold(m.preparation.apply(graph), nodes) for m in self.members]
         folds = min((len(each) for each in members if len(each) > 1), default=1)
@@ -267,25 +275,17 @@ def assemble(
         candidate = race.candidates[name]
         log_p, divisor = calibrated(race.logits(name, folds), labels)
         preparation = race.preparations[candidate.preparation]
-        results = networks(race, name)
-        if results[0].fold == race.all_labels:
-            divisor = temperature_on_all(race, name, results[0], divisor)
-        members.append(Member(candidate, preparation, results, divisor, weights[name]))
+        judges = tuple(
+            result.result(graph.classes, graph.name, graph.digest) for result in race.results[name]
+        )
+        solved = race.all_labels is not None and is_closed_form(candidate.settings)
+        results = (solve_on_all(race, name),) if solved else judges
+        members.append(Member(candidate, preparation, results, divisor, weights[name], judges))
         predicted.append(log_p)
     together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
     return (
         PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
         HeldOut(nodes.to(graph.labels.device), together),
-    )
-
-
-def networks(race: Race, name: str) -> tuple[TrainingResult, ...]:
-    """Return the networks of a member: those of the folds, or a closed form of all labels."""
-    if race.all_labels is not None and is_closed_form(race.candidates[name].settings):
-        return (solve_on_all(race, name),)
-    graph = race.graph
-    return tuple(
-        result.result(graph.classes, graph.name, graph.digest) for result in race.results[name]
     )
 
 
