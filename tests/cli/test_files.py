@@ -50,4 +50,6 @@ def test_a_name_or_files_but_not_both(call, files, command):
     done = call(command, "cora", *files)
     assert done.returncode == 2
     assert "Got both." in done.stderr
+    done = call(command, *files, "--per-class", "5")
+    assert (done.returncode, "--per-class has no effect on --nodes" in done.stderr) == (2, True)
     assert "need --nodes or --edges" in call(command, "cora", "--features", "a").stderr

@@ -146,6 +146,8 @@ class OwnGraph(Tables, Columns):
         from everynode.datasets.entries import CATALOGUE
         from everynode.io.assign_splits import assign_splits
 
+        if data.per_class != DataOptions.per_class:
+            raise UsageError("--per-class has no effect on --nodes and --edges. Leave it out.")
         graph = self.read(split=data.split, name=self.name, directed=data.directed)
         for line in () if graph.summary is None else graph.summary.lines(warnings_only=quiet):
             say(line)
