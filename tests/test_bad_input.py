@@ -493,7 +493,7 @@ def test_bad_parameters_are_refused_in_one_sentence():
         {"settings": {"tv": -1.0}},
         {"monitor": "best"},
         {"objective": "fun"},
-        {"preset": "mine"},
+        {"settings": "mine"},
     ):
         with pytest.raises(EverynodeError) as caught:
             en.NodeClassifier(**{"settings": {"epochs": 1}, **bad}).fit(make())
