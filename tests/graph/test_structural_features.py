@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,27 @@ def test_hubs_do_without_triangles(monkeypatch):
     monkeypatch.setattr(structure, "MAX_MULTIPLICATIONS", 0)
     full[:, 3] = 0
     np.testing.assert_array_equal(structural_features(pairs, 40), full)
+
+
+def test_returns_in_chunks_are_the_same(monkeypatch):
+    pairs, _, _ = graph(40, 3)
+    expected = structural_features(pairs, 40)
+    monkeypatch.setattr(structure, "CHUNK", 100.0)
+    np.testing.assert_array_equal(structural_features(pairs, 40), expected)
+
+
+def test_a_star_takes_memory_in_proportion_to_its_leaves(monkeypatch):
+    """The product of two steps has an entry for each pair of leaves: 2 GB for 14,000 leaves."""
+    monkeypatch.setattr(structure, "CHUNK", 1e5)
+    monkeypatch.setattr(structure, "_positions", lambda _, degree: degree[:, None])
+
+    def peak(n: int) -> int:
+        leaves = np.arange(1, n)
+        tracemalloc.start()
+        try:
+            structural_features(np.stack([0 * leaves, leaves]), n)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(4000) < 3 * peak(2000)

@@ -12,6 +12,8 @@ NUM_POSITIONS = 32
 NUM_ITERATIONS, ORTHOGONALIZE_EVERY = 30, 5
 #: Three-step return probabilities need a sparse product. Skip it above this many multiplications.
 MAX_MULTIPLICATIONS = 2e8
+#: Rows of this product are computed together up to so many multiplications.
+CHUNK = 5e6
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,8 +67,15 @@ def _return_probabilities(adjacency: scipy.sparse.csr_array, degree: Floats) -> 
     if (degree**2).sum() > MAX_MULTIPLICATIONS:
         return [two_steps, np.zeros_like(two_steps)]
     walk = scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ adjacency)
-    three_steps = np.asarray((walk @ walk).multiply(walk.T).sum(axis=1)).ravel()
-    return [two_steps, three_steps]
+    back = scipy.sparse.csr_array(walk.T)
+    # Two steps from the leaves of a star reach every node: the whole product would be dense.
+    chunks = np.cumsum(adjacency @ degree) // CHUNK
+    starts = np.flatnonzero(np.diff(chunks, prepend=-1))
+    three_steps = [
+        np.asarray((walk[rows] @ walk).multiply(back[rows]).sum(axis=1)).ravel()
+        for rows in map(slice, starts, [*starts[1:], len(degree)])
+    ]
+    return [two_steps, np.concatenate(three_steps)]
 
 
 def _positions(adjacency: scipy.sparse.csr_array, degree: Floats) -> Floats:
