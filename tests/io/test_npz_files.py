@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -259,3 +260,24 @@ def test_durations_are_not_whole_numbers(tmp_path, name):
     np.savez(tmp_path / "g.npz", **arrays, y=np.array([0, 1, 0]))
     with pytest.raises(DataError, match="whole numbers"):
         en.read(tmp_path / "g.npz")
+
+
+def test_a_member_that_is_no_array_is_skipped(tmp_path):
+    path = save(tmp_path / "graph.npz", edge_index=np.array([[0, 1], [1, 2]]))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("readme.txt", b"text")
+        archive.writestr("y.npy", b"text")
+    graph = en.read(path)
+    assert graph.num_nodes == 3
+    assert "The member 'y' of" in str(graph.summary)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("edge_index.npy", b"text")
+    with pytest.raises(DataError, match="edge"):
+        en.read(path)
+
+
+def test_node_numbers_are_no_mask(tmp_path):
+    edges = np.array([[0, 1], [1, 2]])
+    path = save(tmp_path / "g.npz", edge_index=edges, y=[0, 1, 0], train_mask=[0, 1, 2])
+    with pytest.raises(DataError, match="train_mask holds other values than 0 and 1"):
+        en.read(path)

@@ -101,6 +101,9 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
                         f"The array {key!r} of {path} holds Python objects and was skipped: "
                         "pickles are never opened."
                     )
+                if isinstance(arrays.get(key), bytes):  # NumPy returns other members as they are
+                    del arrays[key]
+                    notes.warn(f"The member {key!r} of {path} is no array, and was skipped.")
     except DataError:
         raise
     except DAMAGES as error:
@@ -254,6 +257,10 @@ def _read_masks(arrays: dict[str, Any], n: int, path: Path) -> list[list[Any]]:
     for name in names:
         if name in arrays and not _is_numeric(arrays[name]):
             raise DataError(f"{path}: {name} is {arrays[name].dtype}. Masks are true or false.")
+        if name in arrays and not np.isin(arrays[name], (0, 1)).all():
+            raise DataError(
+                f"{path}: {name} holds other values than 0 and 1. Are they node numbers?"
+            )
     first = np.atleast_2d(arrays[names[0]]).astype(bool)
     masks = [
         np.atleast_2d(arrays.pop(name)).astype(bool) if name in arrays else np.zeros_like(first)
