@@ -1,6 +1,6 @@
 """How good are the labels of the default on graphs that nothing was tuned on, beside ten lines of scikit-learn or PyG?
 
-    python benchmarks/unseen.py run STORE [--graphs acm,dblp] [--regimes 5,20,48%,folds] [--splits 3]
+    python benchmarks/unseen.py run STORE [--graphs acm,dblp] [--regimes 5,20,48%,folds] [--splits 3] [--validation no]
     python benchmarks/unseen.py write STORE
 
 ``run`` finishes one cell after another, the cheapest first, and keeps each in a file of STORE, so the same command
@@ -277,6 +277,8 @@ def run_all(arguments: argparse.Namespace) -> None:
     store.mkdir(parents=True, exist_ok=True)
     last: tuple[str, Arrays] | None = None
     for cell in cells(arguments.graphs, arguments.regimes, arguments.splits):
+        if ("yes" if cell.validation else "no") not in arguments.validation:
+            continue
         path = store / f"{cell.name}.json"
         lock = FileLock(store / f".{cell.name}.lock", timeout=0)
         try:
@@ -352,7 +354,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "write"))
     parser.add_argument("store", type=Path)
-    for name, default in (("graphs", GRAPHS), ("regimes", REGIMES)):
+    choices = {"graphs": GRAPHS, "regimes": REGIMES, "validation": ("yes", "no")}
+    for name, default in choices.items():
         parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=list(default))
     parser.add_argument("--splits", type=int, default=3)
     arguments = parser.parse_args()
