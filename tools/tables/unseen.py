@@ -15,6 +15,8 @@ from tables.common import ROOT
 #: The columns of ``results/unseen.csv``.
 COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds", "design")  # fmt: skip
 REGIMES = {"5": "5 a class", "20": "20 a class", "48%": "48 % of all"}
+#: The same in few words, for the table of the README.
+HEADS = {"5": "5/class", "20": "20/class", "48%": "48 %"}
 HALVES = ("unseen", "design")
 #: The mark of a cell that was measured before the last change of the default.
 EARLIER = "†"
@@ -107,7 +109,7 @@ def unseen_table(path: Path = RESULTS) -> str:
     groups = {place: of for place, of in groups.items() if of}
     systems = sorted(cells[0].accuracy, key=lambda name: (name != DEFAULT, name))
     lines = [
-        f"| | {' | '.join(f'{half}: {REGIMES[regime]}' for half, regime in groups)} |",
+        f"| | {' | '.join(f'{half}: {HEADS[regime]}' for half, regime in groups)} |",
         "|---" * (1 + len(groups)) + "|",
     ]
     for name in systems:
@@ -122,7 +124,7 @@ def unseen_table(path: Path = RESULTS) -> str:
     names = {half: sorted({c.graph for c in cells if c.half == half}) for half in HALVES}
     lines += [
         "",
-        "Mean test accuracy, %, with and without a validation set. "
+        "Mean test accuracy, %, by training labels, with and without a validation set. "
         f"Unseen: {', '.join(names['unseen'])}; design: {len(names['design'])} graphs that the design looked at.",
     ]
     return "\n".join(lines)
@@ -158,7 +160,10 @@ def cells_table(path: Path = RESULTS) -> str:
             f"| {100 * cell.accuracy[DEFAULT]:.1f} | {100 * cell.accuracy[cell.best]:.1f} ({cell.best}) | {mark}{100 * cell.regret:+.1f}{mark} |"
         )
     if any(cell.earlier for cell in cells):
-        lines += ["", f"{EARLIER} Measured with 0.20.0, before the changes below."]
+        lines += [
+            "",
+            f"{EARLIER} Measured with 0.20.0, before closed forms learned from all labels.",
+        ]
     return "\n".join(lines).replace("| -", "| −").replace("**-", "**−")
 
 

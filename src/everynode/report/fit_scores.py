@@ -44,7 +44,7 @@ def scores(fit: FitSummary) -> Html:
     order = "lowest" if monitor in LOSSES else "best"
     held_out = (
         "Validation: each label is predicted by networks that did not train on it. A network saw"
-        " only part of the labels; the final predictions are the average of all networks. "
+        " only part of the labels; the final predictions use all of them. "
         if fit.folds > 1
         else ""
     )
