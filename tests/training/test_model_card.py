@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import everynode as en
 from everynode.errors import DataError
+from everynode.training.checkpoint import load_model
 from everynode.training.model_card import card_digest, check_member
 
 
@@ -186,3 +187,13 @@ def test_a_changed_member_is_refused(tmp_path):
 def test_a_card_that_is_no_object_is_refused(tmp_path):
     with pytest.raises(DataError, match="not the card of a member"):
         check_member([1], b"", tmp_path / "member.json")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"format": 1, "format": 1}'], ids=["deep", "twice"]
+)
+def test_a_card_that_is_odd_json_is_refused(tmp_path, text):
+    (tmp_path / "model.json").write_text(text)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_model(tmp_path)

@@ -13,6 +13,7 @@ from typing import Any
 
 from everynode.console import showable
 from everynode.errors import DataError, UsageError
+from everynode.storage.json_text import parse_json
 
 #: New results wait here until all of them are written.
 STAGED = ".new-results"
@@ -110,7 +111,7 @@ def publish(folder: Path, last: str) -> Iterator[Path]:
 def read_result(file: Path) -> dict[str, Any]:
     """Read the summary of a finished run."""
     try:
-        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        result: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         return result
     except (ValueError, OSError) as error:
         raise DataError(f"{file} cannot be read ({error}): --no-resume starts over.") from error
@@ -132,7 +133,7 @@ def _read_start(start: Path) -> dict[str, Any] | None:
     if not start.exists():
         return None
     try:
-        earlier = json.loads(start.read_text(encoding="utf-8"))
+        earlier = parse_json(start.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         return {"unreadable": str(error)}
     if not isinstance(earlier, dict) or "key" not in earlier:

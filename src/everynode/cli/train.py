@@ -22,6 +22,7 @@ from everynode.cli.options import (
 )
 from everynode.console import say
 from everynode.errors import DataError, UsageError, require
+from everynode.storage.json_text import parse_json
 
 if TYPE_CHECKING:
     from everynode.experiments.run_spec import Run
@@ -167,7 +168,7 @@ def _finished(folder: Path) -> dict[str, Any]:
     """Read the record of a finished training."""
     card = folder / "model.json"
     try:
-        record: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))["run"]
+        record: dict[str, Any] = parse_json(card.read_text(encoding="utf-8"))["run"]
         return record
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise DataError(f"{card} cannot be read ({error}): --no-resume trains again.") from error

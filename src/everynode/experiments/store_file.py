@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from everynode.errors import DataError
+from everynode.storage.json_text import parse_json
 
 #: The application id of a store ("ENC1"), which protects other databases.
 APPLICATION_ID = 0x454E4331
@@ -197,7 +198,7 @@ class StoreFile:
     def parse(self, value: str | bytes) -> dict[str, Any]:
         """Parse the JSON of a column, compressed or not."""
         try:
-            parsed: dict[str, Any] = json.loads(
+            parsed: dict[str, Any] = parse_json(
                 value if isinstance(value, str) else zlib.decompress(value)
             )
         except (ValueError, zlib.error) as error:

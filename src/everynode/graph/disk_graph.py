@@ -19,6 +19,7 @@ from everynode.graph.graph import Split, labelled_nodes
 from everynode.graph.matrix_rows import FileRows
 from everynode.graph.neighbors import Neighbors
 from everynode.graph.validation import check_labels, check_split, tidy_edges, tidy_split
+from everynode.storage.json_text import parse_json
 
 FORMAT = 1
 CARD = "graph.json"
@@ -80,7 +81,7 @@ class DiskGraph:
         """Open a folder that :meth:`write` has written."""
         folder = Path(folder)
         try:
-            card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+            card = parse_json((folder / CARD).read_text(encoding="utf-8"))
             if card["format"] != FORMAT:
                 raise DataError(
                     f"{folder / CARD} is of format {card['format']}, not {FORMAT}: "

@@ -8,8 +8,8 @@ from typing import Any
 
 from everynode.errors import DataError
 from everynode.io.formats import open_binary
-from everynode.io.json_text import parse_json
 from everynode.io.records import Records
+from everynode.storage.json_text import parse_json
 
 LAYOUT = 'It must hold {"nodes": [...], "links": [...]}.'
 #: From here on, several whole numbers share one float.

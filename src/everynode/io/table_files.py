@@ -26,11 +26,11 @@ from everynode.io.formats import (
     split_sheet,
     unpacked_limit,
 )
-from everynode.io.json_text import parse_json
 from everynode.io.records import Records
 from everynode.io.sql_files import read_database
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import COUNTED, Table, decode, make_table
+from everynode.storage.json_text import parse_json
 
 
 def open_table(

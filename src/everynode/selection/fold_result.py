@@ -19,6 +19,7 @@ from everynode.batches import batches_from
 from everynode.models.build import build_model
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
+from everynode.storage.json_text import parse_json
 from everynode.training.checkpoint import HEADER
 from everynode.training.result import TrainingResult
 
@@ -95,8 +96,8 @@ class FoldResult:
     def from_bytes(cls, content: bytes) -> FoldResult:
         """Return the result that :meth:`to_bytes` wrote."""
         size = int.from_bytes(content[:8], "little")
-        header = json.loads(content[8 : 8 + size])["__metadata__"][HEADER]
-        return cls(json.loads(header), load_tensors(content))
+        header = parse_json(content[8 : 8 + size])["__metadata__"][HEADER]
+        return cls(parse_json(header), load_tensors(content))
 
     @classmethod
     def read(cls, path: Path, key: str) -> FoldResult | None:

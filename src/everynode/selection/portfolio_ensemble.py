@@ -31,6 +31,7 @@ from everynode.selection.leaderboard import NO_TIME, Leaderboard, LeaderboardRow
 from everynode.selection.race import Race
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
+from everynode.storage.json_text import parse_json
 from everynode.training import load_model, save_model
 from everynode.training.closed_form import is_closed_form
 from everynode.training.mini_batch.inference import embedding
@@ -108,7 +109,7 @@ class Member:
     def load(cls, folder: Path) -> Member:
         """Read a member that :meth:`save` wrote."""
         try:
-            card = json.loads((folder / "member.json").read_text(encoding="utf-8"))
+            card = parse_json((folder / "member.json").read_text(encoding="utf-8"))
             learned = (folder / "preparation.safetensors").read_bytes()
             tensors = load(learned)
             check_member(card, learned, folder / "member.json")

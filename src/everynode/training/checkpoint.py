@@ -22,6 +22,7 @@ from everynode.models.build import build_model
 from everynode.models.names import model_names
 from everynode.settings import Settings
 from everynode.storage.atomic import write_atomically
+from everynode.storage.json_text import parse_json
 from everynode.training.adam import Adam
 from everynode.training.model_card import card_digest, check_card, check_weights
 from everynode.training.random_state import random_state, set_random_state
@@ -128,14 +129,14 @@ class TrainingState:
     def from_bytes(cls, content: bytes) -> TrainingState:
         """Return the state that :meth:`to_bytes` wrote; ValueError if it is damaged."""
         size = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        metadata = parse_json(content[8 : 8 + size])["__metadata__"]
         return cls._checked(metadata, load_tensors(content))
 
     @classmethod
     def _checked(cls, metadata: dict[str, str], tensors: dict[str, Tensor]) -> TrainingState:
         if metadata[DIGEST] != _digest(metadata[HEADER], tensors):
             raise ValueError("its digest differs from its content")
-        header = json.loads(metadata[HEADER])
+        header = parse_json(metadata[HEADER])
         header["best_key"] = tuple(header["best_key"])
         return cls(tensors, **header)
 
@@ -276,7 +277,7 @@ def load_model(folder: Path | str) -> tuple[Model, dict[str, Any]]:
         if path.exists() and not path.is_file():  # reading a pipe would block
             raise DataError(f"{path} is not a file: train again, or restore the folder.")
     try:
-        card = json.loads(card_path.read_text(encoding="utf-8"))
+        card = parse_json(card_path.read_text(encoding="utf-8"))
         weights = weights_path.read_bytes()
     except FileNotFoundError as error:
         raise DataError(

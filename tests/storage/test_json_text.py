@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everynode.io.json_text import parse_json
+from everynode.storage.json_text import parse_json
 
 
 def test_a_name_twice_is_refused_at_any_depth():
