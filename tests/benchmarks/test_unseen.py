@@ -99,6 +99,14 @@ def test_parts_do_not_overlap_and_pairs_share_their_test_nodes(scripts):
     ).all()
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """The portfolio trains the fewest candidates."""
+    options = functools.partial(portfolio_fit.PortfolioOptions, effort="quick")
+    monkeypatch.setattr(portfolio_fit, "PortfolioOptions", options)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_cell_runs_is_kept_and_replays_to_the_same_accuracy(
     scripts, archive, tmp_path, monkeypatch, capsys
 ):
@@ -107,8 +115,6 @@ def test_a_cell_runs_is_kept_and_replays_to_the_same_accuracy(
     monkeypatch.setattr(unseen, "ROOT", tmp_path)
     monkeypatch.setattr(unseen, "GRAPHS", ("tiny",))
     monkeypatch.setattr(scripts["outsiders"], "EPOCHS", 3)
-    quick = functools.partial(portfolio_fit.PortfolioOptions, effort="quick")
-    monkeypatch.setattr(portfolio_fit, "PortfolioOptions", quick)
     (tmp_path / "results").mkdir()
     store = tmp_path / "store"
     flags = ["--graphs", "tiny", "--regimes", "5", "--splits", "1"]
@@ -151,6 +157,7 @@ def test_each_half_chooses_the_design_with_the_lowest_loss(scripts):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("quick")
 def test_few_labels_three_designs_with_the_same_weights(scripts, archive, tmp_path, monkeypatch):
     unseen, few = scripts["unseen"], scripts["few_labels"]
     monkeypatch.setenv("EVERYNODE_GRAPHS", str(archive))
