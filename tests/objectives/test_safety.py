@@ -311,7 +311,7 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
 MODULE_ONLY = {
     CrossValidatingGradients: {"halves", "every"},
     ClassPrior: {"shares"},
-    Consistency: {"ramp"},
+    Consistency: {"ramp", "passes"},
 }
 PAIRS = [
     (class_prior, ClassPrior),
