@@ -117,18 +117,23 @@ def systems_picture() -> None:
             for cell in cells(PANEL)
             if cell["column"] == graph and cell["summary"] and cell["published"]
         ]
-        for cell in some:
+        some.sort(key=lambda cell: (cell["published"], cell["row"]))
+        for place, cell in enumerate(some):
             color = "#b45309" if cell["row"].startswith("ENC-") else "#0f766e"
             x, y = cell["published"], cell["summary"]["mean"]
             axis.errorbar(
                 x, y, yerr=cell["summary"]["std"] or 0, fmt="o", markersize=4, color=color
             )
+            side = {"ha": "left"} if place % 2 else {"ha": "right"}
+            offset = (5, -8) if place % 2 else (-5, 4)  # close dots: one label left, one right
             axis.annotate(
-                cell["row"], (x, y), fontsize=6.5, xytext=(4, 2), textcoords="offset points"
-            )
-        ends = [value for cell in some for value in (cell["published"], cell["summary"]["mean"])]
-        if ends:
-            axis.plot([min(ends), max(ends)], [min(ends), max(ends)], color="#9aa4b2", linewidth=1)
+                cell["row"], (x, y), fontsize=6.5, xytext=offset,
+                textcoords="offset points", **side,
+            )  # fmt: skip
+        if some:
+            first, last = some[0]["published"] - 1, some[-1]["published"] + 1
+            axis.plot([first, last], [first, last], color="#9aa4b2", linewidth=1, zorder=0)
+            axis.set_xlim(first - 0.5, last + 0.5)
         axis.set_title(graph.capitalize(), fontsize=9)
         axis.set_xlabel("published, %", fontsize=9)
         axis.tick_params(labelsize=8)
