@@ -20,7 +20,7 @@ ABOUT = {
     "disk": "writes that fail from a random size on, and folders that become read-only at a random"
     " moment; continued, and compared",
     "stores": "two and four processes on one store, compared with one process",
-    "memory": "fits in one process, continued in the next; memory must not grow by 20 MB",
+    "memory": "fits in one process; memory must not grow by 20 MB",
 }
 TEXT = """# Reliability
 
