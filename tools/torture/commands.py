@@ -9,7 +9,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
 import sqlite3
@@ -167,6 +166,8 @@ def _run_command(
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if limit is not None:
+        import resource  # not on Windows, where the other parts work
+
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if obey_modes:
