@@ -13,7 +13,14 @@ from functools import partial
 from tables.common import ROOT, pages
 from tables.comparisons import demo_table, results_table, stock_loop_table
 from tables.engine import same_gat_table, same_table, same_training_table
-from tables.files import calibration_table, held_out_table, own_table, reading_table
+from tables.files import (
+    average_calibration_table,
+    calibration_table,
+    held_out_table,
+    own_table,
+    page_network_table,
+    reading_table,
+)
 from tables.llms import llms
 from tables.paper import described_table, paper_table, redo_table, verdicts
 from tables.pictures import maps, picture, regrets
@@ -58,6 +65,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "authors": partial(paper_table, "semi-supervised", "authors"),
     "authors-heterophilic": partial(paper_table, "heterophilic", "authors"),
     "calibration": calibration_table,
+    "calibration-500": average_calibration_table,
     "candidates": candidates_table,
     "cheaper": cheaper_table,
     "choices": choices_table,
@@ -73,6 +81,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "minibatch": minibatch_table,
     "numbers": numbers,
     "own": own_table,
+    "page-network": page_network_table,
     "paper-terms": partial(paper_table, "semi-supervised", "paper-terms"),
     "plan": plan_table,
     "price": price_table,
