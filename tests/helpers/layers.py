@@ -7,8 +7,17 @@ import torch
 from torch import Tensor
 
 from everynode.graph import Graph
+from everynode.models import Network
+from everynode.models.layer import brings
+from everynode.models.names import MODELS, model_class
 
 N, C = 20, 6
+#: The networks whose layers bring derivatives. Autograd computes CVG for every other model.
+WITH_DERIVATIVES = [
+    name
+    for name in MODELS
+    if issubclass(network := model_class(name), Network) and brings(network.layer, "derivatives")
+]
 
 
 def make_graph(seed: int, *, weighted: bool = False, directed: bool = False) -> Graph:

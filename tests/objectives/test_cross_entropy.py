@@ -11,22 +11,14 @@ import torch
 from everynode import ENC, Graph, Split
 from everynode.errors import UsageError
 from everynode.graph.sample import Sample
-from everynode.models import Network
-from everynode.models.layer import brings
-from everynode.models.names import MODELS, model_class
+from everynode.models.names import model_class
 from everynode.objectives import CrossEntropy, CrossValidatingGradients
 from everynode.objectives.cross_entropy import balanced
 from everynode.objectives.fused import Fused, at_once, one_by_one
 from everynode.objectives.mutual_information import MutualInformation
 from everynode.objectives.total_variation import TotalVariation
 from everynode.settings import Settings
-
-#: The networks whose layers bring derivatives. Autograd computes CVG for every other model.
-NETWORKS = [
-    name
-    for name in MODELS
-    if issubclass(network := model_class(name), Network) and brings(network.layer, "derivatives")
-]
+from helpers.layers import WITH_DERIVATIVES
 
 #: Twelve training nodes: eight, three and one of a class.
 LABELS = [0] * 8 + [1] * 3 + [2] + [0, 1, 2, 0, 1, 2, -1, -1]
@@ -142,7 +134,7 @@ def test_the_kernels_give_what_torch_gives(graph, logits, dtype):
     )
 
 
-@pytest.mark.parametrize("backbone", NETWORKS)
+@pytest.mark.parametrize("backbone", WITH_DERIVATIVES)
 def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
     network = (
         model_class(backbone)(

@@ -24,6 +24,7 @@ from everynode.training.mini_batch.inference import infer
 from everynode.training.mini_batch.plan import AtRandom
 from everynode.training.mini_batch.sampler import Sampler
 from everynode.training.mini_batch.work import Batched
+from helpers.layers import WITH_DERIVATIVES
 
 ALL = Batches(16, (-1,), tv_edges=-1)
 EXACT = Settings(
@@ -194,7 +195,7 @@ def test_few_others_and_one_edge_each_are_right_on_average(make_graph):
     )
 
 
-@pytest.mark.parametrize("backbone", NETWORKS)
+@pytest.mark.parametrize("backbone", WITH_DERIVATIVES)
 def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_nothing(
     graph, backbone
 ):

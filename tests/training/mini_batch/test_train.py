@@ -116,7 +116,7 @@ def test_the_command(elsewhere, call):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--fan-out", "5"], "and --clusters need --batch-size."),
+        (["--fan-out", "5"], "and --clusters need --batch-size with a number."),
         (
             ["--batch-size", "64", "--fan-out", "ten"],
             "--fan-out takes numbers such as 15,10, or 'all'. Got 'ten'.",
