@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -12,7 +13,7 @@ from everynode import NodeClassifier, Settings, Term
 from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
-from everynode.estimator_settings import Choices, check_cv, memory_plan, portfolio_options
+from everynode.estimator_settings import Choices, check_parameters, memory_plan, portfolio_options
 from everynode.training import memory_plan as memory_plan_module
 
 
@@ -113,10 +114,41 @@ def test_only_default_candidates_share_the_patience():
     assert not Choices.of(NodeClassifier("gcn", settings="tuned")).shares_patience
 
 
-def test_a_wrong_cv_is_refused():
-    check_cv(NodeClassifier(cv=0.3))
-    with pytest.raises(UsageError, match="number of folds >= 2"):
-        check_cv(NodeClassifier(cv=1))
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"effort": "fast"}, "Unknown effort 'fast'"),
+        ({"time_limit": "10q"}, "The time limit must be a number of seconds"),
+        ({"time_limit": -1}, "Got -1"),
+        ({"cv": 1}, "number of folds >= 2"),
+        ({"cv": True}, "number of folds >= 2"),
+        ({"n_jobs": 0}, "'n_jobs' of NodeClassifier must be None or -1"),
+        ({"n_jobs": "two"}, "or a whole number >= 1. Got 'two'"),
+        ({"random_state": -1}, "'random_state' of NodeClassifier must be None, a whole"),
+        ({"random_state": "a"}, "Got 'a'"),
+        ({"verbose": "yes"}, "'verbose' of NodeClassifier must be None, True or False"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_by_any_fit(wrong, message):
+    """Also one that this fit does not use, before the data are looked at."""
+    with pytest.raises(UsageError, match=message):
+        NodeClassifier("gcn", "ce", **wrong).fit(None)
+
+
+def test_right_parameters_pass():
+    for right in (
+        {"cv": 0.3}, {"cv": np.int64(3)}, {"n_jobs": -1}, {"n_jobs": np.int64(2)},
+        {"random_state": None}, {"random_state": np.random.RandomState(0)}, {"verbose": np.True_},
+        {"time_limit": "10m"},
+    ):  # fmt: skip
+        check_parameters(NodeClassifier(**right))
+
+
+def test_minus_one_job_is_one_per_core():
+    graph = generate(40, 80, 4, 2)
+    plans = [memory_plan(NodeClassifier("gcn", n_jobs=jobs), graph) for jobs in (None, -1)]
+    assert plans[0] == plans[1]
+    assert portfolio_options(NodeClassifier(n_jobs=-1), None, ()).workers is None
 
 
 def test_the_memory_plan_follows_the_batch_size(monkeypatch):

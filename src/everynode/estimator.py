@@ -18,7 +18,7 @@ from everynode.batches import Batches
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
-from everynode.estimator_settings import check_cv, draw_seed, memory_plan, portfolio_options
+from everynode.estimator_settings import check_parameters, draw_seed, memory_plan, portfolio_options
 from everynode.estimator_training import (
     Trained,
     num_folds,
@@ -97,8 +97,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds with fewer than 100 labels, where a single draw is unreliable (docs/found.md), else
         0.2; in a portfolio, 2 to 5 folds by effort and number of labels.
     n_jobs : int, optional
-        The number of parallel trainings. None: one per core, or fewer if the memory does not hold
-        them. With one torch thread, the result is the same for any number.
+        The number of parallel trainings. None or -1: one per core, or fewer if the memory does not
+        hold them. With one torch thread, the result is the same for any number.
     batch_size : int, Batches, "auto" or None, default="auto"
         The seed nodes of a training step on sampled subgraphs, as in ``everynode train
         --batch-size``; :class:`~everynode.batches.Batches` has the other options. Networks that
@@ -230,12 +230,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The use of the memory, from :func:`everynode.estimator_settings.memory_plan`. None: the
             one that ``batch_size`` and ``n_jobs`` give.
         """
+        check_parameters(self)
         arrays = not isinstance(X, Graph) and not hasattr(X, "edge_index") and y is not None
         encoded = encode(y) if arrays else None  # here, so its warnings point to the caller
         given = training_graph(self, X, y, edge_index, edge_weight, encoded)
         self._fold = fold if isinstance(X, Graph) else 0
         self._had_edges = given.num_edges > 0
-        check_cv(self)
         plan = plan or memory_plan(self, given, for_new_nodes=for_new_nodes, here=engine is None)
         options = portfolio_options(self, engine, callbacks, for_new_nodes=for_new_nodes, plan=plan)
         states = None if checkpoint is None else Path(checkpoint)

@@ -6,7 +6,7 @@ import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from everynode.objective_names import parse_objective
 from everynode.presets import candidates
 from everynode.selection.candidate import Effort, portfolio
 from everynode.selection.portfolio_fit import PortfolioOptions
+from everynode.selection.time_limit import parse_time
 from everynode.settings import Settings, declarations
 from everynode.training.memory_plan import FULL, MemoryPlan, plan_memory
 
@@ -148,14 +149,34 @@ def _objective_parts(objective: object) -> tuple[str, dict[str, float]]:
     return "+".join(names) or "ce", weights
 
 
-def check_cv(model: NodeClassifier) -> None:
-    """Refuse a wrong ``cv``."""
-    whole = isinstance(model.cv, numbers.Integral) and int(model.cv) >= 2
-    share = isinstance(model.cv, numbers.Real) and 0 < model.cv < 1
-    expected = (
-        "'auto', a number of folds >= 2, or a share of the labels between 0 and 1 such as 0.2"
-    )
-    require(model.cv == "auto" or whole or share, "cv", "NodeClassifier", expected, model.cv)
+def check_parameters(model: NodeClassifier) -> None:
+    """Refuse wrong values, also of parameters that the fit at hand does not use."""
+    Effort.named(model.effort)
+    parse_time(model.time_limit)
+    cv, n_jobs, state, verbose = model.cv, model.n_jobs, model.random_state, model.verbose
+    share = isinstance(cv, numbers.Real) and 0 < cv < 1
+    drawn = state is None or isinstance(state, np.random.RandomState)
+    for name, good, expected in (
+        ("cv", cv == "auto" or _is_whole(cv, 2) or share,
+         "'auto', a number of folds >= 2, or a share of the labels between 0 and 1 such as 0.2"),
+        ("n_jobs", n_jobs in (None, -1) or _is_whole(n_jobs, 1),
+         "None or -1 (one per core), or a whole number >= 1"),
+        ("random_state", drawn or _is_whole(state, 0),
+         "None, a whole number >= 0, or a RandomState"),
+        ("verbose", verbose is None or isinstance(verbose, numbers.Integral | np.bool_),
+         "None, True or False"),
+    ):  # fmt: skip
+        require(good, name, "NodeClassifier", expected, getattr(model, name))
+
+
+def _is_whole(value: object, low: int) -> bool:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and int(cast(Any, value)) >= low
+
+
+def _workers(model: NodeClassifier) -> int | None:
+    """Return the number of parallel trainings; None: one per core."""
+    return None if model.n_jobs == -1 else model.n_jobs
 
 
 def portfolio_options(
@@ -169,7 +190,7 @@ def portfolio_options(
     """Return the options of the portfolio."""
     return PortfolioOptions(
         model.effort, model.time_limit, for_new_nodes, None if model.cv == "auto" else model.cv,
-        Choices.of(model).options.n_estimators, model.n_jobs if plan is None else plan.workers,
+        Choices.of(model).options.n_estimators, _workers(model) if plan is None else plan.workers,
         engine, callbacks, plan or FULL,
     )  # fmt: skip
 
@@ -189,13 +210,13 @@ def memory_plan(
         held_out = len(graph.splits) > 0 and len(graph.nodes("val")) > 0
         folds = 1 if held_out else int(model.cv) if model.cv != "auto" and model.cv > 1 else FOLDS
         trainings = len(settings) * folds * choices.options.n_estimators
-        workers = min(model.n_jobs or cores(), trainings)
+        workers = min(_workers(model) or cores(), trainings)
         return plan_memory(graph, settings, workers=workers, preparations=0, **options)
     entries = portfolio(
         Effort.named(model.effort), graph, changes=choices.changes, for_new_nodes=for_new_nodes
     )
     return plan_memory(
-        graph, [entry.settings for entry in entries], workers=model.n_jobs,
+        graph, [entry.settings for entry in entries], workers=_workers(model),
         preparations=len({entry.preparation for entry in entries} - {"raw"}), **options,
     )  # fmt: skip
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from everynode.cli.batch_options import block_size
 from everynode.cli.files import Files
 from everynode.cli.options import DeviceFlag, JsonFlag, PluginFlag, QuietFlag, load_plugins
 from everynode.console import say
 from everynode.errors import UsageError
+
+if TYPE_CHECKING:
+    from everynode.evaluation.predictions import Predictions
 
 #: Endings of other formats than CSV.
 NOT_CSV = (
@@ -62,7 +66,6 @@ def predict(
 
     from everynode.estimator import NodeClassifier
     from everynode.evaluation.predictions import predictions
-    from everynode.evaluation.quality import wilson
     from everynode.training.checkpoint import model_folder
 
     load_plugins(plugin)
@@ -86,21 +89,28 @@ def predict(
             say(line)
     table = predictions(classifier, graph)
     table.write_csv(out)
-    labelled = [i for i, name in enumerate(table.label_names) if name is not None]
-    summary = {"predictions": str(out), "nodes": graph.num_nodes, "labelled": len(labelled)}
-    lines = [f"{out}: {graph.num_nodes} nodes"]
-    if labelled:
-        right = int((table.predicted == table.labels)[labelled].sum())
-        accuracy = wilson(right, len(labelled))
-        summary |= {"accuracy": list(accuracy), "caution": CAUTION}
-        value, low, high = (100 * x for x in accuracy)
-        lines.append(
-            f"  {value:.1f} % of the {len(labelled)} labelled nodes are right (95% interval "
-            f"{low:.1f} to {high:.1f})"
-        )
-        lines.append(f"  {CAUTION}")
+    summary, lines = _accuracy(table)
+    summary = {"predictions": str(out), "nodes": graph.num_nodes} | summary
+    lines = [f"{out}: {graph.num_nodes} nodes", *lines]
     print(json.dumps(summary) if json_output else "\n".join(lines))
     return 0
+
+
+def _accuracy(table: Predictions) -> tuple[dict[str, Any], list[str]]:
+    """Return the accuracy on the labelled nodes, as values and as lines."""
+    from everynode.evaluation.quality import wilson
+
+    labelled = [i for i, name in enumerate(table.label_names) if name is not None]
+    if not labelled:
+        return {"labelled": 0}, []
+    right = int((table.predicted == table.labels)[labelled].sum())
+    accuracy = wilson(right, len(labelled))
+    value, low, high = (100 * x for x in accuracy)
+    return {"labelled": len(labelled), "accuracy": list(accuracy), "caution": CAUTION}, [
+        f"  {value:.1f} % of the {len(labelled)} labelled nodes are right (95% interval "
+        f"{low:.1f} to {high:.1f})",
+        f"  {CAUTION}",
+    ]
 
 
 def _check_out(out: Path) -> None:

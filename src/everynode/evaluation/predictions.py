@@ -107,7 +107,7 @@ class Predictions:
 
 def is_table(path: Path) -> bool:
     """Whether a file starts like predictions.csv."""
-    start = f"{','.join(HEADING[:-1])},".encode()  # files of earlier versions have no `final`
+    start = f"{','.join(HEADING)},".encode()
     with path.open("rb") as file:
         return file.read(len(start)) == start
 

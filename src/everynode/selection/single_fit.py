@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from everynode.batches import Batches
 from everynode.datasets.splits import FEW
@@ -97,39 +98,46 @@ def fit_candidates(
     total = networks * len(folds)
     few = sum(len(graph.nodes("val", fold)) for fold in folds) < FEW
     estimate = StopEstimate(epochs, first.patience, first.monitor)
-
-    def tell(name: str, epoch: int, row: dict[str, float]) -> None:
-        for callback in callbacks:
-            callback(name, epoch, row)
-        show(name, epoch, row)
-
-    def show(name: str, epoch: int, row: dict[str, float]) -> None:
-        last = estimate(name, epoch, row)
-        bar.advance(f"{name} {describe(row)}", to=epoch + 1, last=last)
-
+    runs: dict[str, Any] = {"checkpoint": checkpoint, "prefix": prefix, "workers": workers}
     with Bar(title or first.backbone, epochs, unit="epochs", show=verbose, early=True) as bar:
+        follow = _Follower(bar, estimate, callbacks, total)
         trained, standings = successive_halving(
-            graph,
-            candidates,
-            folds=folds,
-            share=shares_patience and len(folds) > 1 and few,
-            seed=seed,
-            report=tell,
-            checkpoint=checkpoint,
-            prefix=prefix,
-            workers=workers,
-            batches=batches,
-            show=show,
-        )
+            graph, candidates, folds=folds, share=shares_patience and len(folds) > 1 and few,
+            seed=seed, batches=batches, report=follow.tell, show=follow.show, **runs,
+        )  # fmt: skip
         results = train_more(
-            trained,
-            graph,
-            folds,
-            total,
-            checkpoint=checkpoint,
-            prefix=prefix,
-            workers=workers,
-            report=lambda number, epoch, row: tell(f"network {number} of {total}", epoch, row),
-            show=lambda number, epoch, row: show(f"network {number} of {total}", epoch, row),
+            trained, graph, folds, total, report=follow.tell_more, show=follow.show_more, **runs
         )
     return SingleFit(graph, folds, results, standings, total)
+
+
+@dataclass
+class _Follower:
+    """Tells the callbacks and the progress bar of every epoch."""
+
+    bar: Bar
+    estimate: StopEstimate
+    callbacks: Sequence[Callback]
+    total: int
+
+    def show(self, name: str, epoch: int, row: dict[str, float]) -> None:
+        """Advance the bar."""
+        last = self.estimate(name, epoch, row)
+        self.bar.advance(f"{name} {describe(row)}", to=epoch + 1, last=last)
+
+    def tell(self, name: str, epoch: int, row: dict[str, float]) -> None:
+        """Call the callbacks, and advance the bar."""
+        for callback in self.callbacks:
+            callback(name, epoch, row)
+        self.show(name, epoch, row)
+
+    def show_more(self, number: int, epoch: int, row: dict[str, float]) -> None:
+        """Advance the bar for a further network."""
+        self.show(self._title(number), epoch, row)
+
+    def tell_more(self, number: int, epoch: int, row: dict[str, float]) -> None:
+        """Call the callbacks for a further network, and advance the bar."""
+        self.tell(self._title(number), epoch, row)
+
+    def _title(self, number: int) -> str:
+        return f"network {number} of {self.total}"

@@ -127,37 +127,20 @@ def successive_halving(
     require(len(folds) > 0, "folds", owner, "at least one fold", len(folds))
     sharing = len(folds) if share else 1
     rounds = ((max(SHARED_ROUND // sharing, SHORTEST_ROUND), 1),) if sharing > 1 else ROUNDS
-    sizes = [float(len(graph.nodes("val", fold))) for fold in folds]
-    field = _Field(graph, sizes, report, workers, show)
+    field = _Field(graph, folds, report, workers, show)
     for name, settings in candidates.items():
         patience = min(settings.patience, max(settings.patience // sharing, LEAST_PATIENCE))
         patient = dataclasses.replace(settings, patience=patience)
         states = checkpoint / f"{prefix}{name}" if checkpoint else None
-        field.add(name, patient, folds=folds, seed=seed, states=states, batches=batches)
+        field.add(name, patient, seed=seed, states=states, batches=batches)
 
-    # `order`: the best first. The first `places` of them train in the next round.
-    order, places = list(candidates), len(candidates)
     with deferred_interrupt() as interrupt:
-        for epochs, left in rounds:
-            field.train(order[:places], epochs, interrupt)
-            order = [*field.ranked(order[:places], epochs), *field.alive(order[places:])]
-            places = left
-        for name in order:  # the next one only if the best diverges
-            field.train([name], None, interrupt)
-            if name not in field.failed:
-                break
-
-    started = {name: [t for t in field.trainings[name] if t.best] for name in field.alive(order)}
-    winner = next((name for name in order if started.get(name)), None)
-    if winner is None:
-        if field.failed:
-            raise next(iter(field.failed.values()))
-        raise KeyboardInterrupt
+        winner, networks = field.race(rounds, interrupt)
     standings = {
         name: field.standing(name, settings.monitor, won=name == winner)
         for name, settings in candidates.items()
     }
-    return [t.result(interrupted=interrupt.is_set()) for t in started[winner]], standings
+    return [t.result(interrupted=interrupt.is_set()) for t in networks], standings
 
 
 class _Field:
@@ -166,25 +149,26 @@ class _Field:
     def __init__(
         self,
         graph: Graph,
-        sizes: Sequence[float],
+        folds: Sequence[int],
         report: CandidateReport | None,
         workers: int | None,
         show: CandidateReport | None,
     ):
+        self.folds = folds
         #: The number of validation nodes of each fold.
-        self.sizes = sizes
+        self.sizes = [float(len(graph.nodes("val", fold))) for fold in folds]
         self.graph, self.report, self.workers, self.show = graph, report, workers, show
         self.trainings: dict[str, list[Training]] = {}
         self.failed: dict[str, Diverged] = {}
 
     def add(
-        self, name: str, settings: Settings, *, folds: Sequence[int], seed: int,
-        states: Path | None, batches: Batches | None,
+        self, name: str, settings: Settings, *, seed: int, states: Path | None,
+        batches: Batches | None,
     ) -> None:  # fmt: skip
         """Add a candidate: a training on each fold, with consecutive seeds."""
         self.trainings[name] = []
-        for number, fold in enumerate(folds):
-            suffix = "" if len(folds) == 1 else f"-fold-{number + 1}"
+        for number, fold in enumerate(self.folds):
+            suffix = "" if len(self.folds) == 1 else f"-fold-{number + 1}"
             state = states and states.with_name(f"{states.name}{suffix}.safetensors")
             training = Training(
                 self.graph,
@@ -199,6 +183,28 @@ class _Field:
     def alive(self, names: Iterable[str]) -> list[str]:
         """Return the candidates that have not diverged."""
         return [name for name in names if name not in self.failed]
+
+    def race(
+        self, rounds: Sequence[tuple[int, int]], interrupt: threading.Event
+    ) -> tuple[str, list[Training]]:
+        """Train in rounds, and return the winner with those of its trainings that started."""
+        # `order`: the best first. The first `places` of them train in the next round.
+        order, places = list(self.trainings), len(self.trainings)
+        for epochs, left in rounds:
+            self.train(order[:places], epochs, interrupt)
+            order = [*self.ranked(order[:places], epochs), *self.alive(order[places:])]
+            places = left
+        for name in order:  # the next one only if the best diverges
+            self.train([name], None, interrupt)
+            if name not in self.failed:
+                break
+        for name in self.alive(order):
+            started = [training for training in self.trainings[name] if training.best]
+            if started:
+                return name, started
+        if self.failed:
+            raise next(iter(self.failed.values()))
+        raise KeyboardInterrupt
 
     def train(self, names: Iterable[str], until: int | None, interrupt: threading.Event) -> None:
         """Train candidates up to an epoch; None: to their end."""
