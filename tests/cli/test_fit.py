@@ -850,6 +850,7 @@ def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
     words = ("predict", "out", "--nodes", nodes, "--edges", edges, "--out")
     for mine in (
         b"id,predicted,probability,labelled,label,parts\n",
+        b"id,predicted,probability,labelled,label,part,p_a\n",
         b"\xff\x00\x01",
         b"id\n",
         b"\n",
