@@ -165,3 +165,20 @@ def test_no_two_places_share_ten_lines() -> None:
             places[tuple(line for _, line in window)].append(where)
     twice = [where for where in places.values() if len(where) > 1]
     assert not twice
+
+
+#: Lines that a function may have at most, with its docstring.
+LONGEST = 75
+#: Longer functions, each with its reason.
+LONGER = {"terms_and_gradient": "numba compiles one function; half of it is its docstring"}
+
+
+def test_functions_are_short() -> None:
+    functions = {
+        (file.name, node.name): (node.end_lineno or node.lineno) - node.lineno + 1
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    long = {place for place, lines in functions.items() if lines > LONGEST}
+    assert {name for _, name in long} == set(LONGER)

@@ -14,6 +14,7 @@ from everynode.batches import Batches
 from everynode.datasets import generate
 from everynode.errors import UsageError
 from everynode.estimator_settings import Choices, check_parameters, memory_plan, portfolio_options
+from everynode.selection.candidate import Effort
 from everynode.training import memory_plan as memory_plan_module
 
 
@@ -169,3 +170,10 @@ def test_the_memory_plan_follows_the_batch_size(monkeypatch):
     single = NodeClassifier("sage", "ce", settings=big, n_jobs=8)
     assert memory_plan(single, graph).workers == 1  # one network, since there are validation nodes
     assert memory_plan(single, graph.with_splits([])).workers == 3
+
+
+def test_the_docstring_has_the_time_limits_of_the_portfolio():
+    limits = {name: Effort.named(name).time_limit for name in ("quick", "standard", "best")}
+    assert limits == {"quick": 18, "standard": 600, "best": None}
+    text = " ".join(NodeClassifier.__doc__.split())
+    assert "None: 18 s for ``quick``, 10 min for ``standard``, none for ``best``" in text

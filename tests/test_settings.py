@@ -56,6 +56,16 @@ def test_the_defaults_are_the_default_preset() -> None:
     assert Settings.preset() == Settings.preset("default", backbone="gcn") == Settings()
 
 
+def test_default_settings_that_models_share_stand_once() -> None:
+    rows = read_preset("default")["backbone"]
+    assert {row["like"] for row in rows.values() if "like" in row} <= set(rows)
+    own = [dict(row) for row in rows.values() if set(row) != {"like"}]
+    assert all(own.count(row) == 1 for row in own)
+    assert Settings.preset(backbone="dirsage") == Settings.preset(
+        backbone="mlp", dropout=0.3, layer_dropout=0.3
+    ).replace(backbone="dirsage")
+
+
 def test_the_groups_hold_every_setting_once() -> None:
     groups = [Settings().group(name) for name in ("Training", "Model", "Objective", "Optimizer")]
     names = [name for group in groups for name in group]

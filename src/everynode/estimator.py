@@ -86,8 +86,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``n_estimators``, the number of networks per fold whose probabilities are averaged:
         ``{"preset": "tuned", "n_estimators": 5, "epochs": 200}``.
     monitor : str, optional
-        The validation metric that selects the epoch and the candidate: ``accuracy``,
-        ``balanced_accuracy``, ``macro_f1``, ``auc`` or ``loss``.
+        The validation metric that selects the epoch and the candidate, such as ``macro_f1``: any of
+        ``everynode.evaluation.metrics.MONITORS``. None: that of ``settings``, else ``accuracy``.
     class_weight : "balanced" or dict, optional
         The weight of each class. ``balanced``: rare classes weigh as much as common ones.
     cv : int, float or "auto", default="auto"

@@ -62,7 +62,7 @@ def preset(
     if backbone not in MODELS and backbone not in model_names():
         unknown("backbone", backbone, model_names())
     if name == "default":
-        values = dict(read_preset("default")["backbone"].get(backbone, {}))
+        values = _default_row(backbone)
     elif name == "paper":
         table = read_preset("paper")
         values = table["base"] | table["backbone"].get(backbone, {})
@@ -95,6 +95,17 @@ def candidates(name: str = "default", **choice: Any) -> dict[str, Settings]:
         if settings.identity() not in [other.identity() for other in distinct.values()]:
             distinct[candidate] = settings
     return distinct
+
+
+def _default_row(backbone: str) -> dict[str, Any]:
+    """Return the default settings of a model: those of the model that it is ``like``, and its own.
+
+    >>> _default_row("resgcn") == _default_row("mlp") | {"dropout": 0.3, "layer_dropout": 0.3}
+    True
+    """
+    row = dict(read_preset("default")["backbone"].get(backbone, {}))
+    like = row.pop("like", None)
+    return row if like is None else _default_row(like) | row
 
 
 def _paper_row(

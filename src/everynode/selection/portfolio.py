@@ -90,9 +90,8 @@ def run_portfolio(
         batches={c.name: plan.batches_for(graph, c.settings) for c in candidates},
         any_batches=plan.automatic,
     )  # fmt: skip
-    obstacles = {c.name: plan.obstacle(graph, c.settings) for c in candidates}
-    runner.race.outcomes |= {name: f"left out: {why}" for name, why in obstacles.items() if why}
     race, units = runner.race, fold_seeds(folds, seeds, seed)
+    race.outcomes |= _left_out(graph, candidates, plan)
     rounds = [units[:1], units[1:2], units[2:]] if len(folds) > 1 else [units[:1], units[1:]]
     order = [candidate.name for candidate in candidates]
     for number, part in enumerate(rounds):
@@ -162,6 +161,12 @@ def fold_seeds(folds: Sequence[int], seeds: int, seed: int) -> list[tuple[int, i
         for number in range(seeds)
         for place, fold in enumerate(folds)
     ]
+
+
+def _left_out(graph: Graph, candidates: Sequence[Candidate], plan: MemoryPlan) -> dict[str, str]:
+    """Return the outcome of each candidate that the memory does not hold."""
+    obstacles = {c.name: plan.obstacle(graph, c.settings) for c in candidates}
+    return {name: f"left out: {why}" for name, why in obstacles.items() if why}
 
 
 def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> Tensor | None:
