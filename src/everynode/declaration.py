@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from everynode.errors import require, unknown
 
-#: The headings of ``--help``, in this order.
+#: What a setting belongs to.
 Group = Literal["Training", "Model", "Objective", "Optimizer", "Mini-batches"]
 #: The expected value in words, by the type of the default.
 KINDS: dict[type, str] = {
@@ -69,7 +69,7 @@ class Declaration:
     help : str
         One sentence for ``--help`` and the documentation.
     group : str
-        The heading of ``--help`` that lists it.
+        What it belongs to, and its heading in ``--help``; but see ``heading``.
     low, high : float
         The range of a number, ends included.
     above, below : float
@@ -121,6 +121,17 @@ class Declaration:
     of_backbones: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     pairs: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The heading of ``--help``: a setting of one term or of a few models stands apart.
+
+        >>> Declaration("", "Objective", of_term="tv").heading
+        'Single terms'
+        """
+        if self.of_term:
+            return "Single terms"
+        return "Single models" if self.of_backbones else self.group
 
     @property
     def expected(self) -> str:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 GROUPS = {
     name: Group.create_ordered(name)
     for name in (
-        "Files", "Training", "Graph", "Model", "Objective", "Optimizer", "Mini-batches",
-        "Workers", "Output",
+        "Files", "Training", "Graph", "Model", "Single models", "Objective", "Single terms",
+        "Optimizer", "Mini-batches", "Workers", "Output",
     )
 }  # fmt: skip
 FILES, TRAINING, OUTPUT = GROUPS["Files"], GROUPS["Training"], GROUPS["Output"]
@@ -70,7 +70,7 @@ def load_plugins(files: tuple[Path, ...]) -> None:
 def _flag(name: str, default: Any) -> tuple[str, Any, Any]:
     """Return the field of a setting: its name, its type with help and group, its default."""
     declared, kind = declarations()[name], get_type_hints(Settings)[name]
-    options: dict[str, Any] = {"group": GROUPS[declared.group], "help": declared.help}
+    options: dict[str, Any] = {"group": GROUPS[declared.heading], "help": declared.help}
     if declared.flags:
         options["name"] = declared.flags
     if isinstance(default, tuple):
