@@ -48,8 +48,11 @@ def test_every_term_names_a_class_with_the_options_of_its_settings() -> None:
     for name in TERMS:
         module, _, cls = declarations()[name].term.partition(":")
         term = getattr(import_module(module), cls)
-        options = {d.option for d in declarations().values() if d.of_term == name}
-        assert options <= set(inspect.signature(term.__init__).parameters), name
+        parameters = inspect.signature(term.__init__).parameters
+        for setting, declared in declarations().items():
+            if declared.of_term == name:
+                default = parameters[declared.option].default
+                assert default == getattr(Settings(), setting), setting
 
 
 def test_the_defaults_are_the_default_preset() -> None:

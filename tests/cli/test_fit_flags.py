@@ -36,13 +36,13 @@ def test_a_wrong_number_of_networks_is_refused():
 def test_the_flags_become_parameters():
     model = CandidateOptions(backbone="gcn", preset="paper", flags=SettingFlags(tv=2.0))
     classifier = PortfolioFlags(ensemble=3).classifier(
-        model, LabelFlags(cv=4, seed=7), workers=2, device="cpu", quiet=True
+        model, LabelFlags(cv=4, seed=7), batch_size=None, workers=2, device="cpu", quiet=True
     )
     choices = Choices.of(classifier)
     assert (choices.options.preset, choices.options.n_estimators) == ("paper", 3)
     assert choices.changes == {"tv": 2.0, "backbone": "gcn"}
     assert (classifier.cv, classifier.random_state, classifier.n_jobs) == (4, 7, 2)
-    assert classifier.verbose is False
+    assert (classifier.verbose, classifier.batch_size) == (False, None)
 
 
 def test_a_portfolio_deals_its_own_number_of_folds():
