@@ -99,6 +99,18 @@ class Settings:
         4, "Propagation steps of GRAND.", "Model", low=0, search=Search(choices=(2, 4, 8)),
         of_backbones=("grand",),
     )  # fmt: skip
+    chebnet_filters: int = setting(
+        3, "Number of filters in each ChebNet layer, which reaches one hop less.", "Model", low=1,
+        search=Search(choices=(2, 3, 4)), of_backbones=("chebnet",),
+    )  # fmt: skip
+    pairnorm_scale: float = setting(
+        1.0, "Length of each node's row after PairNorm.", "Model", above=0,
+        search=Search(0.1, 10.0, log=True), of_backbones=("pairnorm",),
+    )  # fmt: skip
+    attention_heads: int = setting(
+        8, "Number of attention heads, a divisor of the hidden channels.", "Model", low=1,
+        search=Search(choices=(1, 2, 4, 8)), of_backbones=("gatv2",),
+    )  # fmt: skip
 
     # ---------------------------------------------------------------- the objective
     ce: float = setting(
