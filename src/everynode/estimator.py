@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from everynode.batches import Batches
+from everynode.estimator_decisions import held_out_labels, kept_labels, prediction_sets
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
@@ -26,6 +27,7 @@ from everynode.estimator_training import (
     temperatures,
     train_classifier,
 )
+from everynode.evaluation.suspicious_labels import SuspiciousLabel, suspicious_labels
 from everynode.graph import Graph
 from everynode.graph.label_encoding import encode, in_order
 from everynode.models.export import Portable
@@ -39,6 +41,7 @@ from everynode.training.mini_batch.inference import embedding
 from everynode.training.model_card import refuse_broken_folders
 
 if TYPE_CHECKING:
+    from everynode.evaluation.held_out_labels import HeldOutLabels
     from everynode.objectives.term import Term
     from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
@@ -136,6 +139,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The selected epoch of the first network and of all, and the number of epochs.
     held_out_ : HeldOut
         The out-of-fold predictions of the validation nodes.
+    held_out_labels_ : HeldOutLabels or None
+        The same with the labels and the names of the nodes. It is saved with the model.
     num_labels_ : int
         The number of labels that the networks learned from.
     num_folds_ : int
@@ -261,6 +266,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.num_labels_ = len(taught_nodes(trained))
         self.num_folds_ = num_folds(trained)
         self.held_out_temperature_, self.temperature_ = temperatures(trained)
+        kept = held_out_labels(trained, self.held_out_temperature_)
+        self.held_out_labels_: HeldOutLabels | None = kept
         for network in self.networks_:
             network.clear_cache()  # the cache refers to the graph, which may be large
 
@@ -370,6 +377,66 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, edge_index=edge_index, edge_weight=edge_weight, nodes=nodes
         )
         return self.classes_[probabilities.argmax(1)]
+
+    def predict_set(
+        self,
+        X: Any,
+        *,
+        coverage: float = 0.9,
+        per_class: bool = False,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+        nodes: Any = None,
+        seed: int = 0,
+    ) -> np.ndarray:
+        """Return a set of classes for every node, which contains the true one as often as promised.
+
+        The held-out labels calibrate the sets (conformal prediction, APS); where it makes them
+        smaller, the scores of the neighbors count too (DAPS). The promise holds on average over
+        nodes that are like the held-out ones. A set can be empty.
+
+        Parameters
+        ----------
+        X : Graph or array of shape (n, c)
+            The graph, or the features.
+        coverage : float
+            The share of the sets that contain the true class.
+        per_class : bool
+            Promise this for the nodes of each class, which needs more labels.
+        edge_index, edge_weight : array, optional
+            The edges, if ``X`` is an array.
+        nodes : array, optional
+            The nodes to predict, as indices or a mask; None: all.
+        seed : int
+            The seed of the random part of the scores.
+
+        Returns
+        -------
+        array of bool of shape (n, k)
+            Whether each class is in the set, columns as in ``classes_``.
+
+        Examples
+        --------
+        >>> from everynode.datasets import generate
+        >>> graph = generate(200, 600, 8, 3, seed=0)
+        >>> model = NodeClassifier(objective="ce", settings={"epochs": 3}, verbose=False).fit(graph)
+        >>> model.predict_set(graph, coverage=0.9).shape
+        (200, 3)
+        """
+        check_is_fitted(self, "fitted_")
+        graph = prediction_graph(self, X, edge_index, edge_weight)
+        chosen = None if nodes is None else node_indices(torch.as_tensor(nodes), graph)
+        return prediction_sets(self, graph, chosen, coverage, per_class=per_class, seed=seed)
+
+    def suspicious_labels(self) -> list[SuspiciousLabel]:
+        """Return the labels that look wrong, the worst first (confident learning).
+
+        Only held-out labels are judged, by networks that did not learn from them: all training
+        labels if the fit had folds, else the validation labels. See
+        :func:`everynode.evaluation.suspicious_labels.label_issues`.
+        """
+        check_is_fitted(self, "fitted_")
+        return suspicious_labels(kept_labels(self), self.classes_.tolist())
 
     def score(
         self,

@@ -12,6 +12,7 @@ import torch
 
 from everynode.batches import Batches, batches_from
 from everynode.estimator_settings import Choices, settings_as_dict
+from everynode.evaluation.held_out_labels import HeldOutLabels
 from everynode.graph.label_encoding import in_order
 from everynode.machine import usable_device
 from everynode.selection.graph_gain import GraphGain
@@ -64,6 +65,8 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
         extra["feature_names"] = model.feature_names_in_.tolist()
     if model.feature_encoder_ is not None:
         extra["feature_encoder"] = model.feature_encoder_.to_dict()
+    if model.held_out_labels_ is not None:
+        extra["held_out_sha256"] = model.held_out_labels_.save(Path(folder))
     # The first network is written last, because its card counts the others.
     if model.ensemble_ is not None:
         model.ensemble_.save(Path(folder))
@@ -132,6 +135,8 @@ def load_classifier(
     model.temperature_ = float(card.get("temperature", 1.0))
     model.num_labels_ = int(card.get("num_labels", 0))  # unknown for `everynode train`
     model.num_folds_ = int(card.get("num_folds", 1))
+    digest = card.get("held_out_sha256")
+    model.held_out_labels_ = None if digest is None else HeldOutLabels.load(folder, digest)
     encoder = card.get("feature_encoder")
     model.feature_encoder_ = None if encoder is None else FeatureEncoder.from_dict(encoder)
     model.directed_ = bool(card.get("directed", card.get("run", {}).get("directed", False)))

@@ -75,6 +75,7 @@ def test_everything_is_in_the_folder(fitted):
         "run.json",
     ]
     assert sorted(path.name for path in (out / "model").iterdir()) == [
+        "held_out.safetensors",
         "model.json",
         "model.safetensors",
     ]

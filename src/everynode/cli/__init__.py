@@ -42,7 +42,7 @@ app = App(
     default_parameter=Parameter(converter=_exactly),
 )
 # A text names a function or an app, whose module is imported when the command runs.
-for command in ("fit", "predict", "train", "compare", "bench", "reproduce", "report"):
+for command in ("fit", "predict", "suspicious", "train", "compare", "bench", "reproduce", "report"):
     shared: dict[str, Any] = {}
     if command in ("fit", "train", "compare"):
         shared = {"group_parameters": TRAINING}

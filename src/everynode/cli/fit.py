@@ -70,6 +70,7 @@ def fit(
         output.show(line)
     _check_labels(given)
     graph, notes = labels.hold_out(given, portfolio.effort, is_portfolio=model.is_portfolio)
+    _check_coverage(graph, output.coverage)
     for note in () if output.quiet else notes:
         output.show(note)
     if output.dry_run:
@@ -85,7 +86,7 @@ def fit(
             quiet=output.quiet,
         ),
         graph, labels_to_teach(given, graph, fold=labels.fold or 0, refit=labels.refit), notes,
-        not given.splits, portfolio.for_new_nodes, portfolio.calibrate,
+        not given.splits, portfolio.for_new_nodes, portfolio.calibrate, output.coverage,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     if prepare(folder, plan.key, RESULTS, STATES, output.resume):
@@ -114,7 +115,7 @@ class Plan:
         Sentences about the split.
     drawn : bool
         Whether the split was drawn here.
-    for_new_nodes, calibrate : bool
+    for_new_nodes, calibrate, coverage
         The flags of the same names.
     """
 
@@ -125,6 +126,7 @@ class Plan:
     drawn: bool
     for_new_nodes: bool
     calibrate: bool
+    coverage: float | None
 
     @property
     def key(self) -> str:
@@ -141,6 +143,7 @@ class Plan:
             __version__,
             parameters,
             self.calibrate,
+            self.coverage,
             None if self.nodes is None else self.nodes.tolist(),
             graph.name,
             graph.digest,
@@ -155,6 +158,7 @@ class Plan:
 
 def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags) -> dict[str, Any]:
     """Fit the classifier, refit it on all labels, write the results and return their summary."""
+    from everynode.estimator_decisions import kept_labels
     from everynode.estimator_settings import memory_plan
     from everynode.evaluation.fit_summary import FitSummary
 
@@ -178,7 +182,8 @@ def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags)
     for one in (classifier, delivered):
         if one is not None and not plan.calibrate:
             one.temperature_ = one.held_out_temperature_ = 1.0
-    fitted = FitSummary.of(classifier, plan.graph, plan.notes, delivered)
+            one.held_out_labels_ = kept_labels(one).uncalibrated()
+    fitted = FitSummary.of(classifier, plan.graph, plan.notes, delivered, plan.coverage)
     result = _write(folder, fitted, drawn=plan.drawn)
     if not result["interrupted"]:
         remove_states(states)
@@ -205,6 +210,18 @@ def _refit(
     except EverynodeError as error:  # out of time, or diverged
         say(f"The delivered model is the measured one: {error}")
     return None
+
+
+def _check_coverage(graph: Graph, coverage: float | None) -> None:
+    """Refuse a coverage that the held-out labels cannot promise, before the training."""
+    from everynode.evaluation.prediction_sets import check_counts
+
+    if coverage is not None:
+        import torch
+
+        held_out = torch.cat([split.val for split in graph.splits])
+        folded = graph.nodes("train")  # without validation nodes, folds hold out all of these
+        check_counts(graph.labels[held_out if len(held_out) else folded], coverage)
 
 
 def _check_labels(graph: Graph) -> None:

@@ -122,6 +122,9 @@ class OutputFlags:
 
     out: Path | None = None
     "Folder of the results. Default: runs/fit-NODES."
+    coverage: float | None = None
+    """Add a column `set` to predictions.csv: classes that contain the true one with this
+    probability, such as 0.9 (needs 9 held-out labels)."""
     dry_run: Annotated[bool, Parameter(negative="")] = False
     "Show how the files were read, and stop."
     resume: bool = True

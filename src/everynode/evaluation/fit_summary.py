@@ -176,10 +176,12 @@ class FitSummary:
         graph: Graph,
         notes: Sequence[str] = (),
         delivered: NodeClassifier | None = None,
+        coverage: float | None = None,
     ) -> FitSummary:
         """Predict every node and score the test and validation nodes.
 
-        With a ``delivered`` classifier, it predicts all nodes except these.
+        With a ``delivered`` classifier, it predicts all nodes except these. With a ``coverage``,
+        the predictions have sets.
         """
         test, held_out = graph.nodes("test"), model.held_out_
         outputs = {
@@ -198,7 +200,8 @@ class FitSummary:
             if len(nodes)
         }
         scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
-        table = predictions(delivered or model, graph, measured=model if delivered else None)
+        measured = model if delivered else None
+        table = predictions(delivered or model, graph, measured=measured, coverage=coverage)
         return cls(model, graph, notes, table, parts, scores, delivered)
 
     @property

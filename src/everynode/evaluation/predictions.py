@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The columns of predictions.csv, before those of the classes.
 HEADING = ("id", "predicted", "probability", "labelled", "label", "part", "final")
+#: The column of the prediction sets, and what stands between the classes of a set.
+SET, SEPARATOR = "set", " | "
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Predictions:
         More columns to write, such as the names of the nodes.
     name_column : str
         The shown column with the name of each node; empty without one.
+    sets : array of bool of shape (n, k), optional
+        Whether each class is in the prediction set of each node. None: no sets.
     """
 
     ids: tuple[Hashable, ...]
@@ -53,6 +57,7 @@ class Predictions:
     part: tuple[str, ...]
     shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
     name_column: str = ""
+    sets: npt.NDArray[np.bool_] | None = None
 
     def name(self, node: int) -> str:
         """Return the name of a node with its id, or the id alone."""
@@ -82,19 +87,24 @@ class Predictions:
     def to_csv(self) -> str:
         """Return one row per node: :data:`HEADING`, the shown columns, and ``p_CLASS`` per class.
 
-        The column ``final`` holds the given label, else the prediction.
+        The column ``final`` holds the given label, else the prediction. With sets, :data:`SET`
+        follows, with the classes of each set.
         """
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        shown = [name + CLASH_SUFFIX if name in HEADING else name for name in self.shown]
-        writer.writerow([*HEADING, *shown, *(f"p_{name}" for name in self.classes)])
+        heading = HEADING if self.sets is None else (*HEADING, SET)
+        shown = [name + CLASH_SUFFIX if name in heading else name for name in self.shown]
+        writer.writerow([*heading, *shown, *(f"p_{name}" for name in self.classes)])
         for i, row in enumerate(self.probabilities.tolist()):
             label = self.label_names[i]
             beside = ("no", "") if label is None else ("yes", label)
             predicted = self.classes[self.predicted[i]], f"{self.probability[i]:.6g}"
             probabilities = (f"{p:.6g}" for p in row)
             final = predicted[0] if label is None else label
-            more = (column[i] for column in self.shown.values())
+            more = [column[i] for column in self.shown.values()]
+            if self.sets is not None:
+                inside = np.flatnonzero(self.sets[i])
+                more.insert(0, SEPARATOR.join(str(self.classes[c]) for c in inside))
             writer.writerow(
                 [self.ids[i], *predicted, *beside, self.part[i], final, *more, *probabilities]
             )
@@ -113,20 +123,33 @@ def is_table(path: Path) -> bool:
 
 
 def predictions(
-    model: NodeClassifier, graph: Graph, *, measured: NodeClassifier | None = None
+    model: NodeClassifier,
+    graph: Graph,
+    *,
+    measured: NodeClassifier | None = None,
+    coverage: float | None = None,
+    per_class: bool = False,
 ) -> Predictions:
     """Return the predictions of a classifier for every node of a graph.
 
     The classifier ``measured`` predicts the validation and test nodes, because it did not learn
-    from their labels.
+    from their labels. With a ``coverage``, the nodes have prediction sets, which promise it within
+    each class if ``per_class`` is set.
     """
     part = np.full(graph.num_nodes, "", dtype=object)
     for split in graph.splits[:1]:
         for name in Split._fields:
             part[getattr(split, name).cpu().numpy()] = name
     probabilities = model.predict_proba(graph)
+    sets = None
+    if coverage is not None:
+        sets = model.predict_set(graph, coverage=coverage, per_class=per_class)
     if measured is not None:
         held_out = np.flatnonzero(np.isin(part, ("val", "test")))
+        if sets is not None and coverage is not None:
+            sets[held_out] = measured.predict_set(
+                graph, coverage=coverage, per_class=per_class, nodes=held_out
+            )
         probabilities[held_out] = measured.predict_proba(graph, nodes=held_out)
     codes = graph.labels.tolist()
     labels = tuple(None if code < 0 else graph.classes[code] for code in codes)
@@ -140,4 +163,5 @@ def predictions(
         tuple(part.tolist()),
         {} if summary is None else summary.shown,
         "" if summary is None else summary.name_column,
+        sets,
     )

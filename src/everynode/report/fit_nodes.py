@@ -43,10 +43,7 @@ def uncertain_nodes(fit: FitSummary) -> Html:
             ]
         )
     unlabelled = "unlabelled " if any(name is None for name in predictions.label_names) else ""
-    note = (
-        f"The {unlabelled}nodes with the lowest confidence. Labels for these would help the model"
-        " most."
-    )
+    note = f"The {unlabelled}nodes with the lowest confidence: check these predictions first."
     edges = "edges" if fit.graph.edge_weight is None else "total edge weight"
     heads = ["node", "predicted", "probability", "second choice", "probability", edges]
     return join(h("p", note), table(heads, rows, "Most uncertain nodes", look="plain sortable"))

@@ -188,7 +188,7 @@ class PortfolioEnsemble:
         weights = np.array([member.weight for member in members])
         return combine(torch.stack(each), weights / weights.sum())
 
-    def by_fold(self, graph: Graph, nodes: Tensor) -> list[Tensor]:
+    def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
         """Return the log-probabilities of each fold, on the folds that all members have.
 
         A member that was solved on all labels is replaced by its networks of the folds. A loaded

@@ -1,0 +1,94 @@
+"""The decisions that NodeClassifier supports beside the labels: how sure, and what looks wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from everynode.errors import UsageError
+from everynode.evaluation.held_out_labels import HeldOutLabels
+from everynode.evaluation.prediction_sets import calibrate_sets, neighbor_scores
+from everynode.graph import Graph
+from everynode.selection.ensemble import log_probabilities_by_fold
+
+if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
+    from everynode.estimator_training import Trained
+    from everynode.selection.refit import Refit
+
+#: On larger graphs, prediction sets do not use the neighbors: every network predicts every node.
+MOST_NODES = 50_000
+
+
+def held_out_labels(trained: Trained | Refit, temperature: float) -> HeldOutLabels:
+    """Return the held-out labels of a fit, with the scores of their neighbors."""
+    graph, (nodes, log_probabilities) = trained.graph, trained.held_out
+    names = graph.node_ids
+    ids = tuple(i if names is None else names[i] for i in nodes.tolist())
+    neighbors = _neighbors(trained, temperature)
+    return HeldOutLabels(
+        nodes.cpu(), ids, graph.labels[nodes].cpu(), log_probabilities.cpu(), temperature,
+        None if neighbors is None else neighbors.cpu(),
+    )  # fmt: skip
+
+
+def _neighbors(trained: Trained | Refit, temperature: float) -> Tensor | None:
+    """Return the mean scores of the neighbors of held-out nodes, by the networks of their fold.
+
+    Networks of other folds learned from the labels, and their predictions for the neighbors
+    would give them away.
+    """
+    graph, nodes = trained.graph, trained.held_out.nodes
+    batched = any(result.batches is not None for result in trained.results)
+    if batched or graph.num_nodes > MOST_NODES:
+        return None
+    held_out = [split.val for split in graph.splits if len(split.val)]
+    each = (
+        log_probabilities_by_fold(trained.results, graph, None)
+        if trained.ensemble is None
+        else trained.ensemble.by_fold(graph, None)
+    )
+    if len(each) != len(held_out) or not torch.equal(torch.cat(held_out), nodes):
+        return None  # some folds were not trained
+    scores = [
+        neighbor_scores(graph, torch.softmax(log_p / temperature, dim=1))[val]
+        for log_p, val in zip(each, held_out, strict=True)
+    ]
+    return torch.cat(scores)
+
+
+def kept_labels(model: NodeClassifier) -> HeldOutLabels:
+    """Return the held-out labels of a classifier, or say that it has none."""
+    if model.held_out_labels_ is None or not len(model.held_out_labels_.nodes):
+        raise UsageError(
+            "The model has no held-out labels: train it with 'everynode fit' or "
+            "NodeClassifier.fit of this version."
+        )
+    return model.held_out_labels_
+
+
+def prediction_sets(
+    model: NodeClassifier, graph: Graph, nodes: Tensor | None, coverage: float, *,
+    per_class: bool, seed: int,
+) -> np.ndarray:  # fmt: skip
+    """Return whether each class belongs to the set of each node; see ``predict_set``."""
+    kept = kept_labels(model)
+    every = kept.neighbors is not None and graph.num_nodes <= MOST_NODES
+    rule = calibrate_sets(
+        kept.probabilities, kept.labels, coverage, per_class=per_class, seed=seed,
+        neighbors=kept.neighbors if every else None,
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(seed + 1)
+    uniform = torch.rand(graph.num_nodes, generator=generator, dtype=torch.float64)
+    chosen = slice(None) if nodes is None else nodes.cpu()
+    all_nodes = rule.neighbor_weight > 0
+    log_p = model.log_probabilities(graph, None if all_nodes else nodes)
+    p = torch.softmax(log_p / model.temperature_, dim=1)
+    neighbors = None
+    if all_nodes:
+        neighbors, p = neighbor_scores(graph, p)[chosen].cpu(), p[chosen]
+    sets: np.ndarray = rule.sets(p.cpu(), uniform[chosen], neighbors).numpy()
+    return sets
