@@ -109,7 +109,27 @@ class Settings:
     )  # fmt: skip
     attention_heads: int = setting(
         8, "Number of attention heads, a divisor of the hidden channels.", "Model", low=1,
-        search=Search(choices=(1, 2, 4, 8)), of_backbones=("gatv2",),
+        search=Search(choices=(1, 2, 4, 8)), of_backbones=("gatv2", "supergat"),
+    )  # fmt: skip
+    supergat_edge_share: float = setting(
+        0.8, "Share of the edges that superGAT's loss draws in each pass.", "Model", above=0,
+        high=1, of_backbones=("supergat",),
+    )  # fmt: skip
+    egnn_residual: float = setting(
+        0.2, "Share of the residual connections in each EGNN layer.", "Model", low=0, high=1,
+        of_backbones=("egnn",),
+    )  # fmt: skip
+    egnn_initial: float = setting(
+        0.1, "Part of egnn_residual that comes from the opening features.", "Model", low=0,
+        high=1, of_backbones=("egnn",),
+    )  # fmt: skip
+    graphcon_damping: float = setting(
+        0.0, "Damping of the velocity in each GraphCON step.", "Model", low=0,
+        search=Search(0.0, 1.0), of_backbones=("graphcon",),
+    )  # fmt: skip
+    graphcon_pull: float = setting(
+        0.0, "Pull of the position towards 0 in each GraphCON step.", "Model", low=0,
+        search=Search(0.0, 1.0), of_backbones=("graphcon",),
     )  # fmt: skip
 
     # ---------------------------------------------------------------- the objective
@@ -188,6 +208,10 @@ class Settings:
     soft_labels: float = weight(
         0.0, "soft labels", "Weight of cross-entropy with propagated labels (PTA).",
         "soft_labels:SoftLabels", Search(0.005, 0.5, log=True), enc=False, paper=False,
+    )  # fmt: skip
+    model_loss: float = weight(
+        0.0, "model loss", "Weight of the loss that the model itself brings (superGAT, EGNN).",
+        "model_loss:ModelLoss", Search(0.01, 20.0, log=True), enc=False, paper=False,
     )  # fmt: skip
     laplacian: float = weight(
         0.0, "Laplacian", "Weight of Laplacian regularization.",

@@ -31,6 +31,7 @@ class Tiny(nn.Module):
 #: The models of other papers that no file of tests trains.
 OTHERS = [
     "plain_gcn", "gcnii_star", "h2gcn", "fagcn", "pta", "grand", "chebnet", "pairnorm", "gatv2",
+    "supergat", "egnn", "graphcon",
 ]  # fmt: skip
 
 
@@ -63,6 +64,17 @@ def test_a_model_trains_under_enc_and_comes_back_from_a_folder(name: str, tmp_pa
     settings = Settings.preset(backbone=name, epochs=8, drop_edge=0.2).for_objective("enc")
     result = train(graph, settings)
     assert {"mi", "tv", "cvg"} <= {*result.history}
+    save_model(tmp_path / "model", result)
+    network, _ = load_model(tmp_path / "model")
+    torch.testing.assert_close(network(graph), result.network(graph))
+
+
+@pytest.mark.parametrize("name", ["supergat", "egnn"])
+def test_a_model_with_a_loss_trains_on_it_beside_enc(name: str, tmp_path: Path) -> None:
+    graph = generate(120, 400, 8, 3)
+    settings = Settings.preset(backbone=name, epochs=8, model_loss=2.0)
+    result = train(graph, settings.for_objective("enc+model_loss"))
+    assert {"mi", "tv", "cvg", "model_loss"} <= {*result.history}
     save_model(tmp_path / "model", result)
     network, _ = load_model(tmp_path / "model")
     torch.testing.assert_close(network(graph), result.network(graph))
