@@ -99,3 +99,16 @@ def test_too_high_a_coverage_is_refused_before_the_training(call, own_files):
     )
     assert (done.returncode, "needs at least 999 held-out labels" in done.stderr) == (2, True)
     assert not Path("out").exists()
+
+
+def test_labels_are_cleaned_only_where_that_helps_and_the_fit_says_so(call, own_files):
+    nodes, edges = own_files(n=180)
+    files = ("--nodes", nodes, "--edges", edges, "--label", "team", "--out", "out")
+    done = call("fit", *files, "--clean-labels", *SETTINGS)
+    assert (done.returncode, "pass --refit" in done.stderr) == (2, True)
+    quick = [flag for flag in SETTINGS if flag != "--no-refit"]
+    done = call("fit", *files, "--clean-labels", *quick)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(Path("out/fit.json").read_text())["parts"][-1]
+    assert "held-out labels are right" in said
+    assert said in done.stderr

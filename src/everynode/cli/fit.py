@@ -71,6 +71,9 @@ def fit(
     _check_labels(given)
     graph, notes = labels.hold_out(given, portfolio.effort, is_portfolio=model.is_portfolio)
     _check_coverage(graph, output.coverage)
+    nodes = labels_to_teach(given, graph, fold=labels.fold or 0, refit=labels.refit)
+    if labels.clean_labels and nodes is None:
+        raise UsageError("--clean-labels needs the refit on all labels: pass --refit.")
     for note in () if output.quiet else notes:
         output.show(note)
     if output.dry_run:
@@ -85,8 +88,8 @@ def fit(
             model, labels, batch_size=batch.batch_size(), workers=jobs.workers, device=device,
             quiet=output.quiet,
         ),
-        graph, labels_to_teach(given, graph, fold=labels.fold or 0, refit=labels.refit), notes,
-        not given.splits, portfolio.for_new_nodes, portfolio.calibrate, output.coverage,
+        graph, nodes, notes, not given.splits, portfolio.for_new_nodes, portfolio.calibrate,
+        output.coverage, labels.clean_labels,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     if prepare(folder, plan.key, RESULTS, STATES, output.resume):
@@ -115,7 +118,7 @@ class Plan:
         Sentences about the split.
     drawn : bool
         Whether the split was drawn here.
-    for_new_nodes, calibrate, coverage
+    for_new_nodes, calibrate, coverage, clean_labels
         The flags of the same names.
     """
 
@@ -127,6 +130,7 @@ class Plan:
     for_new_nodes: bool
     calibrate: bool
     coverage: float | None
+    clean_labels: bool = False
 
     @property
     def key(self) -> str:
@@ -144,6 +148,7 @@ class Plan:
             parameters,
             self.calibrate,
             self.coverage,
+            self.clean_labels,
             None if self.nodes is None else self.nodes.tolist(),
             graph.name,
             graph.digest,
@@ -178,7 +183,7 @@ def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags)
             plan.graph, for_new_nodes=plan.for_new_nodes, checkpoint=states, engine=engine,
             plan=memory,
         )  # fmt: skip
-        delivered = _refit(classifier, plan.graph, plan.nodes, states, engine)
+        delivered = _refit(plan, states, engine)
     for one in (classifier, delivered):
         if one is not None and not plan.calibrate:
             one.temperature_ = one.held_out_temperature_ = 1.0
@@ -190,21 +195,25 @@ def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags)
     return result
 
 
-def _refit(
-    classifier: NodeClassifier,
-    graph: Graph,
-    nodes: torch.Tensor | None,
-    states: Path,
-    engine: Engine | None,
-) -> NodeClassifier | None:
+def _refit(plan: Plan, states: Path, engine: Engine | None) -> NodeClassifier | None:
     """Train the chosen models on all labels; None if there is nothing more to learn from.
 
     After Ctrl-C, the measured model counts as interrupted: the same command continues.
     """
+    from everynode.evaluation.clean_labels import clean_labels
+
+    classifier, graph, nodes = plan.classifier, plan.graph, plan.nodes
     if nodes is None or classifier.fitted_.interrupted:
         return None
     try:
-        return classifier.refit(graph, nodes, checkpoint=states, engine=engine)
+        delivered = classifier.refit(graph, nodes, checkpoint=states, engine=engine)
+        if plan.clean_labels:
+            seed = classifier.fitted_.seed
+            cleaned = clean_labels(classifier, delivered, graph, nodes, seed=seed, engine=engine)
+            plan.notes.append(cleaned.sentence)
+            say(cleaned.sentence)
+            delivered = cleaned.model
+        return delivered
     except KeyboardInterrupt:
         classifier.fitted_ = replace(classifier.fitted_, interrupted=True)
     except EverynodeError as error:  # out of time, or diverged

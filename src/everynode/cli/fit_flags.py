@@ -48,6 +48,9 @@ class LabelFlags:
     predicts the unlabelled nodes and is saved. Default: yes, but without the validation and
     test nodes of your own split; --refit takes these too. --no-refit delivers the measured
     model, as a benchmark needs it."""
+    clean_labels: Annotated[bool, Parameter(negative="")] = False
+    """Leave out labels that look wrong, if held-out labels are predicted better without them.
+    Takes two or three more refits, which an interruption starts anew."""
     seed: int = 0
     "Seed of held-out labels, weights, dropout and halves."
 
