@@ -1,0 +1,44 @@
+"""Prediction sets and suspicious labels, as the pages print them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tables.common import result
+
+
+def sets_table() -> str:
+    """Coverage and size of prediction sets, beside TorchCP's formulas."""
+    found = result("prediction-sets")
+
+    def cell(one: dict[str, float]) -> str:
+        return f"{100 * one['coverage']:.1f} %, {one['size']:.2f}"
+
+    lines = [
+        "| graph | held-out labels | accuracy | `predict_set` | 100 splits: here | APS | DAPS |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in found["rows"]:
+        ways = [cell(r["ways"][way]) for way in ("fit", "ours", "aps", "daps")]
+        lines.append(
+            f"| {r['graph']} | {r['labels']} | {100 * r['accuracy']:.1f} % | {' | '.join(ways)} |"
+        )
+    return "\n".join(lines)
+
+
+def suspicious_table() -> str:
+    """Precision and recall for flipped labels."""
+    lines = [
+        "| graph | flipped | listed | precision | recall | logistic regression: listed | precision | recall |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+
+    def cells(one: dict[str, Any]) -> str:
+        return f"{one['listed']} | {100 * one['precision']:.0f} % | {100 * one['recall']:.0f} %"
+
+    for r in result("suspicious-labels")["rows"]:
+        flipped = f"{r['flipped']} ({100 * r['share']:.0f} %)"
+        lines.append(
+            f"| {r['graph']} | {flipped} | {cells(r['everynode'])} | {cells(r['logistic_regression'])} |"
+        )
+    return "\n".join(lines)
