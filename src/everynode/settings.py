@@ -123,6 +123,10 @@ class Settings:
         0.1, "Part of egnn_residual that comes from the opening features.", "Model", low=0,
         high=1, of_backbones=("egnn",),
     )  # fmt: skip
+    ggcn_decay: float = setting(
+        1.0, "How slowly the deeper GGCN layers fade; 0: they do not fade.", "Model", low=0,
+        search=Search(choices=(0.0, 0.5, 1.0)), of_backbones=("ggcn",),
+    )  # fmt: skip
     graphcon_damping: float = setting(
         0.0, "Damping of the velocity in each GraphCON step.", "Model", low=0,
         search=Search(0.0, 1.0), of_backbones=("graphcon",),

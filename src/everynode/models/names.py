@@ -30,6 +30,7 @@ MODELS = {
     "pairnorm": "everynode.models.pairnorm:PairNorm",
     "gatv2": "everynode.models.gatv2:GATv2",
     "supergat": "everynode.models.supergat:SuperGAT",
+    "ggcn": "everynode.models.ggcn:GGCN",
     "egnn": "everynode.models.egnn:EGNN",
     "graphcon": "everynode.models.graphcon:GraphCON",
     "sage": "everynode.models.sage:SAGE",
