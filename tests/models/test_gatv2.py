@@ -29,7 +29,7 @@ def slow_layer(layer: GATv2, f: Tensor, near: dict[int, list[int]]) -> Tensor:
             ]
             shares = torch.stack(scores).softmax(0)
             out[i, h] = sum(a * source[j, part] for a, j in zip(shares, others, strict=True))
-    return out.flatten(1) + layer.bias
+    return (out.flatten(1) if layer.concat else out.mean(1)) + layer.bias
 
 
 def test_it_is_the_equation(random_graph) -> None:

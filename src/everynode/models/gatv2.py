@@ -26,7 +26,7 @@ class GATv2(FeatureNetwork):
               f'_i = \sum_{j \in N_i \cup \{i\}} \alpha_{ij} W_l f_j + b
 
     Each head has :math:`a, W_l, W_r`. The heads are concatenated, with ELU between the layers; the
-    last layer has one head. Weights of edges are not used. The authors publish settings for
+    last layer averages its heads. Weights of edges are not used. The authors publish settings for
     ogbn-arxiv alone: 3 layers of 256 channels, with LayerNorm and residual connections, which are
     not here.
 
@@ -61,16 +61,18 @@ class GATv2(FeatureNetwork):
         for layer in range(self.num_layers):
             last = layer == self.num_layers - 1
             inputs = width if layer else num_features
-            outputs = (num_classes, 1) if last else (width // heads, heads)
-            layers.append(self.convolution(inputs, *outputs))
+            outputs = num_classes if last else width // heads
+            layers.append(self.convolution(inputs, outputs, heads, concat=not last))
         self.layers = nn.ModuleList(layers)
 
-    def convolution(self, inputs: int, outputs: int, heads: int) -> nn.Module:
+    def convolution(self, inputs: int, outputs: int, heads: int, *, concat: bool) -> nn.Module:
         """Return a layer; the edges that it gets have self-loops already."""
         from torch_geometric.nn import GATv2Conv  # takes seconds to import
 
         p = self.layer_dropout
-        return GATv2Conv(inputs, outputs, heads=heads, dropout=p, add_self_loops=False)
+        return GATv2Conv(
+            inputs, outputs, heads=heads, concat=concat, dropout=p, add_self_loops=False
+        )
 
     def compute(self, x: SparseMatrix | Tensor, hops: Tensor) -> Tensor:
         """Return the logits."""

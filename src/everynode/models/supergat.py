@@ -64,13 +64,13 @@ class SuperGAT(GATv2):
         self._edge_share = supergat_edge_share
         super().__init__(num_features, num_classes, **options)
 
-    def convolution(self, inputs: int, outputs: int, heads: int) -> nn.Module:
+    def convolution(self, inputs: int, outputs: int, heads: int, *, concat: bool) -> nn.Module:
         """Return a layer; the edges that it gets have self-loops already."""
         from torch_geometric.nn import SuperGATConv  # takes seconds to import
 
         layer = SuperGATConv(
-            inputs, outputs, heads=heads, dropout=self.layer_dropout, add_self_loops=False,
-            attention_type="MX", edge_sample_ratio=self._edge_share,
+            inputs, outputs, heads=heads, concat=concat, dropout=self.layer_dropout,
+            add_self_loops=False, attention_type="MX", edge_sample_ratio=self._edge_share,
         )  # fmt: skip
         # PyG draws with Python's generator, which neither a seed nor a checkpoint of ours covers.
         layer.negative_sampling = partial(pairs_without_edge, share=0.5 * self._edge_share)
