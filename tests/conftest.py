@@ -26,6 +26,15 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True)
+def no_plugins_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget the plugins that a test adds: they would stand in the lists of names of the next one."""
+    monkeypatch.setenv("EVERYNODE_PLUGINS", os.environ.get("EVERYNODE_PLUGINS", ""))
+    yield
+    if plugins := sys.modules.get("everynode.plugins"):
+        plugins._registered.clear()
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """A folder with the public graphs, from EVERYNODE_DATA; by default ../shared/datasets.

@@ -546,6 +546,7 @@ def test_save_and_load_give_the_same_probabilities(graph, tmp_path, backbone):
         model.n_features_in_,
     )
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
+        "held_out.safetensors",
         "model.json",
         "model.safetensors",
     ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import pytest
 import torch
 
@@ -11,7 +14,7 @@ from everynode.evaluation.held_out_labels import FILE, HeldOutLabels
 
 def made(neighbors: bool = True) -> HeldOutLabels:
     log_p = torch.log_softmax(torch.arange(6.0).double().reshape(3, 2) ** 2, 1)
-    near = torch.rand(3, 2) if neighbors else None
+    near = torch.full((3, 2), 0.25) if neighbors else None
     return HeldOutLabels(
         torch.tensor([4, 2, 7]), ("a", 5, "ü"), torch.tensor([0, 1, 1]), log_p, 1.5, near
     )
@@ -44,3 +47,23 @@ def test_without_a_temperature_the_scores_of_neighbors_do_not_fit():
     assert plain.neighbors is None
     torch.testing.assert_close(plain.probabilities, plain.log_probabilities.exp())
     assert plain.uncalibrated().temperature == 1.0
+
+
+def test_the_same_labels_are_the_same_bytes(tmp_path):
+    assert len({made().save(tmp_path) for _ in range(8)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"ids": ("a",)}, "different lengths"),
+        ({"labels": torch.tensor([0, 1, 2])}, "out of range"),
+        ({"nodes": torch.tensor([4, -2, 7])}, "out of range"),
+        ({"temperature": 0.0}, "temperature is 0"),
+        ({"log_probabilities": torch.full((3, 2), math.nan)}, "NaN"),
+    ],
+)
+def test_values_that_are_never_saved_are_refused(tmp_path, wrong, message):
+    digest = dataclasses.replace(made(), **wrong).save(tmp_path)
+    with pytest.raises(DataError, match=message):
+        HeldOutLabels.load(tmp_path, digest)

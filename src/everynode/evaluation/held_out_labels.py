@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,8 @@ class HeldOutLabels:
         ids = [name if isinstance(name, int) else str(name) for name in self.ids]
         content: bytes = tensors_to_bytes(
             {name: value.contiguous().cpu() for name, value in tensors.items()},
-            metadata={"ids": json.dumps(ids), "temperature": repr(self.temperature)},
+            # One entry: safetensors orders several at random.
+            metadata={"held_out": json.dumps({"ids": ids, "temperature": self.temperature})},
         )
         write_atomically(folder / FILE, content)
         return hashlib.sha256(content).hexdigest()
@@ -87,13 +89,34 @@ class HeldOutLabels:
             if hashlib.sha256(content).hexdigest() != digest:
                 raise ValueError("it does not belong to model.json")
             size = int.from_bytes(content[:8], "little")
-            metadata = parse_json(content[8 : 8 + size])["__metadata__"]
+            header = parse_json(content[8 : 8 + size])
             tensors = load_tensors(content)
-        except (OSError, ValueError, SafetensorError) as error:
+            described = parse_json(header["__metadata__"]["held_out"])
+            labels = cls(
+                tensors["nodes"], tuple(described["ids"]), tensors["labels"],
+                tensors["log_probabilities"], float(described["temperature"]),
+                tensors.get("neighbors"),
+            )  # fmt: skip
+            labels._check()
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
             raise DataError(
                 f"{path} cannot be used ({error}): train again, or restore the folder."
             ) from error
-        return cls(
-            tensors["nodes"], tuple(parse_json(metadata["ids"])), tensors["labels"],
-            tensors["log_probabilities"], float(metadata["temperature"]), tensors.get("neighbors"),
-        )  # fmt: skip
+        return labels
+
+    def _check(self) -> None:
+        """Refuse values that :meth:`save` does not write."""
+        rows = len(self.nodes)
+        aligned = len(self.ids) == len(self.labels) == len(self.log_probabilities) == rows
+        shapes = self.nodes.ndim == self.labels.ndim == 1 and self.log_probabilities.ndim == 2
+        if not (aligned and shapes):
+            raise ValueError("its parts have different lengths")
+        classes = self.log_probabilities.shape[1]
+        if rows and not (
+            self.nodes.min() >= 0 and 0 <= self.labels.min() <= self.labels.max() < classes
+        ):
+            raise ValueError("a node or a class is out of range")
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"its temperature is {self.temperature}")
+        if self.log_probabilities.isnan().any():
+            raise ValueError("a probability is NaN")
