@@ -35,7 +35,7 @@ class FitOptions:
     )  # fmt: skip
     n_estimators: int = setting(
         1, "Networks per fold, with consecutive seeds, whose probabilities are averaged. Five"
-        " gained 0.5 to 1.5 points on Cora and Citeseer.", "Training", low=1, flags=("--ensemble",),
+        " gained 0.5 to 1.5 points on Cora and Citeseer.", "Training", low=1,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

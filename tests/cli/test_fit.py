@@ -512,15 +512,15 @@ def test_an_ensemble_predicts_what_its_model_says(call, own_files):
     nodes, edges = own_files()
     files = ("--nodes", nodes, "--edges", edges)
     words = ("fit", *files, "--label", "team", "--out", "two", *QUICK)
-    summary = json.loads(call(*words, "--ensemble", 2, "--json").stdout)
+    summary = json.loads(call(*words, "--n-estimators", 2, "--json").stdout)
     assert summary["networks"] == 2
     assert "for all 2 networks" in Path("two/report.html").read_text()
     assert call("predict", "two", *files, "--out", "again.csv").returncode == 0
     for one, two in zip(rows(Path("two/predictions.csv")), rows(Path("again.csv")), strict=True):
         assert one | {"part": ""} == two | {"part": ""}
-    refused = call(*words, "--ensemble", 0)
+    refused = call(*words, "--n-estimators", 0)
     assert refused.returncode == 2
-    assert "ensemble" in refused.stderr
+    assert "n_estimators" in refused.stderr
 
 
 def test_with_few_labels_each_is_held_out_once_and_the_folds_are_averaged(call, own_files):
@@ -939,7 +939,7 @@ def test_networks_that_diverge_are_left_out_of_an_ensemble_and_told(call, own_fi
         "--out",
         "out",
         *QUICK,
-        "--ensemble",
+        "--n-estimators",
         3,
         "--json",
     )

@@ -97,7 +97,7 @@ def fit(
         say(f"{folder} already has this result; --no-resume trains again.", output.quiet)
     else:
         result = _train(plan, folder, engine, output)
-        _report_losses(result, portfolio.ensemble)
+        _report_losses(result, portfolio.n_estimators)
     print(json.dumps(result) if output.json_output else "\n".join(fit_lines(result, folder)))
     return INTERRUPTED if result["interrupted"] else 0
 
@@ -270,9 +270,9 @@ def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
     return summary
 
 
-def _report_losses(result: dict[str, Any], ensemble: int) -> None:
+def _report_losses(result: dict[str, Any], n_estimators: int) -> None:
     """Report missing results: epochs after Ctrl-C, or networks that diverged."""
-    total = ensemble * result["folds"]
+    total = n_estimators * result["folds"]
     if result["interrupted"]:
         when = f" after {result['epochs']} epochs" if len(result["best_epochs"]) == 1 else ""
         say(

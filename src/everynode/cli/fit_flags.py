@@ -83,13 +83,13 @@ class PortfolioFlags:
     standard, none for best. The refit on all labels may take as long again."""
     for_new_nodes: Annotated[bool, Parameter(negative="")] = False
     "Leave out models that cannot predict nodes outside this graph."
-    ensemble: Annotated[int, Parameter(help=NETWORKS.help)] = 1
+    n_estimators: Annotated[int, Parameter(help=NETWORKS.help)] = 1
     calibrate: bool = True
     "Choose a temperature on the validation nodes, so that probabilities match frequencies."
 
     def check(self, model: CandidateOptions) -> None:
         """Refuse a bad number of networks, and flags without effect on a named model."""
-        require(self.ensemble >= 1, "ensemble", "fit", NETWORKS.expected, self.ensemble)
+        require(self.n_estimators >= 1, "n_estimators", "fit", NETWORKS.expected, self.n_estimators)
         for name in () if model.is_portfolio else ("effort", "time_limit", "for_new_nodes"):
             if getattr(self, name) != getattr(PortfolioFlags, name):
                 raise UsageError(
@@ -112,7 +112,7 @@ class PortfolioFlags:
 
         return NodeClassifier(
             model.backbone, model.objective, effort=self.effort, time_limit=self.time_limit,
-            settings=model.named | {"preset": model.preset, "n_estimators": self.ensemble},
+            settings=model.named | {"preset": model.preset, "n_estimators": self.n_estimators},
             cv=labels.cv if labels.cv and labels.cv > 1 else "auto", n_jobs=workers,
             batch_size=batch_size, device=device, random_state=labels.seed, verbose=not quiet,
         )  # fmt: skip
