@@ -29,13 +29,13 @@ def test_the_size_of_the_portfolio_has_no_effect_on_a_named_model(flags, message
 
 
 def test_a_wrong_number_of_networks_is_refused():
-    with pytest.raises(UsageError, match="'ensemble' of fit must be >= 1"):
-        PortfolioFlags(ensemble=0).check(NAMED)
+    with pytest.raises(UsageError, match="'n_estimators' of fit must be >= 1"):
+        PortfolioFlags(n_estimators=0).check(NAMED)
 
 
 def test_the_flags_become_parameters():
     model = CandidateOptions(backbone="gcn", preset="paper", flags=SettingFlags(tv=2.0))
-    classifier = PortfolioFlags(ensemble=3).classifier(
+    classifier = PortfolioFlags(n_estimators=3).classifier(
         model, LabelFlags(cv=4, seed=7), batch_size=None, workers=2, device="cpu", quiet=True
     )
     choices = Choices.of(classifier)
