@@ -5,6 +5,7 @@ Commands import PyTorch when they run, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
@@ -58,6 +59,12 @@ def resolve(words: Sequence[str]) -> None:
             app[command]  # this imports it
 
 
+def _drop_stdout() -> None:
+    """Send the rest of stdout nowhere: Python flushes it once more at its end."""
+    with contextlib.suppress(OSError, ValueError):  # it has no file descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run a command. Bad input becomes one sentence on stderr and exit code 2 or 3."""
     for name in ("stdout", "stderr"):
@@ -88,7 +95,7 @@ def main() -> None:
         say(f"everynode: {error}")
         code = error.exit_code
     except BrokenPipeError:  # `everynode ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -101,6 +108,8 @@ def main() -> None:
         )
         code = 3
     except OSError as error:
+        if not error.filename:
+            _drop_stdout()
         what = f"read or write {error.filename}" if error.filename else "write the result"
         say(f"everynode: Cannot {what}: {error.strerror or error}.")
         code = 3
