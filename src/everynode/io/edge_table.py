@@ -189,10 +189,12 @@ def _drop_unknown(
     if is_prediction and not similar:  # most likely the nodes of the training graph
         advice = "Give the whole graph, with the rows of these nodes, or add them without any"
     if unknown == "refuse":
+        few = not similar and not is_prediction and 2 * len(rows) <= edges.num_rows
+        advice = "" if few else f"{advice}, or go on without: "
         raise DataError(
             f"{edges.where} has {counted(len(rows), 'edge')} to nodes that are not among the "
-            f"{len(ids):,} in the node table ({examples}){similar}. {advice}, or drop their edges "
-            "(unknown='add' or 'drop', --unknown ...)."
+            f"{len(ids):,} in the node table ({examples}){similar}. {advice}--unknown drop leaves "
+            "these edges out, --unknown add adds the nodes (in Python: unknown='add' or 'drop')."
         )
     if not keep.any():
         raise DataError(
