@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -70,7 +71,8 @@ def save(results: Path, record: dict[str, Any]) -> None:
     """Write the results, complete or not at all."""
     results.parent.mkdir(parents=True, exist_ok=True)
     temporary = results.with_name(f".{results.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(record, indent=1).replace(f"{sys.base_prefix}/", "")  # in tracebacks
+    temporary.write_text(text + "\n", encoding="utf-8")
     temporary.replace(results)
 
 

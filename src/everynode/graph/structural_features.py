@@ -12,7 +12,7 @@ NUM_POSITIONS = 32
 NUM_ITERATIONS, ORTHOGONALIZE_EVERY = 30, 5
 #: Three-step return probabilities need a sparse product. Skip it above this many multiplications.
 MAX_MULTIPLICATIONS = 2e8
-#: Rows of this product are computed together up to so many multiplications.
+#: The most multiplications of the rows that are computed together.
 CHUNK = 5e6
 
 Floats = npt.NDArray[np.float64]
