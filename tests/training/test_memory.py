@@ -20,7 +20,7 @@ from everynode.training.memory import forget_peak, peak_mb, reused_memory
 linux = pytest.mark.skipif(
     sys.platform != "linux", reason="glibc's malloc, and /proc, are on Linux only"
 )
-#: Each check runs in a process of its own, forked before anything was allocated.
+#: Each check runs in a separate process, forked before anything was allocated.
 CHECKS = """
 import os
 import resource

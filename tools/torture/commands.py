@@ -80,7 +80,7 @@ def prepare(folder: Path) -> None:
 
 
 class Command:
-    """A command in a process of its own group, which can be killed at any moment.
+    """A command in a separate process group, which can be killed at any moment.
 
     The process is forked from a server that has imported everynode and PyTorch already. With
     ``fresh``, it starts a new interpreter instead, which imports them itself.

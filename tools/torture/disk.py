@@ -58,7 +58,7 @@ def disk(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
 
 
 def _read_only(command: str, place: Path, after: float) -> Ended:
-    """Run a command in a folder that nobody may write after some seconds."""
+    """Run a command in a folder that becomes read-only after some seconds."""
     process = Command(COMMANDS[command], place, obey_modes=True)
     process.wait(after)
     _let_write(place, False)

@@ -17,7 +17,7 @@ from tools.torture.commands import COMMANDS, Command, prepare, results, run
 
 #: Signals by name. SIGINT is Ctrl-C.
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
-#: One kill in so many meets a new interpreter, perhaps while it imports, for START seconds.
+#: The number of kills for each one that meets a new interpreter, perhaps while it imports, for START seconds.
 FRESH, START = 10, 3
 #: Seconds for a command to end; a busy machine may stop it for minutes.
 PATIENCE = 600

@@ -21,7 +21,7 @@ from everynode.graph import Graph, Split
 
 #: A class with fewer nodes than this is reported.
 MIN_CLASS_SIZE = 5
-#: So many classes with the same problem are named.
+#: The most classes that are named for the same problem.
 NAMED_CLASSES = 5
 #: Twins across the split are reported if they are at least this share of the test nodes.
 TWIN_SHARE = 0.1
