@@ -20,7 +20,7 @@ from torch import Tensor
 
 from common import write
 from everynode.datasets import load
-from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.entries import CATALOG
 from everynode.datasets.files import Root
 from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
@@ -67,7 +67,7 @@ def main() -> None:
     path, name, backbones = [*sys.argv[1:], *["", "pubmed", "gcn"][len(sys.argv[1:]) :]]
     graph, digest, rows = (
         load(name, "public"),
-        CATALOGUE[name].digest("public", Root.find(None)),
+        CATALOG[name].digest("public", Root.find(None)),
         [],
     )
     for backbone in backbones.split(","):

@@ -34,7 +34,7 @@ DRAWS = 6
 
 class Case(NamedTuple):
     graph: en.Graph
-    labelled: Tensor
+    labeled: Tensor
     test: Tensor
 
 
@@ -64,7 +64,7 @@ def cases() -> Iterator[tuple[str, list[Case]]]:
 
 
 def measure(case: Case, seed: int) -> dict[str, dict[str, float]]:
-    graph = case.graph.with_splits([Split(case.labelled, case.test[:0], case.test)])
+    graph = case.graph.with_splits([Split(case.labeled, case.test[:0], case.test)])
     truth = graph.labels[case.test]
     found: dict[str, dict[str, float]] = {}
     for name, objective, cv in (
@@ -88,7 +88,7 @@ def measure(case: Case, seed: int) -> dict[str, dict[str, float]]:
             settings = dataclasses.replace(model.fitted_.settings, epochs=epochs, patience=epochs)
             # Training needs validation nodes; these select nothing.
             again = Training(
-                case.graph.with_splits([Split(case.labelled, case.test, case.test[:0])]),
+                case.graph.with_splits([Split(case.labeled, case.test, case.test[:0])]),
                 settings,
                 seed=seed,
             )

@@ -1,7 +1,7 @@
 """What do the terms cost, against plain cross-entropy?
 
 A step and an evaluation of everynode, Cora, one thread. Two layers, as in the paper's table of run-times (whose ratios on a GPU were 1.84,
-2.13 and 1.89), and GCNII with 8; on the public split (140 labels) and on the ten folds (48% labelled); CVG at every step and at every
+2.13 and 1.89), and GCNII with 8; on the public split (140 labels) and on the ten folds (48% labeled); CVG at every step and at every
 fourth.
 """
 

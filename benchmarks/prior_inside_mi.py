@@ -77,8 +77,8 @@ def main() -> None:
     rows = []
     for name in ("cora", "citeseer"):
         graph = load(name, "public")
-        test, labelled = graph.nodes("test"), graph.labels[graph.labels >= 0]
-        true = torch.bincount(labelled, minlength=graph.num_classes) / len(labelled)
+        test, labeled = graph.nodes("test"), graph.labels[graph.labels >= 0]
+        true = torch.bincount(labeled, minlength=graph.num_classes) / len(labeled)
         base, strong = Settings().for_objective("enc"), Settings(mi_lambda=1.0).for_objective("enc")
         found: dict[str, list[float]] = {}
         errors = []

@@ -3,7 +3,7 @@
     python benchmarks/readme_weights.py
 
 The README's three lines with their weights, with a stronger TV, and the choice of `NodeClassifier()`. 300 nodes in three communities, 16
-features that say much or little about the class; a PyG network, 200 epochs of Adam, five draws and seeds each; accuracy on the unlabelled
+features that say much or little about the class; a PyG network, 200 epochs of Adam, five draws and seeds each; accuracy on the unlabeled
 nodes at the last epoch. Writes results/three-lines.json.
 """
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from common import ROOT, write
 from everynode.datasets import load
-from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.entries import CATALOG
 from everynode.datasets.files import Root
 from everynode.experiments.run_spec import Run
 from everynode.experiments.runner import Graphs, do_runs
@@ -66,7 +66,7 @@ GRAPHS = "cora,citeseer,texas,wisconsin,cornell,chameleon,actor"
 
 def median_difference(graph: str) -> float:
     """Return the median squared feature difference of neighbors, to four digits."""
-    data = load(graph, CATALOGUE[graph].splits[0])
+    data = load(graph, CATALOG[graph].splits[0])
     x, (one, other) = data.dense_features, data.edges
     return float(f"{(x[one] - x[other]).square().sum(1).median().item():.4g}")
 
@@ -80,9 +80,9 @@ def main() -> None:
     root = Root.find(None)
     sigma = {graph: median_difference(graph) for graph in graphs.split(",")}
     for graph in graphs.split(","):
-        split = CATALOGUE[graph].splits[0]
+        split = CATALOG[graph].splits[0]
         folds = split == "geom-gcn"
-        digest = CATALOGUE[graph].digest(split, root)
+        digest = CATALOG[graph].digest(split, root)
         for backbone in backbones.split(","):
             for name, (objective, changes) in VARIANTS.items():
                 changes = changes | (

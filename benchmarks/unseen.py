@@ -8,7 +8,7 @@ continues, and several processes can share a STORE. ``write`` makes results/unse
 
 A cell is a graph, a regime, a split, and whether the systems get a validation set. Regimes: 5 or 20 training labels a
 class (and as many for validation; a class gives at most a third of its nodes to each), 48 % of the labels (and 32 % for
-validation), or the ten folds that papers use ("folds"). Every other labelled node is a test node. Without a validation
+validation), or the ten folds that papers use ("folds"). Every other labeled node is a test node. Without a validation
 set, systems see the training labels only. One process, one thread, no time limit that cuts.
 
 The public graphs are read as ``everynode.datasets.load`` does; eight more as NPZ archives from $EVERYNODE_GRAPHS.

@@ -42,7 +42,7 @@ def more(parameters: dict, networks: object) -> dict:
 @parametrize_with_checks(
     [NodeClassifier(effort="quick", settings={"epochs": 30})],
     expected_failed_checks=lambda _: {
-        "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabelled",
+        "check_classifiers_classes": "it uses -1 as a real label, and here -1 means unlabeled",
     },
     xfail_strict=True,
 )
@@ -238,14 +238,14 @@ LABELS = {
 
 
 @pytest.fixture(scope="module")
-def half_labelled():
+def half_labeled():
     X, y, edges = arrays()
     return X, y, edges, np.random.default_rng(1).random(len(y)) < 0.5
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_unlabelled_nodes_by_any_name(half_labelled, kind):
-    X, y, edges, gone = half_labelled
+def test_unlabeled_nodes_by_any_name(half_labeled, kind):
+    X, y, edges, gone = half_labeled
     expected = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
     model = NodeClassifier(**QUICK).fit(X, LABELS[kind](y, gone), edge_index=edges)
     assert model.classes_.tolist() in ([0, 1, 2], ["a", "b", "c"])
@@ -255,8 +255,8 @@ def test_unlabelled_nodes_by_any_name(half_labelled, kind):
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_unlabelled_nodes_do_not_count_in_a_score(half_labelled, kind):
-    X, y, edges, gone = half_labelled
+def test_unlabeled_nodes_do_not_count_in_a_score(half_labeled, kind):
+    X, y, edges, gone = half_labeled
     labels = LABELS[kind](y, gone)
     model = NodeClassifier(**QUICK).fit(X, np.where(gone, -1, y), edge_index=edges)
     if "strings" in kind or "list" in kind:
@@ -267,8 +267,8 @@ def test_unlabelled_nodes_do_not_count_in_a_score(half_labelled, kind):
     assert model.score(X, labels, edge_index=edges) == pytest.approx(expected)
 
 
-def test_unlabelled_nodes_take_part_all_the_same(half_labelled):
-    X, y, edges, gone = half_labelled
+def test_unlabeled_nodes_take_part_all_the_same(half_labeled):
+    X, y, edges, gone = half_labeled
     labels = np.where(gone, -1, y)
     a = NodeClassifier(**QUICK).fit(X, labels, edge_index=edges)
     other = X.copy()
@@ -489,7 +489,7 @@ def test_a_wrong_number_of_folds_is_refused(graph, cv):
         NodeClassifier(**QUICK, cv=cv).fit(graph)
 
 
-def test_a_graph_without_splits_is_held_out_of_its_labelled_nodes(graph):
+def test_a_graph_without_splits_is_held_out_of_its_labeled_nodes(graph):
     model = NodeClassifier(**QUICK).fit(graph.with_splits([]))
     assert len(model.history_["val_accuracy"]) == 15
     assert model.predict(graph).shape == (90,)
@@ -737,7 +737,7 @@ def test_helpful_errors(graph, model):
         NodeClassifier().save("nowhere")
     with pytest.raises(UsageError, match="without y, edge_index"):
         NodeClassifier(**QUICK).fit(graph, y)
-    with pytest.raises(UsageError, match="-1 for unlabelled"):
+    with pytest.raises(UsageError, match="-1 for unlabeled"):
         NodeClassifier(**QUICK).fit(X)
     with pytest.raises(DataError, match="90 rows of X, 5 labels"):
         NodeClassifier(**QUICK).fit(X, y[:5])

@@ -92,7 +92,7 @@ def test_the_first_command_names_the_missing_flag_and_the_second_reads(files, fo
     )
     second = call(*command, "--label", label)
     assert second.returncode == 0, second.stderr
-    assert "labelled" in second.stdout
+    assert "labeled" in second.stdout
 
 
 @pytest.mark.parametrize(

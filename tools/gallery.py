@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
-#: Pictures have no ground and grey letters, so that they read on light and on dark pages.
+#: Pictures have no ground and gray letters, so that they read on light and on dark pages.
 STYLE = """
 import os, warnings
 os.environ["MPLBACKEND"] = "agg"

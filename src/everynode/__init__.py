@@ -1,4 +1,4 @@
-"""everynode: node classifiers trained on every node, labelled or not.
+"""everynode: node classifiers trained on every node, labeled or not.
 
 The public names load on first use, so that ``everynode --help`` does not wait for PyTorch.
 """

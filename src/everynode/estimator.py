@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A node classifier that learns from every node, labelled or not.
+    """A node classifier that learns from every node, labeled or not.
 
     It takes a :class:`Graph`, or a feature matrix and labels together with the edges::
 
         NodeClassifier().fit(graph).predict(graph)
         NodeClassifier().fit(X, y, edge_index=edges).predict(X, edge_index=edges)
 
-    In ``y``, -1 (or None, NaN, empty text) marks an unlabelled node. If the graph has no validation
+    In ``y``, -1 (or None, NaN, empty text) marks an unlabeled node. If the graph has no validation
     nodes, labels are held out to select the epoch and the candidate; see ``cv``.
 
     Paper: `Every Node Counts <https://arxiv.org/abs/2211.16631>`_.
@@ -214,7 +214,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : Graph or array of shape (n, c)
             The graph, or the features.
         y : array of shape (n,), optional
-            The labels, if ``X`` is an array; -1 for unlabelled nodes.
+            The labels, if ``X`` is an array; -1 for unlabeled nodes.
         edge_index : array of shape (2, m), optional
             The edges, if ``X`` is an array.
         edge_weight : array of shape (m,), optional
@@ -292,7 +292,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph : Graph
             The graph of the fit. Its splits are ignored.
         nodes : Tensor, optional
-            The labelled nodes to learn from. None: all.
+            The labeled nodes to learn from. None: all.
         checkpoint : path, optional
             A folder for the training state, which may be the folder of the fit. The same call
             continues from there.

@@ -10,8 +10,8 @@ import torch
 from sklearn.utils.validation import validate_data
 
 from everynode.errors import DataError, UsageError
-from everynode.graph import UNLABELLED, Graph, Split
-from everynode.graph.label_encoding import as_row, in_order, unlabelled
+from everynode.graph import UNLABELED, Graph, Split
+from everynode.graph.label_encoding import as_row, in_order, unlabeled
 from everynode.machine import usable_device
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def training_graph(
     elif encoded is None:
         raise UsageError(
             "NodeClassifier requires y to be passed, but the target y is None: give labels, "
-            "with -1 for unlabelled nodes."
+            "with -1 for unlabeled nodes."
         )
     else:
         X = validate_data(model, X, accept_sparse="csr", reset=True, dtype=np.float32)
@@ -75,7 +75,7 @@ def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight
     graph = Graph.from_arrays(
         X,
         edges,
-        np.full(X.shape[0], UNLABELLED),
+        np.full(X.shape[0], UNLABELED),
         classes=model.classes_.tolist(),
         edge_weight=edge_weight,
         directed=model.directed_,
@@ -84,13 +84,13 @@ def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight
 
 
 def graph_truth(graph: Graph, part: str | None, fold: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labelled nodes of a part (None: test) of a fold, and their class names."""
+    """Return the labeled nodes of a part (None: test) of a fold, and their class names."""
     part = "test" if part is None else part
     if part not in Split._fields:
         raise UsageError(f"score(graph, part) takes 'train', 'val' or 'test'. Got {part!r}.")
     nodes = graph.nodes(part, fold).cpu().numpy()
     if not len(nodes):
-        raise DataError(f"Graph {graph.name!r} has no labelled {part} node to score on.")
+        raise DataError(f"Graph {graph.name!r} has no labeled {part} node to score on.")
     # Compare names, because another graph may number its classes differently.
     return nodes, in_order(graph.classes)[graph.labels.cpu().numpy()[nodes]]
 
@@ -100,7 +100,7 @@ def array_truth(y: Any) -> tuple[np.ndarray, np.ndarray]:
     if y is None:
         raise UsageError("score(X, y, edge_index=...) needs the labels y.")
     y = as_row(y)
-    nodes = np.flatnonzero(~unlabelled(y))
+    nodes = np.flatnonzero(~unlabeled(y))
     if not len(nodes):
         raise DataError("No node has a label in y to score on.")
     return nodes, y[nodes]

@@ -99,7 +99,7 @@ def train_classifier(
 
 
 def taught_nodes(trained: Trained | Refit) -> torch.Tensor:
-    """Return the labelled nodes that the networks learned from."""
+    """Return the labeled nodes that the networks learned from."""
     folds = {one.fold for one in trained.results}
     return torch.cat([trained.graph.nodes("train", fold) for fold in folds]).unique()
 

@@ -84,7 +84,7 @@ def test_everything_is_in_the_folder(fitted):
         "id",
         "predicted",
         "probability",
-        "labelled",
+        "labeled",
         "label",
         "part",
         "final",
@@ -99,7 +99,7 @@ def test_everything_is_in_the_folder(fitted):
         assert row["predicted"] == max(shares, key=shares.get)
         assert float(row["probability"]) == pytest.approx(max(shares.values()))
         assert row["label"] == given["team"]
-        assert row["labelled"] == ("yes" if given["team"] else "no")
+        assert row["labeled"] == ("yes" if given["team"] else "no")
         assert (row["part"] in ("train", "val", "test")) == bool(given["team"])
 
 
@@ -170,7 +170,7 @@ def test_the_summary_is_what_the_table_says(fitted):
     assert summary["nodes"]["train"] == sum(row["part"] == "train" for row in found)
     _, low, high = (f"{100 * x:.1f}" for x in summary["quality"]["test"]["accuracy"])
     assert f"Expect {low} to {high}% of similar new nodes to be right" in summary["caution"]
-    wrong = sum(row["labelled"] == "yes" and row["predicted"] != row["label"] for row in found)
+    wrong = sum(row["labeled"] == "yes" and row["predicted"] != row["label"] for row in found)
     assert summary["disagreements"] == wrong
 
 
@@ -621,7 +621,7 @@ def test_a_split_column_is_followed(call, own_files):
     )
     found = rows(Path("out/predictions.csv"))
     assert [row["part"] for row in found] == ["train", "val", "test", ""] * 30
-    assert all(row["labelled"] == "yes" for row in found)
+    assert all(row["labeled"] == "yes" for row in found)
 
 
 def test_one_fold_of_a_file_is_followed_or_none(call):
@@ -756,7 +756,7 @@ def test_predict_on_the_same_files_says_the_same(call, fitted, own_files):
         before, after = rows(Path("out/predictions.csv")), rows(Path("again.csv"))
         for one, two in zip(before, after, strict=True):
             assert one | {"part": ""} == two | {"part": ""}
-        assert "labelled nodes are right" in done.stdout
+        assert "labeled nodes are right" in done.stdout
         assert "trained on some of these labels" in done.stdout  # all of them, here
 
 
@@ -783,10 +783,10 @@ def test_predict_for_new_people_in_another_order(call, fitted, own_files, tmp_pa
     ]
     nodes.write_text("\n".join(turned) + "\n")
     done = call("predict", "out", "--nodes", nodes, "--edges", edges, "--out", "new.csv", "--json")
-    assert json.loads(done.stdout) == {"predictions": "new.csv", "nodes": 60, "labelled": 0}
+    assert json.loads(done.stdout) == {"predictions": "new.csv", "nodes": 60, "labeled": 0}
     found = rows(Path("new.csv"))
     assert [row["id"] for row in found] == [people[i]["id"] for i in order]
-    assert all(row["labelled"] == "no" for row in found)
+    assert all(row["labeled"] == "no" for row in found)
     truth = {row["id"]: row["team"] for row in people}
     assert np.mean([row["predicted"] == truth[row["id"]] for row in found]) > 0.8
 
@@ -799,7 +799,7 @@ def test_predict_counts_what_it_gets_right(call, fitted, own_files, tmp_path):
         ).stdout
     )
     found = rows(Path("new.csv"))
-    assert plain["labelled"] == 60
+    assert plain["labeled"] == 60
     assert plain["accuracy"][0] == pytest.approx(
         np.mean([row["predicted"] == row["label"] for row in found])
     )
@@ -850,8 +850,8 @@ def test_predict_replaces_its_own_tables_and_no_others(call, fitted, own_files):
     nodes, edges = own_files()
     words = ("predict", "out", "--nodes", nodes, "--edges", edges, "--out")
     for mine in (
-        b"id,predicted,probability,labelled,label,parts\n",
-        b"id,predicted,probability,labelled,label,part,p_a\n",
+        b"id,predicted,probability,labeled,label,parts\n",
+        b"id,predicted,probability,labeled,label,part,p_a\n",
         b"\xff\x00\x01",
         b"id\n",
         b"\n",

@@ -55,13 +55,13 @@ def test_flipped_labels_are_listed_and_sets_contain_the_labels(call, own_files):
     )
     assert done.returncode == 0, done.stderr
     table = rows(Path("out/predictions.csv"))
-    labelled = [row for row in table if row["label"]]
-    inside = sum(row["label"] in row["set"].split(" | ") for row in labelled)
-    assert 0.65 <= inside / len(labelled) <= 0.97
+    labeled = [row for row in table if row["label"]]
+    inside = sum(row["label"] in row["set"].split(" | ") for row in labeled)
+    assert 0.65 <= inside / len(labeled) <= 0.97
 
     done = call("suspicious", "out", "--out", "wrong.csv")
     assert done.returncode == 0, done.stderr
-    assert f"of {len(labelled)} held-out labels look wrong." in done.stdout
+    assert f"of {len(labeled)} held-out labels look wrong." in done.stdout
     worst = rows(Path("wrong.csv"))
     assert names & {row["id"] for row in worst}
     assert all(row["suggested"] == "red" for row in worst if row["id"] in names)

@@ -140,7 +140,7 @@ def test_duplicates():
 
 def test_small_test_set_and_untrained_class():
     report = check(make([(0, 1)], [0, 0, 1, 1], [split([0], [1], [2, 3])]))
-    assert "The test set has 2 labelled nodes: one node is worth 50.0 points." in report.warnings
+    assert "The test set has 2 labeled nodes: one node is worth 50.0 points." in report.warnings
     assert "Class 1 is tested but never trained on in the split." in report.warnings
 
 
@@ -178,7 +178,7 @@ def test_edge_cases_and_json():
         report = check(graph)
         assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["name"] == "graph"
         assert all(text.endswith(".") for text in texts(report))
-    assert "There is no labelled test node." in report.warnings
+    assert "There is no labeled test node." in report.warnings
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.name = "other"
 
@@ -233,7 +233,7 @@ def test_wikipedia(name, lonely, n, twins, data_root):
 def test_webkb(name, tested, worth, data_root):
     report = check(load(name, data_dir=data_root))
     assert (
-        f"The test set has {tested} labelled nodes: one node is worth {worth} points."
+        f"The test set has {tested} labeled nodes: one node is worth {worth} points."
         in report.warnings
     )
     assert ("Class 1 has only 1 node: it cannot be learned and tested." in report.warnings) == (

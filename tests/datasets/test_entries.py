@@ -1,10 +1,10 @@
-"""The catalogue: names, splits and sizes."""
+"""The catalog: names, splits and sizes."""
 
 from __future__ import annotations
 
 import pytest
 
-from everynode.datasets import CATALOGUE, load
+from everynode.datasets import CATALOG, load
 from everynode.errors import UsageError
 
 SIZES = {
@@ -33,7 +33,7 @@ def test_sizes(name, data_root):
     ) == SIZES[name]
     assert graph.name == name
     assert graph.classes == tuple(range(graph.num_classes))
-    if CATALOGUE[name].splits[0] == "public":
+    if CATALOG[name].splits[0] == "public":
         assert [len(part) for part in graph.splits[0]] == [20 * graph.num_classes, 500, 1000]
 
 
@@ -48,4 +48,4 @@ def test_unknown_names_and_impossible_splits():
         UsageError, match=r"'ogbn-arxiv' has no split 'geom-gcn'. Choose from: official, random"
     ):
         load("ogbn-arxiv", "geom-gcn")
-    assert tuple(CATALOGUE) == (*SIZES, "ogbn-arxiv", "generated")
+    assert tuple(CATALOG) == (*SIZES, "ogbn-arxiv", "generated")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from everynode.datasets import CATALOGUE, catalogue, files, load
+from everynode.datasets import CATALOG, catalog, files, load
 from everynode.errors import DataError
 
 
@@ -91,7 +91,7 @@ class TestFiles:
         assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")} == before
 
     def test_every_file_has_a_digest_and_matches_it(self, data_root):
-        for entry in CATALOGUE.values():
+        for entry in CATALOG.values():
             for path in entry.files(entry.splits[-2]) if entry.format != "ogb" else ():
                 assert (
                     hashlib.sha256((data_root / path).read_bytes()).hexdigest()
@@ -156,9 +156,9 @@ class TestDownload:
         assert not [p for p in cache.rglob("*") if p.is_file()]
 
     def test_addresses(self):
-        wiki = catalogue.CATALOGUE["chameleon"].files("geom-gcn")
+        wiki = catalog.CATALOG["chameleon"].files("geom-gcn")
         assert all("/geom-gcn/f1fc0d14" in url for url in wiki.values())
-        film = catalogue.CATALOGUE["actor"].files("geom-gcn")
+        film = catalog.CATALOG["actor"].files("geom-gcn")
         assert film["actor/raw/out1_graph_edges.txt"].endswith(
             "/new_data/film/out1_graph_edges.txt"
         )

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from everynode.datasets import CATALOGUE, entries, files, is_present, load, ogb
+from everynode.datasets import CATALOG, entries, files, is_present, load, ogb
 from everynode.datasets.files import Root
 from everynode.errors import DataError
 from everynode.experiments.experiment import find
@@ -101,7 +101,7 @@ class TestArchive:
         return make
 
     def test_the_digest_of_the_public_one_is_known(self, tmp_path):
-        (path,) = CATALOGUE["ogbn-arxiv"].files("official")
+        (path,) = CATALOG["ogbn-arxiv"].files("official")
         assert files.digests()[path].startswith("49f85c801589")
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_bytes(archive())
@@ -138,7 +138,7 @@ class TestArchive:
         plan, missing = find("arxiv").plan("paper", 2, nowhere)
         assert missing == {}
         assert len({run.key for runs in plan.values() for run in runs}) == 12
-        entry = CATALOGUE["ogbn-arxiv"]
+        entry = CATALOG["ogbn-arxiv"]
         by_hand, changed = (
             Root(write(tmp_path / name, **edges), downloads=False)
             for name, edges in CHANGED.items()

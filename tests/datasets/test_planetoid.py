@@ -47,7 +47,7 @@ def test_order_gaps_and_labels():
     assert raw.num_classes == 2
 
 
-def test_citeseer_keeps_its_unlabelled_nodes(tmp_path):
+def test_citeseer_keeps_its_unlabeled_nodes(tmp_path):
     graph = load("citeseer", data_dir=tmp_path)
     gap = graph.labels < 0
     assert int(gap.sum()) == 15

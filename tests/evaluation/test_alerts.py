@@ -73,7 +73,7 @@ def test_drift_names_the_column_that_differs(fit_of):
 
 
 @pytest.mark.parametrize("unknown", ["drop", "add"])
-def test_labelled_nodes_without_edges_and_unmatched_edges_are_counted(unknown, tables, summarize):
+def test_labeled_nodes_without_edges_and_unmatched_edges_are_counted(unknown, tables, summarize):
     """Three quarters of the edges are between other spellings of the ids."""
     nodes, edges = tables("clean")
     number = len(edges["source"])
@@ -85,20 +85,20 @@ def test_labelled_nodes_without_edges_and_unmatched_edges_are_counted(unknown, t
     assert f"{int(wrong.sum()):,} of {number:,} edges" in alerts["unmatched_edges"].text
     assert "--id" in alerts["unmatched_edges"].advice
     joined = {v for end in edges.values() for v in end}
-    labelled = [i for i, c in zip(nodes["id"], nodes["label"], strict=True) if c]
-    alone = sum(i not in joined for i in labelled)
-    if alone >= 0.2 * len(labelled):
-        assert f"{alone} of {len(labelled)} labelled nodes" in alerts["isolated_labels"].text
+    labeled = [i for i, c in zip(nodes["id"], nodes["label"], strict=True) if c]
+    alone = sum(i not in joined for i in labeled)
+    if alone >= 0.2 * len(labeled):
+        assert f"{alone} of {len(labeled)} labeled nodes" in alerts["isolated_labels"].text
     else:
         assert "isolated_labels" not in alerts
 
 
-def test_labelled_nodes_that_are_all_isolated_are_an_alert(tables, summarize):
+def test_labeled_nodes_that_are_all_isolated_are_an_alert(tables, summarize):
     nodes, edges = tables("clean")
     kept = [i for i, c in zip(nodes["id"], nodes["label"], strict=True) if not c]
     edges = {"source": kept[:-1], "target": kept[1:]}
     fit = summarize(nodes, edges)
     (alert,) = [alert for alert in fit.alerts if alert.kind == "isolated_labels"]
     count = len(nodes["id"]) - len(kept)
-    assert f"{count} of {count} labelled nodes have no edge" in alert.text
+    assert f"{count} of {count} labeled nodes have no edge" in alert.text
     assert "--id" in alert.advice

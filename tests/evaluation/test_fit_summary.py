@@ -47,9 +47,9 @@ def folds() -> FitSummary:
 def test_uncertain_nodes_and_disagreements_are_those_of_the_predictions(fit):
     found = fit.predictions
     uncertain = fit.uncertain(10)
-    unlabelled = [i for i, name in enumerate(found.label_names) if name is None]
-    assert all(i in unlabelled for i in uncertain)
-    assert found.probability[uncertain].max() <= np.sort(found.probability[unlabelled])[10]
+    unlabeled = [i for i, name in enumerate(found.label_names) if name is None]
+    assert all(i in unlabeled for i in uncertain)
+    assert found.probability[uncertain].max() <= np.sort(found.probability[unlabeled])[10]
     wrong = [
         i
         for i in range(200)

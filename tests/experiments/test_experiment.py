@@ -9,7 +9,7 @@ import typing
 
 import pytest
 
-from everynode.datasets import CATALOGUE, load
+from everynode.datasets import CATALOG, load
 from everynode.datasets.entries import SIZES
 from everynode.datasets.files import Root
 from everynode.errors import UsageError
@@ -282,9 +282,7 @@ def test_sizes_are_those_of_the_graphs(name, data_root):
 
 
 def test_every_graph_has_a_size():
-    assert SIZES.keys() == CATALOGUE.keys() - {"generated"}, (
-        "and a generated one has it in its name"
-    )
+    assert SIZES.keys() == CATALOG.keys() - {"generated"}, "and a generated one has it in its name"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -156,11 +156,11 @@ def test_a_run_that_diverges_leaves_a_record_with_the_error(graph, make_run, epo
 def test_what_is_wrong_with_the_input_is_no_record(graph, make_run):
     with pytest.raises(UsageError):
         carry_out(make_run(fold=2), graph)
-    unlabelled = Graph.from_arrays(
+    unlabeled = Graph.from_arrays(
         np.eye(3), np.array([[0], [1]]), np.array([0, 1, 0]), splits=[([0, 1], [], [2])]
     )
-    with pytest.raises(DataError, match="no labelled validation node"):
-        carry_out(make_run(), unlabelled)
+    with pytest.raises(DataError, match="no labeled validation node"):
+        carry_out(make_run(), unlabeled)
 
 
 def test_without_test_nodes_the_test_scores_are_none(make_run):
@@ -229,7 +229,7 @@ def test_describing_counts_what_is_in_the_graph(make_run):
         "classes": 2,
         "edge_homophily": 2 / 3,
         "isolated": 1,
-        "unlabelled": 1,
+        "unlabeled": 1,
     }
     assert record["statistics"] == expected | {"node_homophily": path.node_homophily}
     assert math.isclose(path.node_homophily, (1 + 1 / 2 + 1 / 2 + 1) / 4)

@@ -412,11 +412,11 @@ BAD = {
     ),
     "label too large": (
         lambda: Graph.from_arrays(X, EDGES, [0, 1, 5, 1], classes=["a", "b"]),
-        "Node 2 has the label 5, but the classes are 0 to 1 (-1 means unlabelled).",
+        "Node 2 has the label 5, but the classes are 0 to 1 (-1 means unlabeled).",
     ),
     "label too small": (
         lambda: Graph.from_arrays(X, EDGES, [0, 1, 1, -2]),
-        "Node 3 has the label -2, but the classes are 0 to 1 (-1 means unlabelled).",
+        "Node 3 has the label -2, but the classes are 0 to 1 (-1 means unlabeled).",
     ),
     "label not a class": (
         lambda: Graph.from_arrays(X, EDGES, ["a", "b", "c", "a"], classes=["a", "b"]),
@@ -448,7 +448,7 @@ BAD = {
     ),
     "neither features nor labels": (
         lambda: Graph.from_arrays(None, EDGES),
-        "The number of nodes is unknown: pass features, or labels (-1 for unlabelled).",
+        "The number of nodes is unknown: pass features, or labels (-1 for unlabeled).",
     ),
     "weights too few": (
         lambda: Graph.from_arrays(X, EDGES, edge_weight=[1.0]),

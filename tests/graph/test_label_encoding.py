@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from everynode.errors import DataError
-from everynode.graph.label_encoding import as_row, encode, in_order, unlabelled
+from everynode.graph.label_encoding import as_row, encode, in_order, unlabeled
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_classes_keep_their_types():
 
 
 def test_booleans_are_never_missing():
-    assert unlabelled(np.array([True, False])).tolist() == [False, False]
+    assert unlabeled(np.array([True, False])).tolist() == [False, False]

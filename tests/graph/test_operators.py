@@ -136,7 +136,7 @@ def test_a_graph_survives_the_way_to_pyg_and_back(
     assert not any(back.repairs.values())
 
 
-def test_homophily_looks_at_labelled_nodes_only() -> None:
+def test_homophily_looks_at_labeled_nodes_only() -> None:
     graph = Graph.from_arrays(np.ones((5, 1)), [[0, 1, 2, 0], [1, 2, 3, 4]], [0, 0, 1, -1, -1])
     assert graph.edge_homophily == 0.5  # 0-1 agree, 1-2 do not, 2-3 and 0-4 are not known
     assert graph.node_homophily == pytest.approx((1 + 0.5 + 0) / 3)

@@ -29,7 +29,7 @@ def test_the_means_of_everything_are_means(graph):
     edges, weight = graph.undirected_edges
     of_nodes, of_edges = torch.rand(9), torch.rand(edges.shape[1])
     torch.testing.assert_close(sample.mean_over_nodes(of_nodes), of_nodes.mean())
-    torch.testing.assert_close(sample.mean_over_labelled(of_nodes[:4]), of_nodes[:4].mean())
+    torch.testing.assert_close(sample.mean_over_labeled(of_nodes[:4]), of_nodes[:4].mean())
     expected = of_edges.mean() if weight is None else (of_edges * weight).mean()
     torch.testing.assert_close(sample.mean_over_edges(of_edges), expected)
     torch.testing.assert_close(sample.scale, (graph.degree.double() + 1) ** -0.5)
@@ -38,26 +38,26 @@ def test_the_means_of_everything_are_means(graph):
     assert sample.coverage == 1.0
 
 
-def test_without_a_fold_no_row_is_labelled(graph):
-    assert len(Sample.of_graph(graph).labelled) == 0
+def test_without_a_fold_no_row_is_labeled(graph):
+    assert len(Sample.of_graph(graph).labeled) == 0
 
 
 def test_features_are_cut_to_the_rows(graph):
     sample = Sample.of_graph(graph, 0)
     part = Sample(
-        sample.nodes[:3], sample.node_share[:3], sample.labelled[:0], sample.labels[:0], 0.0,
+        sample.nodes[:3], sample.node_share[:3], sample.labeled[:0], sample.labels[:0], 0.0,
         sample.edges[:, :0], sample.edge_share[:0], sample.scale[:3],
     ).with_features(graph.features)  # fmt: skip
     assert part.features.shape == (3, 30)
     assert not part.is_full
-    assert repr(part) == "Sample of 3 nodes (0 labelled) and 0 edges"
+    assert repr(part) == "Sample of 3 nodes (0 labeled) and 0 edges"
 
 
 def test_what_is_cached_is_shared_with_the_graph_and_a_part_keeps_its_own(graph):
     one, other = Sample.of_graph(graph, 0), Sample.of_graph(graph)
     assert one.cached("key", list) is other.cached("key", list) is graph.cached("key", list)
     part = Sample(*(getattr(one, name) for name in (
-        "nodes", "node_share", "labelled", "labels", "label_share", "edges", "edge_share", "scale",
+        "nodes", "node_share", "labeled", "labels", "label_share", "edges", "edge_share", "scale",
     )))  # fmt: skip
     assert part.cached("key", list) is part.cached("key", list) is not graph.cached("key", list)
     assert part.with_features(graph.features).cached("key", list) is not part.cached("key", list)

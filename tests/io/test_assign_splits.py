@@ -67,7 +67,7 @@ def test_labels_that_a_split_leaves_out_and_classes_that_it_does_not_train_are_s
     nodes = torch.arange(120)
     _, said = assign_splits(graph(LABELS, [Split(nodes[:30], nodes[50:60], nodes[60:110])]))
     assert said == [
-        "The split leaves out 20 of the labelled nodes: they are used neither for training nor for testing.",
+        "The split leaves out 20 of the labeled nodes: they are used neither for training nor for testing.",
         "No training node has class 1: it cannot be learned, and every test node of it will be wrong.",
     ]
 

@@ -54,7 +54,7 @@ def test_through_networkx(tmp_path, kind, directed):
     found = en.read(path, label="side", directed=directed, features="age")
     assert found.digest == expected.digest
     assert found.node_ids == expected.node_ids
-    assert found.summary.unlabelled == 1
+    assert found.summary.unlabeled == 1
     assert found.name == "club"
     again = en.read(
         path,

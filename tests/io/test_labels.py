@@ -54,7 +54,7 @@ def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
     graph = en.read("nodes.csv", "edges.csv")
     assert len(graph.classes) == 3
     assert [note.text for note in graph.summary.warnings] == [
-        f"'{written}' is treated as a class. If it means unlabelled, declare it missing (na=['{written}'], or --na={written})."
+        f"'{written}' is treated as a class. If it means unlabeled, declare it missing (na=['{written}'], or --na={written})."
     ]
     assert not en.read("nodes.csv", "edges.csv", na=[written]).summary.warnings
 

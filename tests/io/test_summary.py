@@ -25,14 +25,14 @@ def test_what_was_understood(write):
     assert kinds == {
         "id": "id", "team": "label", "age": "number", "city": "category", "member": "boolean", "source": "source", "target": "target",
     }  # fmt: skip
-    assert (found.nodes, found.labelled, found.unlabelled, found.edges) == (5, 4, 1, 4)
+    assert (found.nodes, found.labeled, found.unlabeled, found.edges) == (5, 4, 1, 4)
     assert found.classes == {"blue": 2, "red": 2}
     assert [note.text for note in found.repairs] == [
         "Column 'age' of nodes.csv: 1 missing value filled with the mean."
     ]
-    assert json.loads(json.dumps(found.to_dict()))["unlabelled"] == 1
+    assert json.loads(json.dumps(found.to_dict()))["unlabeled"] == 1
     lines = str(found).splitlines()
-    assert "nodes     5: 4 labelled, 1 unlabelled" in lines
+    assert "nodes     5: 4 labeled, 1 unlabeled" in lines
     assert "classes   2: blue 2, red 2" in lines
 
 

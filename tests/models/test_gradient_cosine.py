@@ -22,7 +22,7 @@ NETWORKS = [
 
 
 def make(
-    *, dense: bool, weighted: bool, directed: bool = False, nodes: int = 40, labelled: int = 10
+    *, dense: bool, weighted: bool, directed: bool = False, nodes: int = 40, labeled: int = 10
 ) -> Graph:
     generator = torch.Generator().manual_seed(3)
     x = torch.rand(nodes, 9, generator=generator)
@@ -35,7 +35,7 @@ def make(
     )  # the last four have no neighbors
     weight = torch.rand(60, generator=generator) + 0.5 if weighted else None
     none = torch.arange(0)
-    train = torch.randperm(nodes - 1, generator=generator)[: labelled - 1]
+    train = torch.randperm(nodes - 1, generator=generator)[: labeled - 1]
     split = Split(torch.cat([train, torch.tensor([nodes - 1])]), none, none)
     labels = torch.arange(nodes) % 3
     return Graph.from_arrays(
@@ -104,14 +104,14 @@ def test_short_way_is_the_long_way(
 
 
 @pytest.mark.parametrize("backbone", NETWORKS)
-@pytest.mark.parametrize("labelled", [2, 3, 20, 40])
-def test_few_and_many_labels(backbone: str, labelled: int) -> None:
+@pytest.mark.parametrize("labeled", [2, 3, 20, 40])
+def test_few_and_many_labels(backbone: str, labeled: int) -> None:
     """A field that is small, one that reaches everywhere after some layers, and all of the graph."""
-    graph = make(dense=False, weighted=True, labelled=labelled)
+    graph = make(dense=False, weighted=True, labeled=labeled)
     network = network_for(graph, backbone=backbone, num_layers=3)
     check(graph, network)
     levels = network._view(graph, graph.nodes("train")).field.levels
-    assert (levels[0].nodes is None) == (labelled > 2)
+    assert (levels[0].nodes is None) == (labeled > 2)
 
 
 def test_a_weight_in_two_places_counts_in_both() -> None:

@@ -302,7 +302,7 @@ def test_the_same_nodes_of_another_graph_are_other_nodes(backbone: str) -> None:
 # it takes the long way: the two must agree in value and in gradient.
 
 
-def labelled_chain(nodes: Tensor = NODES, **options: bool) -> Graph:
+def labeled_chain(nodes: Tensor = NODES, **options: bool) -> Graph:
     nothing = torch.zeros(0, dtype=torch.int64)
     return chain(**options).with_splits([Split(nodes, nothing, nothing)])
 
@@ -342,7 +342,7 @@ def both_ways(
 def test_cvg_is_the_same_both_ways(backbone: str, sparse: bool, directed: bool) -> None:
     both_ways(
         trained(backbone, dropout=0.4, layer_dropout=0.2),
-        labelled_chain(sparse=sparse, directed=directed),
+        labeled_chain(sparse=sparse, directed=directed),
     )
 
 
@@ -359,32 +359,32 @@ def test_cvg_is_the_same_both_ways(backbone: str, sparse: bool, directed: bool) 
 def test_cvg_is_the_same_both_ways_with_any_dropout(
     backbone: str, options: dict[str, object]
 ) -> None:
-    both_ways(trained(backbone, **options), labelled_chain(sparse=True))
+    both_ways(trained(backbone, **options), labeled_chain(sparse=True))
 
 
 @pytest.mark.parametrize("num_layers", [1, 4])
 @pytest.mark.parametrize("backbone", NETWORKS)
 def test_cvg_is_the_same_both_ways_at_any_depth(backbone: str, num_layers: int) -> None:
-    both_ways(trained(backbone, num_layers, layer_dropout=0.1), labelled_chain(sparse=True))
+    both_ways(trained(backbone, num_layers, layer_dropout=0.1), labeled_chain(sparse=True))
 
 
 def test_cvg_is_the_same_both_ways_for_gcnii_without_a_way_back() -> None:
-    both_ways(trained("gcnii", gcnii_alpha=0.0), labelled_chain(sparse=True))
+    both_ways(trained("gcnii", gcnii_alpha=0.0), labeled_chain(sparse=True))
 
 
 @pytest.mark.parametrize(
     "nodes", [[30, 1, 39, 5], list(range(40)), [7, 8]], ids=["unsorted", "all", "two"]
 )
 @pytest.mark.parametrize("backbone", NETWORKS)
-def test_cvg_is_the_same_both_ways_for_any_labelled_nodes(backbone: str, nodes: list[int]) -> None:
-    both_ways(trained(backbone), labelled_chain(torch.tensor(nodes), sparse=True))
+def test_cvg_is_the_same_both_ways_for_any_labeled_nodes(backbone: str, nodes: list[int]) -> None:
+    both_ways(trained(backbone), labeled_chain(torch.tensor(nodes), sparse=True))
 
 
 @pytest.mark.parametrize("backbone", NETWORKS)
 def test_cvg_is_the_same_both_ways_for_logits_that_were_changed(backbone: str) -> None:
     both_ways(
         trained(backbone, dropout=0.4),
-        labelled_chain(sparse=True),
+        labeled_chain(sparse=True),
         lambda logits: logits / 3,
         is_short=False,
     )
@@ -394,13 +394,13 @@ def test_cvg_is_the_same_both_ways_for_logits_that_were_changed(backbone: str) -
 def test_cvg_is_the_same_both_ways_in_evaluation_and_with_frozen_parameters(backbone: str) -> None:
     network = trained(backbone, dropout=0.4)
     network.opening.weight.requires_grad_(False)
-    both_ways(network, labelled_chain(sparse=True), is_short=False)
-    both_ways(trained(backbone, dropout=0.4).eval(), labelled_chain(sparse=True), is_short=False)
+    both_ways(network, labeled_chain(sparse=True), is_short=False)
+    both_ways(trained(backbone, dropout=0.4).eval(), labeled_chain(sparse=True), is_short=False)
 
 
 @pytest.mark.parametrize("backbone", NETWORKS)
 def test_cvg_of_a_graph_when_the_network_has_seen_another_since(backbone: str) -> None:
-    large, network = labelled_chain(sparse=True), trained(backbone, dropout=0.0)
+    large, network = labeled_chain(sparse=True), trained(backbone, dropout=0.0)
     for n in (6, 60):
         other = (
             chain(sparse=True, n=max(n, 32))
@@ -414,7 +414,7 @@ def test_cvg_of_a_graph_when_the_network_has_seen_another_since(backbone: str) -
 
 @pytest.mark.parametrize("backbone", NETWORKS)
 def test_cvg_of_a_pass_before_the_last_one(backbone: str) -> None:
-    graph, network = labelled_chain(sparse=True), trained(backbone, dropout=0.5)
+    graph, network = labeled_chain(sparse=True), trained(backbone, dropout=0.5)
     torch.manual_seed(0)
     logits = network(graph)
     network(graph)  # other dropout
@@ -422,7 +422,7 @@ def test_cvg_of_a_pass_before_the_last_one(backbone: str) -> None:
 
 
 def test_a_network_can_be_copied_after_use() -> None:
-    graph, network = labelled_chain(sparse=True), trained("gcn")
+    graph, network = labeled_chain(sparse=True), trained("gcn")
     Halves(graph).short(network(graph), network)
     twin = copy.deepcopy(network)
     assert torch.equal(twin.eval()(graph), network.eval()(graph))

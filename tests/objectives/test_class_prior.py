@@ -261,13 +261,13 @@ def test_where_labels_are_equally_many_and_classes_are_not_predictions_follow_th
     labels = (rng.random(n) < 0.25).astype(np.int64)
     x = rng.normal(size=(n, 2)) + np.stack([labels, -labels], axis=1)
     drawn = torch.from_numpy(rng.permutation(n))
-    labelled = torch.cat([drawn[torch.from_numpy(labels)[drawn] == c][:10] for c in (0, 1)])
-    rest = drawn[~torch.isin(drawn, labelled)]
+    labeled = torch.cat([drawn[torch.from_numpy(labels)[drawn] == c][:10] for c in (0, 1)])
+    rest = drawn[~torch.isin(drawn, labeled)]
     # Validation nodes half and half as well: their shares would mislead, their confusions do not.
     val = torch.cat([rest[torch.from_numpy(labels)[rest] == c][:100] for c in (0, 1)])
     test = rest[~torch.isin(rest, val)]
     graph = Graph.from_arrays(
-        x.astype(np.float32), [[0], [1]], labels, splits=[Split(labelled, val, test)]
+        x.astype(np.float32), [[0], [1]], labels, splits=[Split(labeled, val, test)]
     )
     share, right = {}, {}
     for name, weight in (("without", 0.0), ("with", 3.0)):

@@ -166,7 +166,7 @@ def test_cvg_by_hand_is_cvg_by_autograd(graph, backbone):
         expected, parameters, retain_graph=True, allow_unused=True, materialize_grads=True
     )
     shortcut = network.gradient_cosine(
-        logits, sample.labelled, sample.labels, term._positions(sample), term.class_weight
+        logits, sample.labeled, sample.labels, term._positions(sample), term.class_weight
     )
     assert shortcut is not None, "the shortcut is really taken"
     found = term(logits, sample, network)

@@ -309,10 +309,10 @@ def test_nan_is_not_hidden() -> None:
 def test_a_class_that_is_ruled_out_by_minus_infinity() -> None:
     graph = GRAPHS["plain"]
     logits = logits_of(graph).detach().clone()
-    unlabelled = torch.tensor(
+    unlabeled = torch.tensor(
         [node for node in range(graph.num_nodes) if node not in graph.nodes("train").tolist()]
     )
-    logits[unlabelled, 0] = -float("inf")
+    logits[unlabeled, 0] = -float("inf")
     logits.requires_grad_()
     assert_same(logits, terms_of(graph, mi=False))
     value = at_once(logits, terms_of(graph), ALPHA, BETA).total
@@ -424,7 +424,7 @@ def test_what_the_terms_are_made_of_may_change_between_steps():
     assert_same(logits, Terms(graph, objective._fused))
     smaller = dataclasses.replace(
         objective._everything,
-        labelled=objective._everything.labelled[:3],
+        labeled=objective._everything.labeled[:3],
         labels=objective._everything.labels[:3],
         label_share=1 / 3,
     )

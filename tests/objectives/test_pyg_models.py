@@ -15,7 +15,7 @@ from everynode.errors import UsageError
 from everynode.graph import Graph, Split
 from everynode.objectives import ENC, cross_validating_gradients
 
-K, PER_CLASS, LABELLED = 3, 25, 6
+K, PER_CLASS, LABELED = 3, 25, 6
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def graph() -> Graph:
     edges = np.stack(np.nonzero(np.triu(rng.random((n, n)) < chance, 1)))
     features = rng.normal(0, 1, (n, 8))
     features[:, :K] += 1.6 * np.eye(K)[labels]
-    train = torch.cat([torch.arange(LABELLED) + PER_CLASS * c for c in range(K)])
+    train = torch.cat([torch.arange(LABELED) + PER_CLASS * c for c in range(K)])
     rest = torch.tensor([i for i in range(n) if i not in set(train.tolist())])
     return Graph.from_arrays(features, edges, labels, splits=[Split(train, rest[:12], rest[12:])])
 

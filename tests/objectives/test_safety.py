@@ -187,7 +187,7 @@ def test_a_saturated_network_trains_on_without_nan(backbone: str) -> None:
 # ---------------------------------------------------------------- few labels, few edges
 
 
-def test_one_labelled_node_cannot_be_halved_and_cvg_says_zero() -> None:
+def test_one_labeled_node_cannot_be_halved_and_cvg_says_zero() -> None:
     graph, model = make_graph(train=1), confident_model(1.0)
     for halves in HALVES:
         cvg = on(graph, CrossValidatingGradients(halves=halves))(model(graph.dense_features), model)
@@ -213,12 +213,12 @@ def test_a_class_that_is_missing_from_a_half(halves: str) -> None:
     assert model.weight.grad.abs().max() > 0
 
 
-def test_no_labelled_training_node_is_refused() -> None:
+def test_no_labeled_training_node_is_refused() -> None:
     graph = make_graph(labels=[-1] * 6 + LABELS[6:])
     for build in (CrossEntropy().bind, CrossValidatingGradients().bind, ENC):
         with pytest.raises(
             DataError,
-            match=r"^Fold 0 of graph 'graph' has no labelled training node: label a few nodes of each class first\.$",
+            match=r"^Fold 0 of graph 'graph' has no labeled training node: label a few nodes of each class first\.$",
         ):
             build(graph)
 
@@ -234,11 +234,11 @@ def test_a_graph_without_edges_has_no_variation() -> None:
     assert ENC(graph, cvg=0)(logits).isfinite()
 
 
-def test_unlabelled_training_nodes_do_not_count() -> None:
+def test_unlabeled_training_nodes_do_not_count() -> None:
     labels = LABELS.copy()
     labels[0] = labels[3] = -1
     graph = make_graph(labels=labels)
-    assert Sample.of_graph(graph, 0).labelled.tolist() == [1, 2, 4, 5]
+    assert Sample.of_graph(graph, 0).labeled.tolist() == [1, 2, 4, 5]
     logits = torch.randn(N, K, generator=torch.Generator().manual_seed(0))
     expected = torch.nn.functional.cross_entropy(
         logits[[1, 2, 4, 5]], torch.tensor([labels[i] for i in (1, 2, 4, 5)])
@@ -257,7 +257,7 @@ def test_a_fold_is_a_fold() -> None:
     torch.testing.assert_close(on(graph, CrossEntropy(), fold=1)(logits), expected)
     objective = ENC(graph, fold=1, cvg=0)
     torch.testing.assert_close(objective.breakdown(logits)["ce"], expected)
-    assert objective._everything.labelled.tolist() == [4, 5, 6, 7]
+    assert objective._everything.labeled.tolist() == [4, 5, 6, 7]
     halves = CrossValidatingGradients().bind(graph, fold=1).partition(Sample.of_graph(graph, 1))
     assert sorted(torch.cat(halves).tolist()) == [4, 5, 6, 7]
 
@@ -411,14 +411,14 @@ def test_the_function_refuses_what_the_module_refuses() -> None:
 
 
 @st.composite
-def labelled_nodes(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+def labeled_nodes(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
     labels = draw(st.lists(st.integers(0, 4), min_size=1, max_size=40))
     nodes = draw(st.lists(st.integers(0, len(labels) - 1), min_size=1, unique=True))
     return torch.tensor(sorted(nodes)), torch.tensor(labels)
 
 
 @settings(deadline=None, max_examples=100)
-@given(labelled_nodes(), st.sampled_from(HALVES), st.integers(0, 2**32))
+@given(labeled_nodes(), st.sampled_from(HALVES), st.integers(0, 2**32))
 def test_halves_are_a_fair_partition(
     given_nodes: tuple[Tensor, Tensor], halves: str, seed: int
 ) -> None:
@@ -573,7 +573,7 @@ def test_the_objective_moves_and_changes_type_as_a_module_does() -> None:
     assert objective(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
     assert copy.deepcopy(objective)(logits.double()).item() == pytest.approx(value.item(), rel=1e-5)
     objective.to("meta")
-    assert objective._everything.labelled.device.type == "meta"
+    assert objective._everything.labeled.device.type == "meta"
     assert objective.terms["mi"].marginal.device.type == "meta"
     # logits of another type than the graph's are no reason to fail
     assert ENC(GRAPH, mi=0.0, tv=1.0, cvg=0.0)(logits.double()).dtype == torch.float64

@@ -40,7 +40,7 @@ def draw(seed: int = 0) -> Tensor:
 
 
 class Mixed(Term):
-    """A made-up term with a part of every kind: nodes, labelled nodes, and edges."""
+    """A made-up term with a part of every kind: nodes, labeled nodes, and edges."""
 
     name = "mixed"
     default_weight = 0.4
@@ -50,8 +50,8 @@ class Mixed(Term):
         y = torch.softmax(logits, 1)
         i, j = sample.edges
         of_nodes = sample.mean_over_nodes(y.square().sum(1) * sample.scale)
-        of_labelled = sample.mean_over_labelled(1 - y[sample.labelled, sample.labels])
-        return of_nodes + of_labelled + sample.mean_over_edges((y[i] - y[j]).square().sum(1))
+        of_labeled = sample.mean_over_labeled(1 - y[sample.labeled, sample.labels])
+        return of_nodes + of_labeled + sample.mean_over_edges((y[i] - y[j]).square().sum(1))
 
 
 def loop(logits: Tensor, graph: Graph) -> float:
@@ -62,11 +62,11 @@ def loop(logits: Tensor, graph: Graph) -> float:
     degree = [sum(w for i, j, w in pairs if node in (i, j)) for node in range(N)]
     of_nodes = sum(sum(v * v for v in y[i]) / math.sqrt(degree[i] + 1) for i in range(N)) / N
     train = graph.splits[0].train.tolist()
-    of_labelled = sum(1 - y[i][int(graph.labels[i])] for i in train) / len(train)
+    of_labeled = sum(1 - y[i][int(graph.labels[i])] for i in train) / len(train)
     of_edges = 0.0
     for i, j, w in pairs:
         of_edges += w * sum((a - b) ** 2 for a, b in zip(y[i], y[j], strict=True)) / len(pairs)
-    return of_nodes + of_labelled + of_edges
+    return of_nodes + of_labeled + of_edges
 
 
 def test_in_the_full_batch_it_is_its_formula(graph):

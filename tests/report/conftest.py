@@ -58,7 +58,7 @@ def made_record(run: Run, *, diverged: bool = False) -> tuple[dict[str, Any], di
             "features": 1433,
             "classes": 7,
             "isolated": 0,
-            "unlabelled": 0,
+            "unlabeled": 0,
         }
         return made | {"statistics": counts | {"edge_homophily": 0.81, "node_homophily": 0.825}}, {}
     if run.task == "time":

@@ -8,7 +8,7 @@ from everynode.report.fit_nodes import DISAGREEMENTS, disagreements, node_map, u
 def test_the_tables_list_the_nodes_of_the_summary(fit):
     uncertain, wrong = uncertain_nodes(fit), fit.disagreements()
     assert uncertain.count("<tr>") == 1 + 20
-    assert "The unlabelled nodes with the lowest confidence" in uncertain
+    assert "The unlabeled nodes with the lowest confidence" in uncertain
     assert disagreements(fit).count("<tr>") == 1 + min(DISAGREEMENTS, len(wrong))
 
 

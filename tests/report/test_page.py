@@ -137,7 +137,7 @@ class Checker(HTMLParser):
             self.ids[found["id"]] += 1
         self.named |= {
             found[name].removeprefix("#")
-            for name in ("popovertarget", "aria-labelledby", "data-opens")
+            for name in ("popovertarget", "aria-labeledby", "data-opens")
             if found.get(name)
         }
         if tag == "a" and found["href"] != PAPER:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.entries import CATALOG
 from everynode.datasets.files import Root
 from everynode.errors import DataError, UsageError
 from everynode.presets import NoSettings, tuned_rows
@@ -226,7 +226,7 @@ def test_the_packaged_rows_are_settings_of_known_graphs(tmp_path):
         missing = set(declarations()) - set(row) - {"backbone"}
         own = {name for name in missing if declarations()[name].is_of(backbone)}
         assert all(getattr(settings, name) == declarations()[name].off for name in own)
-        assert row["study"]["graph_digest"] == CATALOGUE[graph].digest(split, root)
+        assert row["study"]["graph_digest"] == CATALOG[graph].digest(split, root)
 
 
 def test_the_settings_of_gcniis_authors_are_cross_entropys_on_known_graphs():
@@ -238,7 +238,7 @@ def test_the_settings_of_gcniis_authors_are_cross_entropys_on_known_graphs():
             "authors", graph=graph, split=split, backbone=backbone, objective=objective
         )
         assert settings == settings.for_objective("ce")
-        assert split in CATALOGUE[graph].splits
+        assert split in CATALOG[graph].splits
         assert (settings.lr_gnn, settings.dropout, settings.monitor) == (
             0.01,
             settings.layer_dropout,

@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 
 import everynode.selection.tuning as tuning
 from everynode.errors import Diverged, UsageError
-from everynode.graph import UNLABELLED, Graph
+from everynode.graph import UNLABELED, Graph
 from everynode.selection.search_space import search_space
 from everynode.selection.study import Study
 from everynode.selection.study_storage import Journal
@@ -126,7 +126,7 @@ def test_folds_validate_a_trial_as_seeds_do(begin, graph):
 
 def test_without_test_labels_the_study_is_the_same(begin, graph):
     blind = graph.labels.clone()
-    blind[graph.splits[0].test] = UNLABELLED
+    blind[graph.splits[0].test] = UNLABELED
     assert (blind != graph.labels).sum() == 25
     seeing, blinded = begin("a"), begin("b")
     tune(seeing, graph, 6, workers=1)

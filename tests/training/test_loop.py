@@ -429,7 +429,7 @@ def test_a_loss_that_is_not_finite_is_one_sentence(graph):
 
 def test_a_graph_without_validation_nodes_is_refused(graph):
     none = torch.zeros(0, dtype=torch.int64)
-    with pytest.raises(DataError, match="no labelled validation node"):
+    with pytest.raises(DataError, match="no labeled validation node"):
         train(graph.with_splits([graph.splits[0]._replace(val=none)]), QUICK)
 
 
@@ -439,7 +439,7 @@ def test_a_graph_of_one_class_is_refused(graph):
         train(one, QUICK)
 
 
-def test_evaluate_counts_the_labelled_nodes_of_the_part(graph):
+def test_evaluate_counts_the_labeled_nodes_of_the_part(graph):
     fitted = train(graph, QUICK)
     with torch.no_grad():
         predicted = fitted.network(graph).argmax(1)

@@ -149,7 +149,7 @@ def work(
     The estimate counts the product of the features, one dense product and one propagation per
     layer, and the closing product. Each counts once forward, once in evaluation (over the receptive
     field of the validation nodes), and once backward per operand that needs a gradient. CVG adds
-    passes over the receptive field of the labelled nodes: a backward and a forward-mode pass for
+    passes over the receptive field of the labeled nodes: a backward and a forward-mode pass for
     each half, and one backward pass with two more products per layer.
 
     Every product reads or writes each of its arrays once, at the speed of memory (4 bytes per
@@ -172,9 +172,9 @@ def work(
     seen = ReceptiveField.of(graph, graph.nodes("val"), num_layers).cost
     flops, moved = _add(forward, backward, [seen * x for x in forward])
     if objective == "enc":
-        labelled = ReceptiveField.of(graph, graph.nodes("train"), num_layers).cost
+        labeled = ReceptiveField.of(graph, graph.nodes("train"), num_layers).cost
         sweeps = _add(backward, backward, forward, forward, backward, *[dense] * (2 * num_layers))
-        flops, moved = _add((flops, moved), [labelled * x for x in sweeps])
+        flops, moved = _add((flops, moved), [labeled * x for x in sweeps])
     return {"flops": flops, "bytes": moved}
 
 

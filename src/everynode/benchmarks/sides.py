@@ -125,7 +125,7 @@ class Stock:
 
 
 def one_fold(graph: Graph) -> Graph:
-    """Return the graph with its first fold only, reduced to labelled nodes."""
+    """Return the graph with its first fold only, reduced to labeled nodes."""
     split = graph.splits[0]
     return graph.with_splits([type(split)(*(graph.nodes(part) for part in split._fields))])
 

@@ -39,7 +39,7 @@ COLLECT_EVERY = 20_000
 app = App(
     name="everynode",
     version=__version__,
-    help="Node classifiers trained on every node, labelled or not.",
+    help="Node classifiers trained on every node, labeled or not.",
     default_parameter=Parameter(converter=_exactly),
 )
 # A text names a function or an app, whose module is imported when the command runs.

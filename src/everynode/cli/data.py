@@ -19,9 +19,9 @@ def data_list(*, data_dir: Path | None = None, json_output: JsonFlag = False) ->
     data_dir
         Folder of the public graphs.
     """
-    from everynode.datasets import CATALOGUE, is_present
+    from everynode.datasets import CATALOG, is_present
 
-    entries = [(entry, is_present(entry.name, data_dir=data_dir)) for entry in CATALOGUE.values()]
+    entries = [(entry, is_present(entry.name, data_dir=data_dir)) for entry in CATALOG.values()]
     if json_output:
         names = ("name", "splits", "about", "caution")
         rows = [{n: getattr(e, n) for n in names} | {"present": here} for e, here in entries]

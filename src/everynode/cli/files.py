@@ -106,7 +106,7 @@ class Columns:
     """The columns to learn from."""
 
     label: str | None = None
-    """The column of labels in --nodes; an empty cell means unlabelled. Default: `label` or
+    """The column of labels in --nodes; an empty cell means unlabeled. Default: `label` or
     `class`."""
     features: str = "all"
     """The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
@@ -143,7 +143,7 @@ class OwnGraph(Tables, Columns):
 
     def open(self, data: DataOptions, quiet: bool = False) -> OpenGraph:
         """Read the graph; without a split, hold out labels for validation and test."""
-        from everynode.datasets.entries import CATALOGUE
+        from everynode.datasets.entries import CATALOG
         from everynode.io.assign_splits import assign_splits
 
         if data.per_class != DataOptions.per_class:
@@ -157,7 +157,7 @@ class OwnGraph(Tables, Columns):
             graph, notes = assign_splits(graph, cv=1, seed=data.split_seed)
             for note in notes:
                 say(note, quiet)
-        name = f"own-{self.name}" if self.name in CATALOGUE else self.name
+        name = f"own-{self.name}" if self.name in CATALOG else self.name
         device = data.usable_device()
         graph = graph if device.type == "cpu" else graph.to(device)
         return OpenGraph(name, graph, split, graph.digest)

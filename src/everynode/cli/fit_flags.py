@@ -45,7 +45,7 @@ class LabelFlags:
     a named model, 3 with fewer than 100 training labels, else 1."""
     refit: bool | None = None
     """After the quality is measured, train the chosen models again on all labels. The result
-    predicts the unlabelled nodes and is saved. Default: yes, but without the validation and
+    predicts the unlabeled nodes and is saved. Default: yes, but without the validation and
     test nodes of your own split; --refit takes these too. --no-refit delivers the measured
     model, as a benchmark needs it."""
     clean_labels: Annotated[bool, Parameter(negative="")] = False

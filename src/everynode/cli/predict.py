@@ -110,17 +110,17 @@ def predict(
 
 
 def _accuracy(table: Predictions) -> tuple[dict[str, Any], list[str]]:
-    """Return the accuracy on the labelled nodes, as values and as lines."""
+    """Return the accuracy on the labeled nodes, as values and as lines."""
     from everynode.evaluation.quality import wilson
 
-    labelled = [i for i, name in enumerate(table.label_names) if name is not None]
-    if not labelled:
-        return {"labelled": 0}, []
-    right = int((table.predicted == table.labels)[labelled].sum())
-    accuracy = wilson(right, len(labelled))
+    labeled = [i for i, name in enumerate(table.label_names) if name is not None]
+    if not labeled:
+        return {"labeled": 0}, []
+    right = int((table.predicted == table.labels)[labeled].sum())
+    accuracy = wilson(right, len(labeled))
     value, low, high = (100 * x for x in accuracy)
-    return {"labelled": len(labelled), "accuracy": list(accuracy), "caution": CAUTION}, [
-        f"  {value:.1f} % of the {len(labelled)} labelled nodes are right (95% interval "
+    return {"labeled": len(labeled), "accuracy": list(accuracy), "caution": CAUTION}, [
+        f"  {value:.1f} % of the {len(labeled)} labeled nodes are right (95% interval "
         f"{low:.1f} to {high:.1f})",
         f"  {CAUTION}",
     ]

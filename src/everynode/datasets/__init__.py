@@ -1,35 +1,35 @@
-"""Public graphs: catalogue, readers, splits, generated graphs, and diagnostics."""
+"""Public graphs: catalog, readers, splits, generated graphs, and diagnostics."""
 
 from typing import TYPE_CHECKING
 
 from everynode._lazy import lazy
 
 if TYPE_CHECKING:
-    from everynode.datasets.catalogue import check_named, load
+    from everynode.datasets.catalog import check_named, load
     from everynode.datasets.diagnostics import check
-    from everynode.datasets.entries import CATALOGUE, Entry, is_present
+    from everynode.datasets.entries import CATALOG, Entry, is_present
     from everynode.datasets.findings import Finding, Report
     from everynode.datasets.splits import cross_validation, hold_out, random_split, stratified_split
     from everynode.datasets.synthetic import generate
 
 _HOME = {
-    "CATALOGUE": "entries",
+    "CATALOG": "entries",
     "Entry": "entries",
     "Finding": "findings",
     "Report": "findings",
     "check": "diagnostics",
-    "check_named": "catalogue",
+    "check_named": "catalog",
     "cross_validation": "splits",
     "generate": "synthetic",
     "hold_out": "splits",
     "is_present": "entries",
-    "load": "catalogue",
+    "load": "catalog",
     "random_split": "splits",
     "stratified_split": "splits",
 }
 
 __all__ = [
-    "CATALOGUE",
+    "CATALOG",
     "Entry",
     "Finding",
     "Report",

@@ -78,7 +78,7 @@ def check(
 
 def _check_sizes(s: Subject, facts: Facts) -> Iterator[Finding]:
     graph = s.graph
-    # NaN without labelled edges, which JSON does not have.
+    # NaN without labeled edges, which JSON does not have.
     edge, node = (
         None if value != value else value for value in (graph.edge_homophily, graph.node_homophily)
     )
@@ -119,18 +119,18 @@ def _some(texts: list[str], end: str, others: str) -> Iterator[Finding]:
         yield Finding("warning", f"{len(texts) - NAMED_CLASSES:,} more {others}.")
 
 
-def _check_unlabelled(s: Subject, facts: Facts) -> Iterator[Finding]:
-    unlabelled = s.labels < 0
+def _check_unlabeled(s: Subject, facts: Facts) -> Iterator[Finding]:
+    unlabeled = s.labels < 0
     empty = np.diff(s.features.indptr) == 0
-    num_unlabelled, num_empty = int(unlabelled.sum()), int(empty.sum())
-    facts |= {"nodes_without_label": num_unlabelled, "nodes_without_features": num_empty}
-    if num_unlabelled:
-        yield Finding("info", f"{counted(num_unlabelled, 'node')} of {s.n} without a label.")
+    num_unlabeled, num_empty = int(unlabeled.sum()), int(empty.sum())
+    facts |= {"nodes_without_label": num_unlabeled, "nodes_without_features": num_empty}
+    if num_unlabeled:
+        yield Finding("info", f"{counted(num_unlabeled, 'node')} of {s.n} without a label.")
     if num_empty:
-        num_both = int((unlabelled & empty).sum())
+        num_both = int((unlabeled & empty).sum())
         suffix = f", {num_both} of them without a label either" if num_both else ""
         yield Finding("info", f"{counted(num_empty, 'node')} without any feature{suffix}.")
-    per_fold = [sum(int(unlabelled[part].sum()) for part in split) for split in s.splits]
+    per_fold = [sum(int(unlabeled[part].sum()) for part in split) for split in s.splits]
     facts["split_nodes_without_label"] = per_fold
     folds = [fold for fold, count in enumerate(per_fold) if count]
     if folds:
@@ -279,11 +279,11 @@ def _check_test_sets(s: Subject, facts: Facts) -> Iterator[Finding]:
     num_tested = min(int((s.labels[split.test] >= 0).sum()) for split in s.splits)
     facts["points_per_test_node"] = points = 100 / num_tested if num_tested else None
     if points is None:
-        yield Finding("warning", "There is no labelled test node.")
+        yield Finding("warning", "There is no labeled test node.")
     elif points > MAX_POINTS_PER_NODE:
         yield Finding(
             "warning",
-            f"The test set has {counted(num_tested, 'labelled node')}: one node is worth "
+            f"The test set has {counted(num_tested, 'labeled node')}: one node is worth "
             f"{points:.1f} points.",
         )
     untrained: dict[int, list[int]] = {}
@@ -338,7 +338,7 @@ def _check_copies(s: Subject, facts: Facts) -> Iterator[Finding]:
 _CHECKS: tuple[Callable[[Subject, Facts], Iterator[Finding]], ...] = (
     _check_sizes,
     _check_classes,
-    _check_unlabelled,
+    _check_unlabeled,
     _check_components,
     _check_direction,
     _check_twins,

@@ -1,4 +1,4 @@
-"""Catalogue of the named graphs: their files, splits and known problems.
+"""Catalog of the named graphs: their files, splits and known problems.
 
 This module does not import PyTorch, so commands that only list graphs answer at once.
 """
@@ -268,7 +268,7 @@ _ENTRIES = (
     ),
 )
 #: The named graphs by name.
-CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+CATALOG: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def find(name: str) -> Entry:
@@ -277,14 +277,14 @@ def find(name: str) -> Entry:
     >>> find("generated-1000x5000").size
     (1000, 5000, 128, 40)
     """
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    default = CATALOGUE["generated"]
+    if name in CATALOG:
+        return CATALOG[name]
+    default = CATALOG["generated"]
     if default.size and re.fullmatch(r"generated-\d{1,12}x\d{1,12}(x\d{1,12}x\d{1,12})?", name):
         numbers = [int(number) for number in name.partition("-")[2].split("x")]
         nodes, edges, features, classes = (*numbers, *default.size[len(numbers) :])
         return replace(default, name=name, size=(nodes, edges, features, classes))
-    unknown("graph", name, CATALOGUE)
+    unknown("graph", name, CATALOG)
 
 
 def choose(name: str, split: str | None) -> tuple[Entry, str]:

@@ -25,7 +25,7 @@ import torch
 from everynode.datasets.entries import OGB_FILES
 from everynode.datasets.raw import Raw
 from everynode.errors import DataError
-from everynode.graph import UNLABELLED, Split
+from everynode.graph import UNLABELED, Split
 
 _EDGES, _FEATURES, _LABELS, *_SPLIT = OGB_FILES
 
@@ -46,7 +46,7 @@ def read(files: Mapping[str, bytes], where: str) -> Raw:
         raise DataError(
             f"{where}/{_LABELS} has {labels.shape[0]} x {labels.shape[1]} labels for {n} nodes."
         )
-    codes = np.where(np.isnan(labels[:, 0]), UNLABELLED, labels[:, 0])
+    codes = np.where(np.isnan(labels[:, 0]), UNLABELED, labels[:, 0])
     codes = _as_integers(codes, f"{where}/{_LABELS}")
     parts = [_as_integers(tables[name].ravel(), f"{where}/{name}") for name in _SPLIT]
     arcs = _as_integers(edges.reshape(-1, 2), f"{where}/{_EDGES}").T

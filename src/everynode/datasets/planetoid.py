@@ -25,7 +25,7 @@ import torch
 from everynode.datasets.entries import PLANETOID_PARTS
 from everynode.datasets.raw import Raw
 from everynode.errors import DataError
-from everynode.graph import UNLABELLED, Split
+from everynode.graph import UNLABELED, Split
 
 #: The validation nodes of the public split follow its training nodes.
 NUM_VAL = 500
@@ -149,8 +149,8 @@ def read(files: Mapping[str, bytes], where: str) -> Raw:
         (np.ones(len(present), np.float32), (present, row[present])), shape=(n, stacked.shape[0])
     )
     one_hot = np.concatenate([part["ally"], part["ty"]])
-    labels = np.full(n, UNLABELLED)
-    labels[present] = np.where(one_hot.any(1), one_hot.argmax(1), UNLABELLED)[row[present]]
+    labels = np.full(n, UNLABELED)
+    labels[present] = np.where(one_hot.any(1), one_hot.argmax(1), UNLABELED)[row[present]]
     num_train = len(part["y"])
     split = Split(
         torch.arange(num_train),

@@ -20,7 +20,7 @@ class Raw(NamedTuple):
     arcs : array of shape (2, m)
         Source and target as in the file, with self-loops and repetitions.
     labels : array of shape (n,)
-        Class indices, -1 for an unlabelled node.
+        Class indices, -1 for an unlabeled node.
     num_classes : int
         The number of classes.
     split : Split or None

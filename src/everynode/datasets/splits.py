@@ -24,14 +24,14 @@ def random_split(
 ) -> Split:
     """Draw a fixed number of training nodes per class, then validation and test nodes.
 
-    Unlabelled nodes are in no part. In a small graph, a class of several nodes keeps one out of
+    Unlabeled nodes are in no part. In a small graph, a class of several nodes keeps one out of
     training, so that every class can be tested. If fewer than ``num_val + num_test`` nodes remain,
     they are divided in that proportion.
 
     Parameters
     ----------
     labels : Tensor
-        Class indices, -1 for unlabelled nodes.
+        Class indices, -1 for unlabeled nodes.
     per_class : int
         The number of training nodes per class.
     num_val, num_test : int
@@ -69,7 +69,7 @@ def stratified_split(
     Parameters
     ----------
     labels : Tensor
-        Class indices, -1 for unlabelled nodes.
+        Class indices, -1 for unlabeled nodes.
     train, val : float
         The shares of training and validation nodes.
     seed : int

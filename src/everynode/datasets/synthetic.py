@@ -67,7 +67,7 @@ def generate(
     --------
     >>> generate(1000, 3000, 8, 4)  # doctest: +NORMALIZE_WHITESPACE
     Graph 'generated-1000x3000x8x4': 1000 nodes, 2687 edges, 8 features (dense), 4 classes,
-    1000 labelled, 1 splits
+    1000 labeled, 1 splits
     """
     between = "between 2 and the number of nodes"
     require(nodes >= classes >= 2, "classes", "generate", between, classes)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 #: The worst first. With an "error", the headline number cannot be trusted.
 Severity = Literal["error", "warning"]
-#: Labelled nodes without edges are reported from this share upwards.
+#: Labeled nodes without edges are reported from this share upwards.
 ISOLATED = 0.2
 #: Unmatched edges are reported from this share upwards.
 UNMATCHED = 0.5
 #: A time limit is reported if more than this share of the candidates was not trained.
 UNTRIED = 0.5
-#: Drift is reported if a classifier separates labelled and unlabelled nodes with this AUC. The
+#: Drift is reported if a classifier separates labeled and unlabeled nodes with this AUC. The
 #: other numbers are the least and the largest number of compared nodes of each kind.
 DRIFT_AUC, DRIFT_LEAST, DRIFT_MOST = 0.75, 30, 2000
 #: Metrics that give every class the same weight.
@@ -129,13 +129,13 @@ def _isolated_labels(fit: FitSummary) -> Iterator[Alert]:
     graph = fit.graph
     ends = graph.undirected_edges[0].cpu().numpy().ravel()
     isolated = np.bincount(ends, minlength=graph.num_nodes) == 0
-    labelled = graph.labels.cpu().numpy() >= 0
-    share = float(isolated[labelled].mean()) if labelled.any() else 0.0
+    labeled = graph.labels.cpu().numpy() >= 0
+    share = float(isolated[labeled].mean()) if labeled.any() else 0.0
     if share >= ISOLATED:
-        number = int(isolated[labelled].sum())
+        number = int(isolated[labeled].sum())
         yield Alert(
             "warning", "isolated_labels",
-            f"{number:,} of {counted(int(labelled.sum()), 'labelled node')} have no edge: the "
+            f"{number:,} of {counted(int(labeled.sum()), 'labeled node')} have no edge: the "
             "links teach nothing about them.",
             "Check the columns that match nodes and edges: --id, --source, --target.",
         )  # fmt: skip
@@ -165,25 +165,25 @@ def _out_of_time(fit: FitSummary) -> Iterator[Alert]:
 
 
 def _drift(fit: FitSummary) -> Iterator[Alert]:
-    """Test for drift with a classifier that separates labelled from unlabelled nodes."""
-    labelled = fit.graph.labels.cpu().numpy() >= 0
-    if min(labelled.sum(), (~labelled).sum()) < DRIFT_LEAST:
+    """Test for drift with a classifier that separates labeled from unlabeled nodes."""
+    labeled = fit.graph.labels.cpu().numpy() >= 0
+    if min(labeled.sum(), (~labeled).sum()) < DRIFT_LEAST:
         return
-    area, column = _separability(fit, labelled)
+    area, column = _separability(fit, labeled)
     if area < DRIFT_AUC:
         return
     most = f" Column {column!r} differs most." if column else ""
     leave = f" or leave the column out: --features 'all,-{column}'" if column else ""
     yield Alert(
         "warning", "drift",
-        "The labelled nodes differ from the unlabelled ones, so fewer of those may be right: "
+        "The labeled nodes differ from the unlabeled ones, so fewer of those may be right: "
         f"a classifier tells them apart with an AUC of {area:.2f}.{most}",
         f"Test on labels that were drawn at random (--split),{leave or ' or label more nodes'}.",
     )  # fmt: skip
 
 
-def _separability(fit: FitSummary, labelled: np.ndarray) -> tuple[float, str]:
-    """Return the AUC of labelled against unlabelled nodes, and the most important column."""
+def _separability(fit: FitSummary, labeled: np.ndarray) -> tuple[float, str]:
+    """Return the AUC of labeled against unlabeled nodes, and the most important column."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import cross_val_predict
@@ -192,13 +192,13 @@ def _separability(fit: FitSummary, labelled: np.ndarray) -> tuple[float, str]:
 
     graph, rng = fit.graph, np.random.default_rng(0)
     nodes = np.concatenate(
-        [rng.permutation(np.flatnonzero(side))[:DRIFT_MOST] for side in (labelled, ~labelled)]
+        [rng.permutation(np.flatnonzero(side))[:DRIFT_MOST] for side in (labeled, ~labeled)]
     )
     leaks = feature_positions(graph, {leak.column for leak in fit.leaks})
     keep = np.setdiff1d(np.arange(graph.num_features), leaks)
     if not len(keep):
         return 0.5, ""
-    x, y = feature_rows(graph)[nodes][:, keep], labelled[nodes]
+    x, y = feature_rows(graph)[nodes][:, keep], labeled[nodes]
     model = make_pipeline(
         MaxAbsScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=200)
     )

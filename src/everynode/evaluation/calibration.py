@@ -20,7 +20,7 @@ from everynode.evaluation.metrics import ECE_BINS
 LOWEST, HIGHEST = 0.05, 20.0
 #: The least and the largest number of nodes on which the average is compared with each fold.
 LEAST_TO_COMPARE, MOST_TO_COMPARE = 30, 10_000
-#: The least share of the temperature that is left: where labelled nodes differ from the others,
+#: The least share of the temperature that is left: where labeled nodes differ from the others,
 #: folds disagree because they do not know.
 SHARPEST = 0.6
 #: The standard deviation of the normal prior on the logarithm of the temperature.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from everynode.datasets.splits import stratified_split
-from everynode.graph import UNLABELLED, Graph
+from everynode.graph import UNLABELED, Graph
 
 if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
@@ -76,13 +76,13 @@ def clean_labels(
     graph : Graph
         The graph of the fit.
     nodes : Tensor
-        The labelled nodes to learn from.
+        The labeled nodes to learn from.
     seed : int
         The seed that chooses the labels that judge.
     engine : Engine, optional
         The engine of the trainings.
     """
-    labels = torch.full_like(graph.labels, UNLABELLED)
+    labels = torch.full_like(graph.labels, UNLABELED)
     labels[nodes] = graph.labels[nodes]
     if SHARE_TO_JUDGE * len(nodes) < LEAST_TO_JUDGE:
         return CleanLabels(delivered, 0, 0, 0, 0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """The model that is saved and predicts the unlabelled nodes.
+    """The model that is saved and predicts the unlabeled nodes.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ScoredPart:
-    """Labelled nodes with the predictions of networks that did not train on them.
+    """Labeled nodes with the predictions of networks that did not train on them.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class ClassCounts(NamedTuple):
     name : str
         The name of the class.
     train : int
-        Labelled training nodes of the class.
+        Labeled training nodes of the class.
     true, called, right : int
         Nodes of the scored part with this label, with this prediction, and with both.
     predicted : int
@@ -337,9 +337,9 @@ class FitSummary:
         ]
 
     def uncertain(self, at_most: int) -> Ints:
-        """Return the nodes with the lowest confidence, among unlabelled nodes if there are any."""
-        unlabelled = np.array([name is None for name in self.predictions.label_names])
-        nodes = np.flatnonzero(unlabelled if unlabelled.any() else np.ones_like(unlabelled))
+        """Return the nodes with the lowest confidence, among unlabeled nodes if there are any."""
+        unlabeled = np.array([name is None for name in self.predictions.label_names])
+        nodes = np.flatnonzero(unlabeled if unlabeled.any() else np.ones_like(unlabeled))
         return nodes[np.argsort(self.predictions.probability[nodes], kind="stable")[:at_most]]
 
     def disagreements(self) -> Ints:

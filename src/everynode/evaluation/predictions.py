@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from everynode.graph import UNLABELLED, Graph, Split
+from everynode.graph import UNLABELED, Graph, Split
 from everynode.io.column_names import CLASH_SUFFIX
 from everynode.storage.atomic import write_atomically
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from everynode.estimator import NodeClassifier
 
 #: The columns of predictions.csv, before those of the classes.
-HEADING = ("id", "predicted", "probability", "labelled", "label", "part", "final")
+HEADING = ("id", "predicted", "probability", "labeled", "label", "part", "final")
 #: The column of the prediction sets, and what stands between the classes of a set.
 SET, SEPARATOR = "set", " | "
 
@@ -78,7 +78,7 @@ class Predictions:
     def labels(self) -> npt.NDArray[np.int64]:
         """The given labels as indices of ``classes``; -1 for none or an unknown class."""
         index: dict[Hashable | None, int] = {name: code for code, name in enumerate(self.classes)}
-        return np.array([index.get(name, UNLABELLED) for name in self.label_names], dtype=np.int64)
+        return np.array([index.get(name, UNLABELED) for name in self.label_names], dtype=np.int64)
 
     def nodes(self, part: str) -> npt.NDArray[np.int64]:
         """Return the nodes of a part that have a label of a known class."""

@@ -280,7 +280,7 @@ def _describe(run: Run, graph: Graph, state: Path | None) -> Result:
         "edge_homophily": graph.edge_homophily,
         "node_homophily": graph.node_homophily,
         "isolated": int((graph.degree == 0).sum()),
-        "unlabelled": int((graph.labels < 0).sum()),
+        "unlabeled": int((graph.labels < 0).sum()),
     }
     return Result({**run.describe(), "statistics": facts, **_provenance(run)}, {})
 

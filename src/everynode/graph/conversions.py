@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from everynode.errors import DataError, UsageError
-from everynode.graph.validation import UNLABELLED, Split
+from everynode.graph.validation import UNLABELED, Split
 
 if TYPE_CHECKING:  # both are slow to import
     import networkx
@@ -42,11 +42,11 @@ def pyg_arrays(data: Data) -> dict[str, Any]:
         x = scipy.sparse.csr_array((x.values(), x.col_indices(), x.crow_indices()), shape=x.shape)
     labels = data.y
     if labels is None:
-        labels = torch.full((data.num_nodes,), UNLABELLED)
+        labels = torch.full((data.num_nodes,), UNLABELED)
     elif labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.is_floating_point():
-        labels = torch.where(labels.isnan(), UNLABELLED, labels)
+        labels = torch.where(labels.isnan(), UNLABELED, labels)
         if bool((labels != labels.round()).any()):
             raise DataError(
                 "The y of this Data has fractions: node classification needs class indices."
@@ -104,7 +104,7 @@ def networkx_arrays(
         {v for v in values if v is not None and v == v}, key=lambda v: (str(type(v)), v)
     )
     index = {value: code for code, value in enumerate(classes)}
-    labels = [index.get(value, UNLABELLED) for value in values]
+    labels = [index.get(value, UNLABELED) for value in values]
     rows: Any = None
     if features is not None:
         names = [features] if isinstance(features, str) else list(features)

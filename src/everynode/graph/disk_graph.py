@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from everynode.errors import DataError
-from everynode.graph.graph import Split, labelled_nodes
+from everynode.graph.graph import Split, labeled_nodes
 from everynode.graph.matrix_rows import FileRows
 from everynode.graph.neighbors import Neighbors
 from everynode.graph.validation import check_labels, check_split, tidy_edges, tidy_split
@@ -148,7 +148,7 @@ class DiskGraph:
             2 x m node indices; each edge in one direction or both. Self-loops and repeated edges
             are dropped.
         labels
-            Class indices, -1 for unlabelled.
+            Class indices, -1 for unlabeled.
         split
             Train, validation and test nodes, as indices or masks.
         classes
@@ -219,8 +219,8 @@ class DiskGraph:
         return len(self.classes)
 
     def nodes(self, part: str, fold: int = 0) -> Tensor:
-        """Return the labelled nodes of 'train', 'val' or 'test'."""
-        return labelled_nodes(self, part, fold)
+        """Return the labeled nodes of 'train', 'val' or 'test'."""
+        return labeled_nodes(self, part, fold)
 
     def rows(self, nodes: npt.NDArray[Any]) -> Tensor:
         """Read the features of some nodes from disk."""

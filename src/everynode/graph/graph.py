@@ -16,7 +16,7 @@ from everynode.errors import DataError, UsageError, unknown
 from everynode.graph.conversions import networkx_arrays, pyg_arrays
 from everynode.graph.operators import Operators
 from everynode.graph.validation import (
-    UNLABELLED,
+    UNLABELED,
     Split,
     check_features,
     check_node_labels,
@@ -27,7 +27,7 @@ from everynode.graph.validation import (
 )
 from everynode.sparse import SparseMatrix
 
-__all__ = ["UNLABELLED", "Graph", "Split"]
+__all__ = ["UNLABELED", "Graph", "Split"]
 
 if TYPE_CHECKING:  # networkx and PyG are slow to import; only the conversions need them
     import networkx
@@ -54,7 +54,7 @@ class Graph(Operators):
         2 x m node indices, without self-loops. Undirected graph: each edge once, the smaller index
         first. Directed graph: source, target.
     labels : Tensor
-        Class index of each node; -1 if unlabelled.
+        Class index of each node; -1 if unlabeled.
     classes : tuple
         The class names, in the order of their indices.
     splits : tuple of Split
@@ -81,7 +81,7 @@ class Graph(Operators):
     >>> x = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     >>> g = Graph.from_arrays(x, [[0, 1, 1], [1, 0, 2]], ["a", "b", None])
     >>> g
-    Graph 'graph': 3 nodes, 2 edges, 2 features (dense), 2 classes, 2 labelled, 0 splits
+    Graph 'graph': 3 nodes, 2 edges, 2 features (dense), 2 classes, 2 labeled, 0 splits
     >>> g.edges.tolist()
     [[0, 1], [1, 2]]
     >>> g.edge_index.tolist()
@@ -135,7 +135,7 @@ class Graph(Operators):
         edge_index
             2 x m node indices. Undirected edges may be given in one direction or both.
         labels
-            Class indices with -1 for unlabelled, or any values with None or NaN for unlabelled.
+            Class indices with -1 for unlabeled, or any values with None or NaN for unlabeled.
         splits
             Folds; each has three sets of nodes (train, val, test) as indices or boolean masks.
         classes
@@ -154,14 +154,14 @@ class Graph(Operators):
         if features is None:
             if codes is None:
                 raise DataError(
-                    "The number of nodes is unknown: pass features, or labels (-1 for unlabelled)."
+                    "The number of nodes is unknown: pass features, or labels (-1 for unlabeled)."
                 )
             features = scipy.sparse.eye_array(len(codes), format="csr", dtype=np.float32)
         matrix = tidy_features(features)
         check_features(matrix)
         n = matrix.shape[0]
         if codes is None:
-            codes, classes = torch.full((n,), UNLABELLED), ()
+            codes, classes = torch.full((n,), UNLABELED), ()
         check_node_labels(codes, len(classes), n)
         if node_ids is not None and len(node_ids) != n:
             raise DataError(f"{n} nodes have {len(node_ids)} names: give one per node.")
@@ -227,7 +227,7 @@ class Graph(Operators):
             Node attribute that holds a vector, or several attributes of one number each. None: one
             indicator feature per node.
         label
-            Node attribute that holds the class. Nodes without it are unlabelled.
+            Node attribute that holds the class. Nodes without it are unlabeled.
         weight
             Edge attribute that holds the weight. Edges without it weigh 1.
         name
@@ -253,7 +253,7 @@ class Graph(Operators):
                 f"An adjacency matrix must be square; this one is {coo.shape[0]} x {coo.shape[1]}."
             )
         if labels is None and features is None:
-            labels = np.full(coo.shape[0], UNLABELLED)
+            labels = np.full(coo.shape[0], UNLABELED)
         weight = None if (coo.data == 1).all() else coo.data
         return cls.from_arrays(
             features, np.stack([coo.row, coo.col]), labels, edge_weight=weight, **options
@@ -279,7 +279,7 @@ class Graph(Operators):
         """
         codes, encoded = encode_labels(labels, classes)
         if codes is None:
-            codes, encoded = torch.full((self.num_nodes,), UNLABELLED), self.classes
+            codes, encoded = torch.full((self.num_nodes,), UNLABELED), self.classes
         elif classes is None and isinstance(encoded, range) and self.classes:
             encoded = self.classes
         check_node_labels(codes, len(encoded), self.num_nodes)
@@ -354,17 +354,17 @@ class Graph(Operators):
 
     def __repr__(self) -> str:
         kind = "sparse" if isinstance(self.features, SparseMatrix) else "dense"
-        labelled = int((self.labels >= 0).sum())
+        labeled = int((self.labels >= 0).sum())
         arrow = " directed" if self.directed else ""
         return (
             f"Graph {self.name!r}: {self.num_nodes} nodes, {self.num_edges}{arrow} edges, "
             f"{self.num_features} features ({kind}), {self.num_classes} classes, "
-            f"{labelled} labelled, {len(self.splits)} splits"
+            f"{labeled} labeled, {len(self.splits)} splits"
         )
 
     def nodes(self, part: str, fold: int = 0) -> Tensor:
-        """Return the labelled nodes of 'train', 'val' or 'test' in one fold."""
-        return labelled_nodes(self, part, fold)
+        """Return the labeled nodes of 'train', 'val' or 'test' in one fold."""
+        return labeled_nodes(self, part, fold)
 
     def rows(self, nodes: np.ndarray) -> SparseMatrix | Tensor:
         """Return the features of some nodes."""
@@ -374,8 +374,8 @@ class Graph(Operators):
         return self.features.rows(index)[0]
 
 
-def labelled_nodes(graph: Any, part: str, fold: int) -> Tensor:
-    """Return the labelled nodes of one part of a fold.
+def labeled_nodes(graph: Any, part: str, fold: int) -> Tensor:
+    """Return the labeled nodes of one part of a fold.
 
     ``graph`` is a :class:`Graph` or a ``DiskGraph``.
     """

@@ -11,11 +11,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from everynode.errors import DataError
-from everynode.graph.validation import UNLABELLED, is_missing
+from everynode.graph.validation import UNLABELED, is_missing
 
 
 def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
-    """Return class indices, with -1 for unlabelled, and the sorted classes.
+    """Return class indices, with -1 for unlabeled, and the sorted classes.
 
     Numbers are class names, not indices.
 
@@ -24,7 +24,7 @@ def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
     ([1, -1, 0, 1], [3, 7])
     """
     y = as_row(y)
-    missing = unlabelled(y)
+    missing = unlabeled(y)
     if y.dtype.kind == "O":
         present = np.array(y[~missing].tolist())
         if present.dtype.kind in "iufb":  # numbers beside None
@@ -32,7 +32,7 @@ def encode(y: Any) -> tuple[np.ndarray, list[Any]]:
     if len(y[~missing]):
         check_classification_targets(y[~missing])
     classes = np.unique(y[~missing])
-    codes = np.full(len(y), UNLABELLED, dtype=np.int64)
+    codes = np.full(len(y), UNLABELED, dtype=np.int64)
     codes[~missing] = np.searchsorted(classes, y[~missing])
     return codes, classes.tolist()
 
@@ -72,12 +72,12 @@ def in_order(classes: Sequence[Any]) -> np.ndarray:
     return array
 
 
-def unlabelled(y: np.ndarray) -> np.ndarray:
+def unlabeled(y: np.ndarray) -> np.ndarray:
     """Return a mask of the missing labels: -1, None, NaN, or empty text as in a file."""
     if y.dtype.kind == "O":
         return np.array(
             [
-                is_missing(v) or v == "" or (isinstance(v, int) and v == UNLABELLED)
+                is_missing(v) or v == "" or (isinstance(v, int) and v == UNLABELED)
                 for v in y.tolist()
             ],
             dtype=bool,
@@ -85,4 +85,4 @@ def unlabelled(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "U":
         return np.asarray(y == "")
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
-    return missing | (y == UNLABELLED) if y.dtype.kind in "if" else missing
+    return missing | (y == UNLABELED) if y.dtype.kind in "if" else missing

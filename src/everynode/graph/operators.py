@@ -260,24 +260,24 @@ class Operators:
 
     @cached_property
     def edge_homophily(self) -> float:
-        """Share of edges that join nodes of one class, among edges with two labelled ends.
+        """Share of edges that join nodes of one class, among edges with two labeled ends.
 
         NaN if there is no such edge.
         """
         a, b = self.labels[self.undirected_edges[0]]
-        labelled = (a >= 0) & (b >= 0)
-        return float((a == b)[labelled].double().mean())
+        labeled = (a >= 0) & (b >= 0)
+        return float((a == b)[labeled].double().mean())
 
     @cached_property
     def node_homophily(self) -> float:
         """Mean over nodes of the share of neighbors with the same class (Pei et al. 2020).
 
-        Only labelled nodes with a labelled neighbor count. NaN if there is none.
+        Only labeled nodes with a labeled neighbor count. NaN if there is none.
         """
         edges = self.undirected_edges[0]
         targets, sources = torch.cat([edges, edges.flip(0)], dim=1)
-        labelled = (self.labels[targets] >= 0) & (self.labels[sources] >= 0)
-        targets, sources = targets[labelled], sources[labelled]
+        labeled = (self.labels[targets] >= 0) & (self.labels[sources] >= 0)
+        targets, sources = targets[labeled], sources[labeled]
         same = (self.labels[targets] == self.labels[sources]).double()
         count = torch.bincount(targets, minlength=self.num_nodes)
         agree = torch.zeros(self.num_nodes, dtype=torch.float64, device=same.device)

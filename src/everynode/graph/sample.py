@@ -24,7 +24,7 @@ class Sample:
     """A part of a graph: r rows (its nodes), the edges between them, and their shares.
 
     With the shares as weights, a sum over the sample estimates a mean over the whole graph:
-    :meth:`mean_over_nodes`, :meth:`mean_over_labelled` and :meth:`mean_over_edges` use them.
+    :meth:`mean_over_nodes`, :meth:`mean_over_labeled` and :meth:`mean_over_edges` use them.
     Indices and ends of edges refer to the rows. A term receives the logits of the rows, in this
     order.
 
@@ -35,10 +35,10 @@ class Sample:
     node_share : Tensor
         The share of each row in a mean over all nodes of the graph; 0 for a row that is only the
         end of an edge.
-    labelled, labels : Tensor
+    labeled, labels : Tensor
         The rows with a training label, and their class indices.
     label_share : float
-        The share of one labelled row in a mean over all training nodes of the graph.
+        The share of one labeled row in a mean over all training nodes of the graph.
     edges : Tensor
         Pairs of rows that an edge joins (2 x e), each undirected edge once in the full graph.
     edge_share : Tensor
@@ -49,10 +49,10 @@ class Sample:
         The input features of the rows; None if they were not drawn.
     graph : Graph or None
         The graph, if the sample is all of it.
-    all_labelled, all_labels : Tensor
+    all_labeled, all_labels : Tensor
         The training nodes of the step in all processes, as indices of the graph, and their classes.
-    first_labelled : int
-        The position of the first labelled row of this process among ``all_labelled``.
+    first_labeled : int
+        The position of the first labeled row of this process among ``all_labeled``.
     coverage : float
         The share of the graph's nodes that all processes together see in this step.
 
@@ -66,14 +66,14 @@ class Sample:
     ... )
     >>> sample = Sample.of_graph(graph, fold=0)
     >>> sample
-    Sample of 4 nodes (2 labelled) and 3 edges, the full graph
+    Sample of 4 nodes (2 labeled) and 3 edges, the full graph
     >>> sample.mean_over_nodes(torch.tensor([1.0, 2.0, 3.0, 6.0]))
     tensor(3.)
     """
 
     nodes: Tensor
     node_share: Tensor
-    labelled: Tensor
+    labeled: Tensor
     labels: Tensor
     label_share: float
     #: The ``edges``; None if no edges were drawn, because no term needs them.
@@ -82,9 +82,9 @@ class Sample:
     scale: Tensor
     features: SparseMatrix | Tensor | None = None
     graph: Graph | None = None
-    all_labelled: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    all_labeled: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
     all_labels: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    first_labelled: int = 0
+    first_labeled: int = 0
     coverage: float = 1.0
 
     _cache: dict[Hashable, Any] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Sample:
         graph : Graph
             The graph.
         fold : int, optional
-            The fold whose training nodes are the labelled rows; None: no row is labelled.
+            The fold whose training nodes are the labeled rows; None: no row is labeled.
         """
         n, device = graph.num_nodes, graph.labels.device
         nodes = torch.arange(n, device=device)
@@ -106,20 +106,20 @@ class Sample:
         m = edges.shape[1]
         edge_share = torch.full((1,), 1.0 / max(m, 1), dtype=torch.float64, device=device)
         edge_share = edge_share.expand(m) if weight is None else edge_share * weight.double()
-        labelled = nodes[:0] if fold is None else graph.nodes("train", fold)
-        labels = graph.labels[labelled]
+        labeled = nodes[:0] if fold is None else graph.nodes("train", fold)
+        labels = graph.labels[labeled]
         return cls(
             nodes=nodes,
             node_share=torch.full((n,), 1.0 / max(n, 1), dtype=torch.float64, device=device),
-            labelled=labelled,
+            labeled=labeled,
             labels=labels,
-            label_share=1.0 / max(len(labelled), 1),
+            label_share=1.0 / max(len(labeled), 1),
             drawn_edges=edges,
             edge_share=edge_share,
             scale=(graph.degree.double() + 1.0).rsqrt(),
             features=graph.features,
             graph=graph,
-            all_labelled=labelled,
+            all_labeled=labeled,
             all_labels=labels,
         )
 
@@ -147,7 +147,7 @@ class Sample:
         whole = ", the full graph" if self.is_full else ""
         num_edges = 0 if self.drawn_edges is None else self.drawn_edges.shape[1]
         return (
-            f"Sample of {self.num_nodes} nodes ({len(self.labelled)} labelled) "
+            f"Sample of {self.num_nodes} nodes ({len(self.labeled)} labeled) "
             f"and {num_edges} edges{whole}"
         )
 
@@ -155,8 +155,8 @@ class Sample:
         """Estimate the mean over all nodes of the graph, from one value for each row."""
         return torch.dot(values, self.node_share.to(values))
 
-    def mean_over_labelled(self, values: Tensor) -> Tensor:
-        """Estimate the mean over all training nodes, from one value for each labelled row."""
+    def mean_over_labeled(self, values: Tensor) -> Tensor:
+        """Estimate the mean over all training nodes, from one value for each labeled row."""
         return values.sum() * self.label_share
 
     def mean_over_edges(self, values: Tensor) -> Tensor:
@@ -194,8 +194,8 @@ class Sample:
             return self
         moved = {
             name: getattr(self, name).to(device, non_blocking=non_blocking)
-            for name in ("nodes", "node_share", "labelled", "labels", "drawn_edges",
-                         "edge_share", "scale", "all_labelled", "all_labels")
+            for name in ("nodes", "node_share", "labeled", "labels", "drawn_edges",
+                         "edge_share", "scale", "all_labeled", "all_labels")
             if getattr(self, name) is not None
         }  # fmt: skip
         return dataclasses.replace(self, **moved)

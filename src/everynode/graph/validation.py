@@ -17,8 +17,8 @@ from everynode.sparse import SparseMatrix
 SPARSE_DENSITY = 0.25
 #: Rows of features checked at once: features mapped from a file may exceed the memory.
 ROWS = 65_536
-#: Label of an unlabelled node.
-UNLABELLED = -1
+#: Label of an unlabeled node.
+UNLABELED = -1
 
 
 class Split(NamedTuple):
@@ -81,7 +81,7 @@ def encode_labels(
     if classes is None:
         present = {v for v in values if v is not None}
         classes = sorted(present, key=lambda v: (str(type(v)), v))
-    index = {None: UNLABELLED} | {c: i for i, c in enumerate(classes)}
+    index = {None: UNLABELED} | {c: i for i, c in enumerate(classes)}
     for node, value in enumerate(values):
         if value not in index:
             raise DataError(
@@ -240,12 +240,12 @@ def check_features(features: SparseMatrix | Tensor) -> None:
 
 def check_labels(labels: Tensor, k: int) -> None:
     """Refuse labels that are neither a class index nor -1."""
-    bad = ((labels < UNLABELLED) | (labels >= k)).nonzero()[:, 0]
+    bad = ((labels < UNLABELED) | (labels >= k)).nonzero()[:, 0]
     if len(bad):
         node = int(bad[0])
         raise DataError(
             f"Node {node} has the label {int(labels[node])}, "
-            f"but the classes are 0 to {k - 1} (-1 means unlabelled)."
+            f"but the classes are 0 to {k - 1} (-1 means unlabeled)."
         )
 
 

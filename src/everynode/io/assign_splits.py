@@ -108,7 +108,7 @@ def _check_arguments(
 
 
 def _own_split(graph: Graph, fold: int | None, messages: list[str]) -> tuple[torch.Tensor, ...]:
-    """Return the labelled nodes of each part of the graph's own split."""
+    """Return the labeled nodes of each part of the graph's own split."""
     if not graph.splits:
         raise UsageError(f"Graph {graph.name!r} has no split, so there is no fold {fold}.")
     if fold is None and len(graph.splits) > 1:
@@ -120,18 +120,18 @@ def _own_split(graph: Graph, fold: int | None, messages: list[str]) -> tuple[tor
     train, val, test = (graph.nodes(part, fold or 0).cpu() for part in Split._fields)
     if not len(train):
         raise DataError(
-            f"No labelled node of {graph.name!r} is in the training part. Write 'train' into the "
+            f"No labeled node of {graph.name!r} is in the training part. Write 'train' into the "
             "split column of some."
         )
     left_over = int((graph.labels >= 0).sum()) - len(train) - len(val) - len(test)
     if left_over > 0:
         messages.append(
-            f"The split leaves out {left_over} of the labelled nodes: they are used neither for "
+            f"The split leaves out {left_over} of the labeled nodes: they are used neither for "
             "training nor for testing."
         )
     if not len(test):
         messages.append(
-            "The split has no labelled test node: the accuracy on new nodes is not measured."
+            "The split has no labeled test node: the accuracy on new nodes is not measured."
         )
     return train, val, test
 
@@ -139,24 +139,24 @@ def _own_split(graph: Graph, fold: int | None, messages: list[str]) -> tuple[tor
 def _hold_out_test(
     graph: Graph, test_share: float | None, seed: int, messages: list[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Divide all labelled nodes into training and test nodes."""
-    labelled = (graph.labels >= 0).nonzero()[:, 0].cpu()
-    if test_share is None and len(labelled) < MIN_LABELS_TO_TEST:
+    """Divide all labeled nodes into training and test nodes."""
+    labeled = (graph.labels >= 0).nonzero()[:, 0].cpu()
+    if test_share is None and len(labeled) < MIN_LABELS_TO_TEST:
         messages.append(
-            f"With only {len(labelled)} labels, none are held out for a test (--test-share 0.2 "
+            f"With only {len(labeled)} labels, none are held out for a test (--test-share 0.2 "
             "does so anyway)."
         )
-        return labelled, torch.arange(0)
+        return labeled, torch.arange(0)
     if test_share == 0:
         messages.append(
             "No label is held out for a test, as requested: the accuracy on new nodes is not "
             "measured."
         )
-        return labelled, torch.arange(0)
+        return labeled, torch.arange(0)
     share = TEST_SHARE if test_share is None else test_share
-    train, test = hold_out(labelled, graph.labels, share, seed)
+    train, test = hold_out(labeled, graph.labels, share, seed)
     messages.append(
-        f"{len(test)} of the {len(labelled)} labels are held out for the test (--test-share 0 "
+        f"{len(test)} of the {len(labeled)} labels are held out for the test (--test-share 0 "
         "holds out none)."
     )
     return train, test

@@ -58,8 +58,8 @@ MISSING_WORDS = (
     "k. A.",
 )
 #: Class names that may mean "no label", in lower case. They cause a warning.
-UNLABELLED_WORDS = (
-    *("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled"),
+UNLABELED_WORDS = (
+    *("-1", "-", "--", "?", ".", "none", "unknown", "unlabeled", "unlabeled"),
     *("missing", "tbd"),
 )
 #: Words for true and false, in lower case.

@@ -1,4 +1,4 @@
-"""Label leakage: feature columns that determine the label, or are filled only in labelled rows."""
+"""Label leakage: feature columns that determine the label, or are filled only in labeled rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.labels import Labels
 from everynode.io.summary import Leak, Notes
 
-#: The minimum mean number of labelled rows per value.
+#: The minimum mean number of labeled rows per value.
 MIN_OCCURRENCES = 5
 #: Numbers and dates with more distinct values than this per class are not a code of the label.
 MAX_VALUES_PER_CLASS = 10
@@ -21,7 +21,7 @@ MAX_VALUES_PER_CLASS = 10
 RANGES_PER_CLASS = 2
 #: The maximum expected number of columns that determine shuffled labels.
 CHANCE = 0.01
-#: A column nearly determines the label if it is right for this share of the labelled nodes,
+#: A column nearly determines the label if it is right for this share of the labeled nodes,
 #: and wrong for at most this share of the nodes outside the largest class.
 NEARLY, ERROR_SHARE = 0.975, 0.1
 
@@ -31,27 +31,27 @@ Ints = npt.NDArray[np.int64]
 def warn_of_label_leakage(
     cells: Cells, column: ColumnEncoder, labels: Labels, notes: Notes, *, num_columns: int
 ) -> None:
-    """Warn if a column (nearly) determines the label, or is filled only in labelled rows.
+    """Warn if a column (nearly) determines the label, or is filled only in labeled rows.
 
     The test accounts for chance: with shuffled labels, the expected number of warnings among
     ``num_columns`` columns is below 0.01.
     """
-    labelled = np.flatnonzero(labels.codes >= 0)
-    if not len(labelled) or column.kind == "ignored":
+    labeled = np.flatnonzero(labels.codes >= 0)
+    if not len(labeled) or column.kind == "ignored":
         return
     where = f"column {cells.name!r} of {cells.table.where}"
-    codes, present = labels.codes[labelled], np.asarray(cells.values.is_valid())
+    codes, present = labels.codes[labeled], np.asarray(cells.values.is_valid())
     errors = min(
         (
             wrong
-            for values, places in _groupings(cells, column, labelled, present, codes)
+            for values, places in _groupings(cells, column, labeled, present, codes)
             if (wrong := _errors(values, codes, num_columns, places)) is not None
         ),
         default=None,
     )
     kind: Literal["determines", "nearly", "filled"]
     if errors is not None:
-        exactly = "determines the label of every labelled node"
+        exactly = "determines the label of every labeled node"
         nearly = f"nearly determines the label: it is wrong for {errors} of {len(codes):,} nodes"
         kind = "nearly" if errors else "determines"
         text = f"Label leakage: {where} {nearly if errors else exactly}."
@@ -73,20 +73,20 @@ def may_leak(
     The others pass :func:`warn_of_label_leakage`, which takes much longer: a number leaks only if
     few labels differ from those of the neighbors in the order of its values.
     """
-    is_labelled = labels.codes >= 0
-    missing, codes = np.isnan(values), labels.codes[is_labelled]
+    is_labeled = labels.codes >= 0
+    missing, codes = np.isnan(values), labels.codes[is_labeled]
     has_missing, sizes = np.asarray(missing.any(1)), np.bincount(codes)
     n, num_classes = len(codes), np.count_nonzero(sizes)
     may: npt.NDArray[np.bool_] = (
-        has_missing & missing[:, ~is_labelled].all(1) & (0 < n < len(is_labelled))
+        has_missing & missing[:, ~is_labeled].all(1) & (0 < n < len(is_labeled))
     )
     least = math.log(num_columns) + 2 * math.log(num_classes or 1) - _log_shuffles(sizes)
     if num_classes < 2 or least > math.log(CHANCE):
         return may
     most, limit = _most_errors(codes), _most_values(codes)
-    filled = ~missing[np.ix_(has_missing, is_labelled)]
+    filled = ~missing[np.ix_(has_missing, is_labeled)]
     may[has_missing] |= _count_errors(filled.astype(np.int64), codes) <= most
-    numbers = np.where(missing, np.inf, values)[:, is_labelled]
+    numbers = np.where(missing, np.inf, values)[:, is_labeled]
     order = np.lexsort((np.broadcast_to(codes, numbers.shape), numbers), axis=1)
     ordered, numbers = codes[order], np.take_along_axis(numbers, order, 1)
     groups = np.cumsum(numbers[:, 1:] != numbers[:, :-1], axis=1)
@@ -102,36 +102,36 @@ def may_leak(
 def _groupings(
     cells: Cells,
     column: ColumnEncoder,
-    labelled: Ints,
+    labeled: Ints,
     present: npt.NDArray[np.bool_],
     codes: Ints,
 ) -> Any:
-    """Yield groups of the labelled nodes by value, with the number of possible boundaries."""
-    filled = present[labelled].astype(np.int64)
+    """Yield groups of the labeled nodes by value, with the number of possible boundaries."""
+    filled = present[labeled].astype(np.int64)
     if 0 < filled.sum() < len(filled):
         yield filled, 0
     if column.kind not in ("category", "number", "boolean", "date"):
         return
-    if len(column.words) * MIN_OCCURRENCES > len(labelled):
+    if len(column.words) * MIN_OCCURRENCES > len(labeled):
         return
     encoded = cells.values.combine_chunks().dictionary_encode().indices.fill_null(-1)
-    values = np.asarray(encoded)[labelled].astype(np.int64)
+    values = np.asarray(encoded)[labeled].astype(np.int64)
     num_values = len(np.unique(values))
     if num_values >= 2 and (column.kind == "category" or num_values <= _most_values(codes)):
         yield values, 0
     elif column.kind in ("number", "date"):
-        yield _ranges(cells, column, labelled, codes)
+        yield _ranges(cells, column, labeled, codes)
 
 
-def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) -> tuple[Ints, int]:
+def _ranges(cells: Cells, column: ColumnEncoder, labeled: Ints, codes: Ints) -> tuple[Ints, int]:
     """Return the ranges of a number or date that separate the classes best."""
     from sklearn.tree import DecisionTreeClassifier
 
     numbers = cells.parse(
         column.kind, unit=column.unit, comma=column.comma, order=column.date_order
-    )[labelled]
+    )[labeled]
     known = np.isfinite(numbers[:, 0])
-    ranges = np.full(len(labelled), -1, np.int64)
+    ranges = np.full(len(labeled), -1, np.int64)
     most = RANGES_PER_CLASS * (int(codes.max()) + 1)
     if known.any() and _may_separate(numbers[known, 0], codes[known], codes, most):
         tree = DecisionTreeClassifier(
@@ -139,7 +139,7 @@ def _ranges(cells: Cells, column: ColumnEncoder, labelled: Ints, codes: Ints) ->
         )
         clipped = np.clip(numbers[known], -1e30, 1e30)
         ranges[known] = tree.fit(clipped, codes[known]).apply(clipped)
-    return ranges, len(labelled)
+    return ranges, len(labeled)
 
 
 def _may_separate(numbers: npt.NDArray[np.float64], known: Ints, codes: Ints, ranges: int) -> bool:
@@ -204,13 +204,13 @@ def _count_errors(groups: Ints, codes: Ints) -> Ints:
 
 
 def _is_filled_beside_labels(
-    present: npt.NDArray[np.bool_], is_labelled: npt.NDArray[np.bool_], num_columns: int
+    present: npt.NDArray[np.bool_], is_labeled: npt.NDArray[np.bool_], num_columns: int
 ) -> bool:
-    """Whether every filled cell is in a labelled row, beyond chance."""
+    """Whether every filled cell is in a labeled row, beyond chance."""
     filled = int(present.sum())
-    if is_labelled.all() or filled < MIN_OCCURRENCES or present[~is_labelled].any():
+    if is_labeled.all() or filled < MIN_OCCURRENCES or present[~is_labeled].any():
         return False
-    return math.log(num_columns) + filled * math.log(is_labelled.mean()) < math.log(CHANCE)
+    return math.log(num_columns) + filled * math.log(is_labeled.mean()) < math.log(CHANCE)
 
 
 def _log_shuffles(sizes: Ints) -> float:

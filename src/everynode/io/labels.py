@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from everynode.errors import DataError
 from everynode.io.cells import Cells
-from everynode.io.column_names import SPLIT_WORDS, UNLABELLED_WORDS
+from everynode.io.column_names import SPLIT_WORDS, UNLABELED_WORDS
 from everynode.io.ids import as_integers, natural_values
 from everynode.io.lists import JOINER
 from everynode.io.parsing import is_text
@@ -38,7 +38,7 @@ class Labels(NamedTuple):
     Attributes
     ----------
     codes : array of shape (n,)
-        Class indices; -1 for an unlabelled node.
+        Class indices; -1 for an unlabeled node.
     classes : tuple
         The class names, in the order of their indices.
     """
@@ -63,7 +63,7 @@ def read_labels(
     """Read the labels of a node table.
 
     Without ``classes``, the column must hold two classes or more. With ``classes``, other labels
-    count as unlabelled. Without a column (``name=None``), every node is unlabelled.
+    count as unlabeled. Without a column (``name=None``), every node is unlabeled.
     """
     if name is None:
         return Labels(np.full(table.num_rows, -1), tuple(classes or ()))
@@ -84,7 +84,7 @@ def read_labels(
     if len(new):
         notes.warn(
             f"{counted(len(new), 'label')} in column {name!r} not among the model's classes "
-            f"({text[int(new[0])].as_py()!r}: {table.rows(new)}), treated as unlabelled.",
+            f"({text[int(new[0])].as_py()!r}: {table.rows(new)}), treated as unlabeled.",
             len(new),
         )
     labels = Labels(codes, tuple(classes))
@@ -135,7 +135,7 @@ def _note_missing_words(column: pa.ChunkedArray, cells: Cells, notes: Notes) -> 
         if word:
             notes.repair(
                 f"{counted(count, 'label')} in column {cells.name!r} written {word!r}, treated as "
-                "unlabelled.",
+                "unlabeled.",
                 count,
             )
 
@@ -144,8 +144,8 @@ def _check_classes(
     classes: Sequence[Hashable], text: pa.ChunkedArray, table: Table, name: str
 ) -> None:
     """Refuse a label column without labels, with a single class, or with names or amounts."""
-    num_labelled = len(text) - text.null_count
-    if not num_labelled:
+    num_labeled = len(text) - text.null_count
+    if not num_labeled:
         raise DataError(
             f"{table.where}: no row has a label in column {name!r}. Name another column "
             "(label='...', or --label), or label some nodes."
@@ -155,16 +155,16 @@ def _check_classes(
             f"{table.where}: every label in column {name!r} is {classes[0]!r}. A model needs "
             f"two classes: name another column (label='...', or --label). {table.column_list()}"
         )
-    if len(classes) == num_labelled > 2:
+    if len(classes) == num_labeled > 2:
         raise DataError(
-            f"{table.where}: all {num_labelled:,} labels in column {name!r} are different. Name "
+            f"{table.where}: all {num_labeled:,} labels in column {name!r} are different. Name "
             f"the column that holds the classes (label='...', or --label). {table.column_list()}"
         )
     are_amounts = pc.all(pc.match_substring_regex(text, r"^[+-]?[\d.,]+$")).as_py()
     max_share = AMOUNT_SHARE if are_amounts else NAME_SHARE
-    if len(classes) > MANY_CLASSES and len(classes) > max_share * num_labelled:
+    if len(classes) > MANY_CLASSES and len(classes) > max_share * num_labeled:
         raise DataError(
-            f"{table.where}: the {num_labelled:,} labels in column {name!r} have "
+            f"{table.where}: the {num_labeled:,} labels in column {name!r} have "
             f"{len(classes):,} different values, such as {classes[0]} and {classes[1]}. The column "
             "looks like an amount or a name. Name the column that holds the classes (label='...', "
             f"or --label). {table.column_list()}"
@@ -184,14 +184,14 @@ def _warn_of_odd_classes(labels: Labels, notes: Notes) -> None:
             f"Classes with one node, which cannot be both learned and tested: {names}.", len(rare)
         )
     for name in labels.classes:
-        if str(name).casefold() in UNLABELLED_WORDS:
+        if str(name).casefold() in UNLABELED_WORDS:
             notes.warn(
-                f"{str(name)!r} is treated as a class. If it means unlabelled, declare it missing "
+                f"{str(name)!r} is treated as a class. If it means unlabeled, declare it missing "
                 f"(na=['{name}'], or --na={name})."
             )
     numbers = [_finite_number(str(name)) for name in labels.classes]
-    num_labelled = (labels.codes >= 0).sum()
-    are_many = len(numbers) > MANY_NUMBERS and num_labelled < RARE * len(numbers)
+    num_labeled = (labels.codes >= 0).sum()
+    are_many = len(numbers) > MANY_NUMBERS and num_labeled < RARE * len(numbers)
     are_fractions = any(number % 1 for number in numbers if number is not None)
     if None not in numbers and (are_many or are_fractions):
         notes.warn(

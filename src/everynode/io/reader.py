@@ -129,7 +129,7 @@ def read(
     --------
     >>> people = {"id": ["ann", "bob", "eve"], "age": [30, 40, 50], "team": ["red", "blue", None]}
     >>> read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
-    Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labelled, 0 splits
+    Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labeled, 0 splits
     """
     columns = {"id": id, "label": label, "split": split}
     columns |= {"source": source, "target": target, "weight": weight}

@@ -71,7 +71,7 @@ class Leak(NamedTuple):
     column : str
         The name of the column.
     kind : {"determines", "nearly", "filled"}
-        The column determines the label, nearly determines it, or is filled only in labelled rows.
+        The column determines the label, nearly determines it, or is filled only in labeled rows.
     """
 
     column: str
@@ -126,7 +126,7 @@ class GraphSummary:
     classes : mapping of str to int
         The number of nodes per class.
     split : mapping of str to int
-        The number of labelled nodes per part of the split. Empty without a split.
+        The number of labeled nodes per part of the split. Empty without a split.
     notes : tuple of Note
         Repairs and warnings.
     leaks : tuple of Leak
@@ -143,7 +143,7 @@ class GraphSummary:
     >>> from everynode import read
     >>> people = {"id": ["ann", "bob", "eve"], "team": ["red", "blue", None]}
     >>> summary = read(people, {"from": ["ann"], "to": ["bob"]}, label="team").summary
-    >>> summary.nodes, summary.classes, summary.unlabelled
+    >>> summary.nodes, summary.classes, summary.unlabeled
     (3, {'blue': 1, 'red': 1}, 1)
     """
 
@@ -165,14 +165,14 @@ class GraphSummary:
     name_column: str = ""
 
     @property
-    def labelled(self) -> int:
-        """The number of labelled nodes."""
+    def labeled(self) -> int:
+        """The number of labeled nodes."""
         return sum(self.classes.values())
 
     @property
-    def unlabelled(self) -> int:
-        """The number of unlabelled nodes."""
-        return self.nodes - self.labelled
+    def unlabeled(self) -> int:
+        """The number of unlabeled nodes."""
+        return self.nodes - self.labeled
 
     @property
     def repairs(self) -> tuple[Note, ...]:
@@ -188,13 +188,13 @@ class GraphSummary:
         """Return plain values, ready for JSON."""
         plain = asdict(replace(self, shown={}))
         del plain["shown"]
-        return {**plain, "labelled": self.labelled, "unlabelled": self.unlabelled}
+        return {**plain, "labeled": self.labeled, "unlabeled": self.unlabeled}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the summary as pairs of a topic and a text."""
         rows = [("file", f"{file}: {how}") for file, how in self.files.items()]
         rows += [("column", text) for text in self._column_lines()]
-        counts = f"{self.nodes:,}: {self.labelled:,} labelled, {self.unlabelled:,} unlabelled"
+        counts = f"{self.nodes:,}: {self.labeled:,} labeled, {self.unlabeled:,} unlabeled"
         rows.append(("nodes", counts))
         kind = f"{'' if self.weighted else 'un'}weighted, {'' if self.directed else 'un'}directed"
         rows.append(("edges", f"{self.edges:,}, {kind}"))

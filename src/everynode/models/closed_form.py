@@ -61,7 +61,7 @@ class ClosedFormModel(Model):
         graph : Graph
             The graph with its labels.
         train_nodes : Tensor
-            Indices of the labelled nodes to learn from. No other label may be read.
+            Indices of the labeled nodes to learn from. No other label may be read.
         seed : int
             Seed of random draws.
         class_weight : Tensor, optional

@@ -2,7 +2,7 @@ r"""The cosine of two gradients and its own gradient, without autograd.
 
 Cross-validating gradients need it in every step. Autograd would go through the network once for
 each half's gradient and then back through all of that: more than a thousand operations. Here both
-halves travel together, over the receptive field of the labelled nodes only, along the values of
+halves travel together, over the receptive field of the labeled nodes only, along the values of
 the training pass:
 
 A. backward: the gradients :math:`g_p` of the two halves' cross-entropies;
@@ -108,7 +108,7 @@ class GradientCosine:
     trace : NetworkTrace
         The values of the training pass, for all nodes.
     field : ReceptiveField
-        The receptive field of the labelled nodes.
+        The receptive field of the labeled nodes.
     derivatives : sequence of LayerDerivatives
         Those of each layer, over this receptive field.
     features : SparseMatrix or Tensor
@@ -153,7 +153,7 @@ class GradientCosine:
     ) -> Tensor:
         """Return ``factor`` times the cosine, with its gradient attached.
 
-        ``labels``: classes of the labelled nodes; ``halves``: positions among them; ``weight``: of
+        ``labels``: classes of the labeled nodes; ``halves``: positions among them; ``weight``: of
         each class.
         """
         gradient = KnownGradient()

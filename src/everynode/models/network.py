@@ -239,7 +239,7 @@ class Network(Model):
         logits : Tensor
             The logits of the last training pass.
         nodes, labels : Tensor
-            The labelled nodes and their classes.
+            The labeled nodes and their classes.
         halves : tuple of Tensor
             The two halves, as positions among the nodes.
         weight : Tensor, optional

@@ -1,4 +1,4 @@
-"""Cross-entropy on the labelled nodes."""
+"""Cross-entropy on the labeled nodes."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class CrossEntropy(Term):
         """Return the term for the r x k logits of one pass."""
         weight = self.class_weight
         if weight is None and sample.is_full:  # the mean, in the rounding of torch
-            return nn.functional.cross_entropy(logits[sample.labelled], sample.labels)
+            return nn.functional.cross_entropy(logits[sample.labeled], sample.labels)
         total = nn.functional.cross_entropy(
-            logits[sample.labelled],
+            logits[sample.labeled],
             sample.labels,
             None if weight is None else weight.to(logits),
             reduction="sum",
@@ -116,7 +116,7 @@ def class_weights(
     train = graph.nodes("train", fold)
     if not len(train):
         raise DataError(
-            f"Fold {fold} of graph {graph.name!r} has no labelled training node: "
+            f"Fold {fold} of graph {graph.name!r} has no labeled training node: "
             "label a few nodes of each class first."
         )
     if class_weight is None:

@@ -1,4 +1,4 @@
-"""Cross-validating gradients: both halves of the labelled nodes should pull the same way."""
+"""Cross-validating gradients: both halves of the labeled nodes should pull the same way."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def draw_halves(
 
 
 class CrossValidatingGradients(Term):
-    """:func:`cross_validating_gradients` of two halves of the labelled rows, drawn at every step.
+    """:func:`cross_validating_gradients` of two halves of the labeled rows, drawn at every step.
 
     A model may bring its own ``gradient_cosine(logits, nodes, labels, halves, weight=, shared=,
     factor=)``, which is then taken instead of autograd unless it returns None. The network of
-    everynode does so. In a mini-batch the term is that of the labelled rows of the step.
+    everynode does so. In a mini-batch the term is that of the labeled rows of the step.
 
     Parameters
     ----------
@@ -164,18 +164,18 @@ class CrossValidatingGradients(Term):
     def partition(self, sample: Sample) -> tuple[Tensor, Tensor]:
         """Return the halves of the next step, as nodes of the graph."""
         one, other = self._positions(sample)
-        return sample.all_labelled[one], sample.all_labelled[other]
+        return sample.all_labeled[one], sample.all_labeled[other]
 
     def _generator(self, draw: int) -> np.random.Generator:
         return np.random.Generator(np.random.SFC64([self.seed, draw]))
 
     def _positions(self, sample: Sample) -> tuple[Tensor, Tensor]:
-        """Return the halves of the next step, as positions among the labelled of all processes."""
+        """Return the halves of the next step, as positions among the labeled of all processes."""
         if self.halves == "fixed":
             assert self.in_first_half is not None
-            in_first = self.in_first_half.to(sample.all_labelled.device)[sample.all_labelled]
+            in_first = self.in_first_half.to(sample.all_labeled.device)[sample.all_labeled]
             return in_first.nonzero()[:, 0], (~in_first).nonzero()[:, 0]
-        everyone = torch.arange(len(sample.all_labelled), device=sample.all_labelled.device)
+        everyone = torch.arange(len(sample.all_labeled), device=sample.all_labeled.device)
         rng = self._generator(int(self.calls))
         return draw_halves(everyone, sample.all_labels, self.halves, rng)
 
@@ -196,7 +196,7 @@ class CrossValidatingGradients(Term):
         shortcut = getattr(model, "gradient_cosine", None)
         if shortcut:
             term: Tensor | None = shortcut(
-                logits, sample.labelled, sample.labels, halves,
+                logits, sample.labeled, sample.labels, halves,
                 weight=self.class_weight, shared=shared, factor=-factor,
             )  # fmt: skip
             if term is not None:
@@ -206,7 +206,7 @@ class CrossValidatingGradients(Term):
                 "Cross-validating gradients over several processes need a model of everynode, "
                 "without hooks and without frozen weights: train in one process, or set cvg=0."
             )
-        at = logits.index_select(0, sample.labelled)
+        at = logits.index_select(0, sample.labeled)
         loss_1, loss_2 = (
             cross_entropy(at, sample.labels, half, self.class_weight) for half in halves
         )
@@ -215,11 +215,11 @@ class CrossValidatingGradients(Term):
     def _own_part(
         self, halves: tuple[Tensor, Tensor], step: Step
     ) -> tuple[tuple[Tensor, Tensor], Any]:
-        """Return the labelled rows of this process in each half, and how the halves are shared."""
+        """Return the labeled rows of this process in each half, and how the halves are shared."""
         from everynode.models.gradient_cosine import SharedHalves
 
-        start, labels = step.sample.first_labelled, step.sample.all_labels
-        end = start + len(step.sample.labelled)
+        start, labels = step.sample.first_labeled, step.sample.all_labels
+        end = start + len(step.sample.labeled)
         totals = [
             len(half) if self.class_weight is None else self.class_weight[labels[half]].sum().item()
             for half in halves

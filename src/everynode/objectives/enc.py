@@ -46,14 +46,14 @@ class ENC(nn.Module):
         Further terms, added to the sum: your own, or one whose constructor takes data, such as
         ``ClassPrior(3.0, shares=[0.9, 0.1])``.
     fold : int
-        The fold whose training nodes are labelled.
+        The fold whose training nodes are labeled.
     seed : int
         The seed of the terms' own random numbers.
     mi, tv, cvg, ... : float
         The weight of each term of :data:`everynode.settings.TERMS`; 0 leaves it out.
     class_weight : None, "balanced" or mapping, optional
         The weight of each class in cross-entropy and in CVG's halves. ``balanced``: every class
-        weighs the same, no matter how many of its nodes are labelled. A mapping: the weight of
+        weighs the same, no matter how many of its nodes are labeled. A mapping: the weight of
         each class name; a class that is missing weighs 1.
     **options
         The other settings of the group "Objective": ``everynode train --help`` lists them.

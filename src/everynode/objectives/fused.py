@@ -66,7 +66,7 @@ class Fused:
     def constants(self, sample: Sample, like: Tensor) -> list[Tensor]:
         """Return what does not depend on the predictions, in the types of the kernels.
 
-        These are the edges of TV and their factors, and the labelled nodes, their weights and
+        These are the edges of TV and their factors, and the labeled nodes, their weights and
         their labels.
         """
         edges = NO_EDGES[like.dtype]
@@ -85,7 +85,7 @@ class Fused:
                 if weight is None
                 else weight.double()[sample.labels]
             )
-        values = *edges, sample.labelled, self._node_weight, sample.labels
+        values = *edges, sample.labeled, self._node_weight, sample.labels
         types = torch.int32, like.dtype, torch.int64, torch.float64, torch.int64
         return [x.to(dtype).contiguous() for x, dtype in zip(values, types, strict=True)]
 

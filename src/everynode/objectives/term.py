@@ -95,7 +95,7 @@ class Term(nn.Module):
         The weight without an argument.
     needs : frozenset of str
         What the term needs:
-        ``labels``: it looks at the labelled rows only;
+        ``labels``: it looks at the labeled rows only;
         ``edges``: the sample must have edges;
         ``passes``: it compares two passes of the model with different dropout;
         ``model``: it takes gradients with respect to the parameters of the model;
@@ -149,7 +149,7 @@ class Term(nn.Module):
         graph : Graph or DiskGraph
             The graph that is trained on. ``graph.cached(key, make)`` shares work between folds.
         fold : int
-            The fold whose training nodes are labelled.
+            The fold whose training nodes are labeled.
         seed : int
             The seed of the term's own random numbers.
         class_weight : None, "balanced" or mapping

@@ -58,16 +58,16 @@ def _with_flags(text: str) -> Html:
 def _facts(fit: FitSummary) -> Html:
     """Build the numbers of the first screen."""
     found, weakest = fit.predictions, weakest_class(fit)
-    unlabelled = [i for i, name in enumerate(found.label_names) if name is None]
-    sure = int((found.probability[unlabelled] >= SURE).sum())
+    unlabeled = [i for i, name in enumerate(found.label_names) if name is None]
+    sure = int((found.probability[unlabeled] >= SURE).sum())
     numbers = {
         "nodes": f"{fit.graph.num_nodes:,}",
         "edges": f"{fit.graph.num_edges:,}",
-        "labelled": f"{fit.graph.num_nodes - len(unlabelled):,}",
-        "predicted, not labelled": f"{len(unlabelled):,}",
+        "labeled": f"{fit.graph.num_nodes - len(unlabeled):,}",
+        "predicted, not labeled": f"{len(unlabeled):,}",
     }
-    if unlabelled:
-        numbers[f"at least {number(100 * SURE, 0)}% sure"] = percent(sure / len(unlabelled))
+    if unlabeled:
+        numbers[f"at least {number(100 * SURE, 0)}% sure"] = percent(sure / len(unlabeled))
     if weakest is not None and weakest.right < weakest.true:
         share = f"{weakest.name} ({weakest.right} of {weakest.true} found)"
         numbers["weakest class"] = share

@@ -42,8 +42,8 @@ def uncertain_nodes(fit: FitSummary) -> Html:
                 h("td", significant(float(degree[i]))),
             ]
         )
-    unlabelled = "unlabelled " if any(name is None for name in predictions.label_names) else ""
-    note = f"The {unlabelled}nodes with the lowest confidence: check these predictions first."
+    unlabeled = "unlabeled " if any(name is None for name in predictions.label_names) else ""
+    note = f"The {unlabeled}nodes with the lowest confidence: check these predictions first."
     edges = "edges" if fit.graph.edge_weight is None else "total edge weight"
     heads = ["node", "predicted", "probability", "second choice", "probability", edges]
     return join(h("p", note), table(heads, rows, "Most uncertain nodes", look="plain sortable"))
@@ -93,13 +93,13 @@ def node_map(fit: FitSummary) -> Html:
     if len(names) > SIGNS:
         others = f" The {SIGNS} largest of {len(names):,} predicted classes have a color."
         names, predicted, labels = _with_largest(names, predicted, labels)
-    labelled = sum(label >= 0 for label in labels)
+    labeled = sum(label >= 0 for label in labels)
     by_class = f"{count(len(nodes), 'node')} by predicted class"
-    by_label = f"{count(labelled, 'node')} by label"
+    by_label = f"{count(labeled, 'node')} by label"
     plots = [_plot("Predicted", scatter(positions, predicted, names, label=by_class))]
-    if labelled:
+    if labeled:
         plot = scatter(positions, labels, names, label=by_label)
-        plots.append(_plot("Labels, with unlabelled nodes in grey", plot))
+        plots.append(_plot("Labels, with unlabeled nodes in gray", plot))
     sample = (
         f" The map shows a sample of {len(nodes):,} of the {fit.graph.num_nodes:,} nodes."
         if len(nodes) < fit.graph.num_nodes

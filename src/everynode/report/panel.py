@@ -60,7 +60,7 @@ def panel(outcome: ExperimentResult, cell: CellResult, ident: str, source: Sourc
         id=ident,
         class_="panel",
         role="dialog",
-        aria_labelledby=f"{ident}-h",
+        aria_labeledby=f"{ident}-h",
     )
 
 

@@ -10,7 +10,7 @@ from everynode.report.overview import judged_accuracies
 from everynode.report.tables import badge, kind
 
 OBJECTIVE = (
-    "The paper's objective. Cross-entropy (CE) fits the labelled nodes. Mutual information (MI)"
+    "The paper's objective. Cross-entropy (CE) fits the labeled nodes. Mutual information (MI)"
     " asks for confident predictions and for classes of similar size. Total variation (TV) asks"
     " neighbors with similar features to agree. Cross-validating gradients (CVG) ask two halves"
     " of the labels to pull the weights in the same direction. P-reg is an older term, shown for"

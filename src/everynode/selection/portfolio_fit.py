@@ -146,6 +146,6 @@ def fold_count(graph: Graph, fold: int, effort_name: str) -> int:
 
 
 def folds_of_nodes(effort_name: str, nodes: Tensor) -> int:
-    """Return the number of folds for some labelled nodes."""
+    """Return the number of folds for some labeled nodes."""
     effort = Effort.named(effort_name)
     return effort.folds if len(nodes) < effort.many_labels else effort.many_folds

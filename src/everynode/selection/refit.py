@@ -51,7 +51,7 @@ class Refit(NamedTuple):
     results : list of TrainingResult
         The networks; the first one carries the seconds of all.
     held_out : HeldOut
-        The out-of-fold predictions of all labelled nodes.
+        The out-of-fold predictions of all labeled nodes.
     ensemble : PortfolioEnsemble or None
         The members with their weights; None for a single model.
     """
@@ -65,7 +65,7 @@ class Refit(NamedTuple):
 def labels_to_teach(
     given: Graph, split: Graph, *, fold: int = 0, refit: bool | None = None
 ) -> Tensor | None:
-    """Return the labelled nodes that the delivered model learns from; None: no refit is needed.
+    """Return the labeled nodes that the delivered model learns from; None: no refit is needed.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def labels_to_teach(
 
 
 def graph_to_teach(graph: Graph, nodes: Tensor | None) -> Graph:
-    """Return the graph with some labelled nodes for training (None: all), and no other part."""
+    """Return the graph with some labeled nodes for training (None: all), and no other part."""
     every = (graph.labels >= 0).nonzero()[:, 0]
     empty = every[:0]
     return graph.with_splits([Split(every if nodes is None else nodes, empty, empty)])
@@ -123,7 +123,7 @@ def refit_single(
     graph : Graph
         The graph.
     nodes : Tensor, optional
-        The labelled nodes to learn from; None: all.
+        The labeled nodes to learn from; None: all.
     first : TrainingResult
         The first network of the measured model: settings and seed.
     objective : str
@@ -174,7 +174,7 @@ def refit_portfolio(
     graph : Graph
         The graph.
     nodes : Tensor, optional
-        The labelled nodes to learn from; None: all.
+        The labeled nodes to learn from; None: all.
     ensemble : PortfolioEnsemble
         The measured ensemble.
     options : PortfolioOptions

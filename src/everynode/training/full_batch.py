@@ -119,12 +119,12 @@ def build_network(
 
 
 def validation_nodes(graph: Graph | DiskGraph, fold: int, monitor: str) -> Tensor:
-    """Return the labelled validation nodes; refuse too few for the metric ``monitor``."""
+    """Return the labeled validation nodes; refuse too few for the metric ``monitor``."""
     val = graph.nodes("val", fold)
     if not len(val):
         raise DataError(
-            f"Fold {fold} of graph {graph.name!r} has no labelled validation node, so no epoch "
-            "can be selected: set some labelled nodes apart."
+            f"Fold {fold} of graph {graph.name!r} has no labeled validation node, so no epoch "
+            "can be selected: set some labeled nodes apart."
         )
     if monitor == "auc" and len(graph.labels[val].unique()) < 2:
         raise DataError(

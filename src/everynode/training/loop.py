@@ -387,7 +387,7 @@ class Training:
 
 
 def evaluate(network: nn.Module, graph: Graph, part: str = "test", fold: int = 0) -> float | None:
-    """Return the accuracy on the labelled nodes of 'train', 'val' or 'test'; None without any."""
+    """Return the accuracy on the labeled nodes of 'train', 'val' or 'test'; None without any."""
     nodes = graph.nodes(part, fold)
     if not len(nodes):
         return None

@@ -105,22 +105,22 @@ def level_sizes(
 def _closed_form_bytes(graph: Graph, model: ClosedFormModel) -> float:
     """Return the peak of a model that is solved."""
     n, c, k = graph.num_nodes, graph.num_features, graph.num_classes
-    labelled, hops = _labelled(graph), getattr(model, "hops", 0)
+    labeled, hops = _labeled(graph), getattr(model, "hops", 0)
     entries = 2 * graph.num_edges + n
     logits = 8 * n * k
     if isinstance(model, Boosting):
         c = min(c, MAX_COLUMNS)
         columns = 4 * (hops + 1) * c
         projected = 4 * n * c * (graph.num_features > c)
-        return logits + projected + n * (columns + 12 * COLUMNS) + 3 * labelled * columns
+        return logits + projected + n * (columns + 12 * COLUMNS) + 3 * labeled * columns
     if not isinstance(model, Logistic):
         return 4 * logits
-    rows = 8 * (hops + 1) * c * labelled
+    rows = 8 * (hops + 1) * c * labeled
     return 2 * logits + 1.5 * rows + 24 * COLUMNS * n + 16 * entries * bool(hops)
 
 
-def _labelled(graph: Graph) -> int:
-    """Return the number of training nodes; without a split, of all labelled nodes."""
+def _labeled(graph: Graph) -> int:
+    """Return the number of training nodes; without a split, of all labeled nodes."""
     return len(graph.nodes("train")) if graph.splits else int((graph.labels >= 0).sum())
 
 

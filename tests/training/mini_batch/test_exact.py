@@ -206,7 +206,7 @@ def test_a_process_without_training_nodes_has_the_cosine_of_the_others_and_adds_
     logits = network(batch)
     one, other = work.objective.terms["cvg"]._positions(sample)
     totals, sent = (len(one), len(other)), list[torch.Tensor]()
-    everyone, nobody = sample.labelled, torch.arange(0)
+    everyone, nobody = sample.labeled, torch.arange(0)
     sending, adding = (
         SharedHalves(totals, lambda both: sent.append(both.clone())),
         SharedHalves(totals, lambda both: both.add_(sent[0])),
@@ -272,7 +272,7 @@ def test_a_step_with_all_nodes_is_the_whole_graphs(make_graph, kind, backbone, h
         .partition(Sample.of_graph(graph, 0))
     )
     work.objective.terms["cvg"]._positions = lambda sample: tuple(
-        torch.isin(sample.all_labelled, half).nonzero()[:, 0] for half in wanted
+        torch.isin(sample.all_labeled, half).nonzero()[:, 0] for half in wanted
     )
     expected, expected_gradient, _ = whole(work, graph, settings)
     work.network.train()

@@ -91,7 +91,7 @@ def test_a_batch_with_all_nodes_has_the_objective_of_the_whole_graph(graph, halv
         .partition(Sample.of_graph(graph, 0))
     )
     objective.terms["cvg"]._positions = lambda sample: tuple(
-        torch.isin(sample.all_labelled, half).nonzero()[:, 0] for half in wanted
+        torch.isin(sample.all_labeled, half).nonzero()[:, 0] for half in wanted
     )
     loss = objective(model(batch.x, batch.edge_index), model, batch)
     for found, correct in zip(

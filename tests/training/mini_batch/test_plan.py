@@ -25,12 +25,12 @@ def test_an_epoch_goes_through_the_training_nodes_once(n, share, size, with_othe
     train = np.random.default_rng(n).permutation(n)[: max(1, int(share * n))]
     plan = AtRandom(train, n, size, with_others=with_others, seed=1)
     steps = [plan.seeds(epoch, step) for step in range(plan.steps)]
-    labelled, others = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    assert sorted(labelled) == sorted(train)
+    labeled, others = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    assert sorted(labeled) == sorted(train)
     assert len(np.unique(others)) == len(others)
     assert not np.isin(others, train).any()
     assert all(
-        len(labelled) >= 1 and len(labelled) + len(others) <= size + 1 for labelled, others in steps
+        len(labeled) >= 1 and len(labeled) + len(others) <= size + 1 for labeled, others in steps
     )
     if not with_others:
         assert len(others) == 0
@@ -39,7 +39,7 @@ def test_an_epoch_goes_through_the_training_nodes_once(n, share, size, with_othe
         assert plan.of_others * len(others) / plan.steps == pytest.approx(
             n - len(train)
         )  # each counts for those that are not there
-        assert all(len(labelled) <= max(1, size // 2) for labelled, _ in steps)
+        assert all(len(labeled) <= max(1, size // 2) for labeled, _ in steps)
 
 
 def test_the_seeds_are_the_same_whenever_they_are_asked_for():
@@ -50,8 +50,8 @@ def test_the_seeds_are_the_same_whenever_they_are_asked_for():
         np.testing.assert_array_equal(first, second)
     for first, second in zip(one.seeds(5, 1), later, strict=True):
         np.testing.assert_array_equal(first, second)
-    assert (make(4).seeds(0, 0).labelled != one.seeds(0, 0).labelled).any()
-    assert (one.seeds(1, 0).labelled != one.seeds(0, 0).labelled).any()
+    assert (make(4).seeds(0, 0).labeled != one.seeds(0, 0).labeled).any()
+    assert (one.seeds(1, 0).labeled != one.seeds(0, 0).labeled).any()
 
 
 def two_rings(each: int = 30) -> Neighbors:
@@ -74,10 +74,10 @@ def test_an_epoch_goes_through_all_nodes_by_whole_clusters():
     assert plan.steps == 3
     steps = [plan.seeds(1, step) for step in range(3)]
     assert sorted(np.concatenate([np.concatenate(seeds) for seeds in steps])) == list(range(60))
-    for labelled, others in steps:
-        assert (labelled % 7 == 0).all()
+    for labeled, others in steps:
+        assert (labeled % 7 == 0).all()
         assert (others % 7 != 0).all()
-        assert len({cluster_of[node] for node in (*labelled, *others)}) == 2
+        assert len({cluster_of[node] for node in (*labeled, *others)}) == 2
 
 
 def test_what_clusters_need(monkeypatch):

@@ -19,13 +19,13 @@ def test_over_an_epoch_the_shares_are_those_of_the_graph(make_graph, clusters):
     for step in range(plan.steps):
         sample = draw_sample(graph, plan, plan.seeds(0, step), -1, np.random.default_rng(0))
         assert len(set(sample.nodes.tolist())) == sample.num_nodes
-        assert torch.equal(graph.labels[sample.nodes[sample.labelled]], sample.labels)
-        assert torch.equal(sample.all_labelled, sample.nodes[sample.labelled])
+        assert torch.equal(graph.labels[sample.nodes[sample.labeled]], sample.labels)
+        assert torch.equal(sample.all_labeled, sample.nodes[sample.labeled])
         torch.testing.assert_close(
             sample.scale, (graph.degree[sample.nodes] + 1).rsqrt(), rtol=1e-12, atol=0
         )
         nodes[sample.nodes] += sample.node_share / plan.steps
-        train[sample.nodes[sample.labelled]] += sample.label_share / plan.steps
+        train[sample.nodes[sample.labeled]] += sample.label_share / plan.steps
         i, j = sample.nodes[sample.edges]
         edges.index_put_((i, j), sample.edge_share / plan.steps, accumulate=True)
     torch.testing.assert_close(nodes, torch.full((60,), 1 / 60).double())
@@ -45,7 +45,7 @@ def test_the_samples_of_processes_are_a_partition_of_the_seeds(make_graph):
     parts = [draw_sample(graph, plan, seeds, 1, np.random.default_rng(0), r, 3) for r in range(3)]
     own = torch.cat([part.nodes[part.node_share > 0] for part in parts])
     assert sorted(own.tolist()) == sorted(np.concatenate(seeds).tolist())
-    assert [part.first_labelled for part in parts] == list(
-        np.cumsum([0, *(len(part.labelled) for part in parts[:-1])])
+    assert [part.first_labeled for part in parts] == list(
+        np.cumsum([0, *(len(part.labeled) for part in parts[:-1])])
     )
-    assert all(torch.equal(part.all_labelled, parts[0].all_labelled) for part in parts)
+    assert all(torch.equal(part.all_labeled, parts[0].all_labeled) for part in parts)

@@ -1,6 +1,6 @@
 """Table: the graphs' statistics."""
 
-from everynode.datasets.entries import CATALOGUE
+from everynode.datasets.entries import CATALOG
 from everynode.experiments.experiment import Cell, Experiment, paper_name, published
 
 COLUMNS = {
@@ -51,7 +51,7 @@ EXPERIMENT = Experiment(
     view="table",
     cells=lambda: [
         Cell(
-            graph, column, graph, CATALOGUE[graph].splits[0],
+            graph, column, graph, CATALOG[graph].splits[0],
             task="describe", metric=f"statistics.{key}", published=_published(graph, column),
         )
         for graph in GRAPHS

@@ -7,7 +7,7 @@ EXPERIMENT = Experiment(
     title="Fully supervised, homophilic graphs",
     reference="Table 5 (table:homophilic_fully)",
     about="Geom-GCN's ten folds (48% training, 32% validation, 20% test). On Cora they cover "
-    "only the largest component. The 15 unlabelled nodes of Citeseer are left out. "
+    "only the largest component. The 15 unlabeled nodes of Citeseer are left out. "
     "Loaders of that time put them in class 0, up to 4 test nodes per fold.",
     over="folds",
     view="table",

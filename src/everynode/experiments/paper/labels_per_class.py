@@ -1,4 +1,4 @@
-"""Figure: accuracy over the number of labelled nodes, each term alone and all of them."""
+"""Figure: accuracy over the number of labeled nodes, each term alone and all of them."""
 
 from everynode.experiments.experiment import BACKBONES, NAMES, SHALLOW, Cell, Experiment
 
@@ -7,7 +7,7 @@ LINES = {"CE": "ce", "CE + MI": "mi", "CE + TV": "tv", "CE + CVG": "cvg", "ENC":
 
 EXPERIMENT = Experiment(
     id="labels-per-class",
-    title="Labelled nodes per class",
+    title="Labeled nodes per class",
     reference="Figure 2 (fig:objectivesInfluence)",
     about="Cora, random splits: 10 to 100 training nodes per class, 500 for validation, 1000 "
     "for testing (the smallest class has 180 nodes). GCNII has 8 layers. Each run has its"
@@ -27,5 +27,5 @@ EXPERIMENT = Experiment(
         for row, objective in LINES.items()
         for labels in range(10, 101, 10)
     ],
-    x="labelled nodes per class",
+    x="labeled nodes per class",
 )  # fmt: skip

@@ -184,8 +184,8 @@ class _Sampler(BaseSampler):  # type: ignore[misc]  # PyG has no types here
         """Draw the batch of some seeds; it depends on them alone, with any number of workers."""
         seeds = index.node.numpy()
         rng = generator(SURROUNDINGS, self.plan.seed, zlib.crc32(seeds.tobytes()))
-        is_labelled = self.is_train[seeds]
-        both = Seeds(seeds[is_labelled], seeds[~is_labelled])
+        is_labeled = self.is_train[seeds]
+        both = Seeds(seeds[is_labeled], seeds[~is_labeled])
         sample = draw_sample(self.graph, self.plan, both, self.tv_edges, rng)
         fresh = sample.nodes.numpy()
         hops = [fresh]
@@ -201,7 +201,7 @@ class _Sampler(BaseSampler):  # type: ignore[misc]  # PyG has no types here
             hops.append(fresh)
         nodes = np.concatenate(hops)
         self.row[nodes] = -1
-        order = torch.from_numpy(np.argsort(~is_labelled, kind="stable"))
+        order = torch.from_numpy(np.argsort(~is_labeled, kind="stable"))
         edge_weight = torch.from_numpy(np.concatenate(weights))
         return SamplerOutput(
             node=torch.from_numpy(nodes.astype(np.int64)),

@@ -34,11 +34,11 @@ class Seeds(NamedTuple):
 
     Attributes
     ----------
-    labelled, others : array
+    labeled, others : array
         Training nodes, and other nodes.
     """
 
-    labelled: Integers
+    labeled: Integers
     others: Integers
 
 
@@ -52,12 +52,12 @@ class Plan(ABC):
     ----------
     steps : int
         The number of steps in an epoch.
-    of_labelled, of_others : float
+    of_labeled, of_others : float
         The number of nodes that a training node and another seed represent.
     """
 
     steps: int
-    of_labelled: float
+    of_labeled: float
     of_others: float
 
     def __init__(self, train: Integers, seed: int):
@@ -103,13 +103,13 @@ class AtRandom(Plan):
         self.steps = max(1, math.ceil(len(train) / (size // 2 if len(self.others) else size)))
         room = self.steps * max(0, size - math.ceil(len(train) / self.steps))
         self.used = min(len(self.others), room)
-        self.of_labelled = float(self.steps)
+        self.of_labeled = float(self.steps)
         self.of_others = self.steps * len(self.others) / max(self.used, 1)
 
     def _draw(self, rng: np.random.Generator) -> list[Seeds]:
-        labelled = np.array_split(rng.permutation(self.train), self.steps)
+        labeled = np.array_split(rng.permutation(self.train), self.steps)
         others = np.array_split(rng.choice(self.others, self.used, replace=False), self.steps)
-        return [Seeds(*both) for both in zip(labelled, others, strict=True)]
+        return [Seeds(*both) for both in zip(labeled, others, strict=True)]
 
 
 class ByCluster(Plan):
@@ -138,7 +138,7 @@ class ByCluster(Plan):
         self._is_train = np.zeros(len(cluster_of), dtype=bool)
         self._is_train[train] = True
         self.steps = min(self.clusters, max(1, round(len(cluster_of) / size)))
-        self.of_labelled = self.of_others = float(self.steps)
+        self.of_labeled = self.of_others = float(self.steps)
 
     def _draw(self, rng: np.random.Generator) -> list[Seeds]:
         groups = np.array_split(rng.permutation(self.clusters), self.steps)
@@ -168,7 +168,7 @@ def plan_for(
     train = graph.nodes("train", fold)
     if not len(train):
         raise DataError(
-            f"Fold {fold} of graph {graph.name!r} has no labelled training node: "
+            f"Fold {fold} of graph {graph.name!r} has no labeled training node: "
             "label a few nodes of each class first."
         )
     if clusters:

@@ -51,9 +51,9 @@ def draw_sample(
     ]
     own = np.concatenate([part[a:b] for part, (a, b) in zip(seeds, bounds, strict=True)])
     start, end = bounds[0].tolist()
-    num_labelled = end - start
+    num_labeled = end - start
     stands_for = np.full(len(own), plan.of_others)
-    stands_for[:num_labelled] = plan.of_labelled
+    stands_for[:num_labeled] = plan.of_labeled
     drawn = graph.neighbors.draw(own, tv_edges, rng)
     degree = np.diff(drawn.crow)
     # Each edge is met from both of its ends: hence the half.
@@ -64,21 +64,21 @@ def draw_sample(
     edges = np.stack([np.repeat(np.arange(len(own)), degree), ends])
     node_share = np.zeros(len(nodes))
     node_share[: len(own)] = stands_for / graph.num_nodes
-    all_labelled = torch.from_numpy(seeds.labelled)
-    all_labels = graph.labels[all_labelled]
+    all_labeled = torch.from_numpy(seeds.labeled)
+    all_labels = graph.labels[all_labeled]
     return Sample(
         nodes=torch.from_numpy(nodes),
         node_share=torch.from_numpy(node_share),
-        labelled=torch.arange(num_labelled),
+        labeled=torch.arange(num_labeled),
         labels=all_labels[start:end],
-        label_share=plan.of_labelled / max(len(plan.train), 1),
+        label_share=plan.of_labeled / max(len(plan.train), 1),
         drawn_edges=torch.from_numpy(edges) if tv_edges else None,
         edge_share=torch.from_numpy(edge_share),
         scale=torch.from_numpy(graph.neighbors.looped_degree[nodes] ** -0.5),
-        all_labelled=all_labelled,
+        all_labeled=all_labeled,
         all_labels=all_labels,
-        first_labelled=start,
-        coverage=(len(seeds.labelled) + len(seeds.others)) / max(graph.num_nodes, 1),
+        first_labeled=start,
+        coverage=(len(seeds.labeled) + len(seeds.others)) / max(graph.num_nodes, 1),
     )
 
 

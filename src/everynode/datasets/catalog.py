@@ -9,7 +9,7 @@ import torch
 from everynode.datasets import bundled, geom_gcn, ogb, planetoid, synthetic
 from everynode.datasets.diagnostics import check
 from everynode.datasets.entries import (
-    CATALOGUE,
+    CATALOG,
     OGB_FILES,
     PLANETOID_PARTS,
     UNPACK,
@@ -44,7 +44,7 @@ def load(
     Parameters
     ----------
     name : str
-        A name in ``everynode.datasets.CATALOGUE``, or ``generated-NODESxEDGES``.
+        A name in ``everynode.datasets.CATALOG``, or ``generated-NODESxEDGES``.
     split : str, optional
         "public" (20 training nodes per class, 500 validation, 1000 test), "geom-gcn" (ten folds of
         48/32/20 percent), "official" (ogbn-arxiv), "stratified" (generated graphs) or "random"
@@ -68,7 +68,7 @@ def load(
     Examples
     --------
     >>> load("citeseer")  # doctest: +NORMALIZE_WHITESPACE
-    Graph 'citeseer': 3327 nodes, 4552 edges, 3703 features (sparse), 6 classes, 3312 labelled,
+    Graph 'citeseer': 3327 nodes, 4552 edges, 3703 features (sparse), 6 classes, 3312 labeled,
     1 splits
     """
     entry, split = choose(name, split)
@@ -86,7 +86,7 @@ def load(
     elif split == "geom-gcn":
         splits = _read_folds(entry, root, len(raw.labels))
     else:
-        assert raw.split is not None  # the catalogue lists only splits that the files have
+        assert raw.split is not None  # the catalog lists only splits that the files have
         splits = [raw.split]
     return Graph.from_arrays(
         raw.features,
@@ -111,7 +111,7 @@ def check_named(
     own_digests = _file_digests(entry)
     similar = [
         other.name
-        for other in CATALOGUE.values()
+        for other in CATALOG.values()
         if other is not entry
         and own_digests & _file_digests(other)
         and is_present(other.name, data_dir=data_dir)

@@ -48,10 +48,10 @@ def test_equals_pyg_node_by_node_and_arc_by_arc(name, folder, split, data_root, 
     arcs = remove_self_loops(theirs.edge_index)[0]
     n = ours.num_nodes
     assert torch.equal(ours.edges[0] * n + ours.edges[1], (arcs[0] * n + arcs[1]).sort().values)
-    labelled = ours.labels >= 0
-    assert int((~labelled).sum()) == (15 if name == "citeseer" else 0)
-    assert torch.equal(ours.labels[labelled], theirs.y[labelled])
-    assert bool((theirs.y[~labelled] == 0).all())  # what PyG makes of them
+    labeled = ours.labels >= 0
+    assert int((~labeled).sum()) == (15 if name == "citeseer" else 0)
+    assert torch.equal(ours.labels[labeled], theirs.y[labeled])
+    assert bool((theirs.y[~labeled] == 0).all())  # what PyG makes of them
     for part in ("train", "val", "test"):
         masks = theirs[f"{part}_mask"].reshape(n, -1)
         assert masks.shape[1] == len(ours.splits)
