@@ -46,6 +46,23 @@ class Bar:
         Steps that run at the same time.
     early
         Whether the steps are epochs of one training, which early stopping may end sooner.
+
+    Attributes
+    ----------
+    spent : float
+        Expected seconds of the steps done so far.
+    expected : float or None
+        Expected seconds of all remaining steps.
+    first : int or None
+        The step at which the measurement of the pace began.
+    last : int or None
+        The probable last step, where early stopping may end the training.
+    started, latest, printed : float
+        The time of the first step that counts, of the latest step, and of the latest printed line.
+    live, plain : bool
+        Whether a bar is drawn in a terminal, and whether lines are printed instead.
+    progress, task : rich.progress.Progress, TaskID
+        The bar in a terminal.
     """
 
     def __init__(
@@ -62,13 +79,10 @@ class Bar:
     ):
         console = Console(stderr=True)
         self.title, self.total, self.unit, self.done = title, total, unit, done
-        #: The step at which the measurement of the pace began.
         self.first: int | None = None
         self.early = early
-        #: The probable last step, where early stopping may end the training.
         self.last: int | None = None
         self.expected = None if seconds is None else seconds / at_once
-        #: Expected seconds of the steps done so far.
         self.at_once, self.spent = at_once, 0.0
         self.live = console.is_terminal and show is not False
         self.plain = bool(show) and not self.live

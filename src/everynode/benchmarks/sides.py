@@ -51,7 +51,24 @@ def settings_for(
 
 
 class Ours:
-    """One training step and one evaluation with everynode."""
+    """One training step and one evaluation with everynode.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    settings : Settings
+        Model, objective and optimization.
+
+    Attributes
+    ----------
+    network, objective, optimizer : Network, ENC, Adam
+        What a step trains.
+    val, val_labels : Tensor
+        The validation nodes and their classes.
+    layer_bytes : int
+        Size of the values of one layer.
+    """
 
     def __init__(self, graph: Graph, settings: Settings):
         self.graph = graph
@@ -75,7 +92,24 @@ class Ours:
 
 
 class Stock:
-    """One training step and one evaluation with stock PyG."""
+    """One training step and one evaluation with stock PyG.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data
+        The same graph.
+    classes : int
+        Number of classes.
+    settings : Settings
+        Model, objective and optimization.
+
+    Attributes
+    ----------
+    network, objective, optimizer : StockNetwork, StockObjective, torch.optim.Adam
+        What a step trains.
+    val : Tensor
+        The validation nodes.
+    """
 
     def __init__(self, data: Data, classes: int, settings: Settings):
         s, self.data = settings, data

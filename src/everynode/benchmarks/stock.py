@@ -20,7 +20,32 @@ Dropout = Callable[[Tensor, float, bool], Tensor]
 
 
 class StockNetwork(nn.Module):
-    """Opening layer, L PyG layers, closing layer."""
+    """Opening layer, L PyG layers, closing layer.
+
+    Parameters
+    ----------
+    in_channels, classes : int
+        Input columns and classes.
+    backbone : str
+        gcn, gat or gcnii.
+    num_layers, hidden_channels : int
+        Depth and width.
+    p : float
+        Dropout on the input and before the closing layer.
+    alpha, theta : float
+        The options of PyG's ``GCN2Conv``.
+
+    Attributes
+    ----------
+    opening, closing : nn.Linear
+        The linear layers.
+    convs : nn.ModuleList
+        The PyG layers.
+    initial_residual : bool
+        Whether the layers read the opening features (GCNII).
+    dropout : callable
+        The function that drops, which a benchmark may replace.
+    """
 
     def __init__(
         self,
@@ -66,7 +91,30 @@ class StockNetwork(nn.Module):
 
 
 class StockObjective:
-    """CE + a MI + b TV + c CVG, written from the paper's equations."""
+    r"""CE + a MI + b TV + c CVG, written from the paper's equations.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data
+        The graph.
+    sigma : float
+        Feature distance at which total variation sees a boundary.
+    lam : float
+        Pull towards classes of equal size within mutual information.
+    mi, tv, cvg : float
+        The weights of the terms.
+
+    Attributes
+    ----------
+    src, dst : Tensor
+        The ends of each undirected edge, once.
+    w : Tensor
+        :math:`1 / \sqrt{d + 1}` of each node, n x 1.
+    gate : Tensor
+        The gate of total variation at each edge.
+    train : Tensor
+        The training nodes.
+    """
 
     def __init__(self, data: Data, sigma: float, lam: float, mi: float, tv: float, cvg: float):
         self.data, self.lam, self.mi, self.tv, self.cvg = data, lam, mi, tv, cvg

@@ -58,7 +58,13 @@ class BatchOptions(BatchFlags):
 @Parameter(name="*")
 @dataclass(frozen=True)
 class FitBatchOptions(BatchFlags):
-    """Mini-batches where the memory does not hold a step on the full graph."""
+    """Mini-batches where the memory does not hold a step on the full graph.
+
+    Parameters
+    ----------
+    size : str
+        Number of seed nodes in a step, ``auto`` or ``full``.
+    """
 
     size: Annotated[
         str,

@@ -21,41 +21,55 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Tables:
-    """The files of a graph, and the roles of their columns."""
+    """The files of a graph, and the roles of their columns.
+
+    Parameters
+    ----------
+    nodes : str, optional
+        The node table: CSV, TSV (also .gz), Parquet, JSON lines, Excel (FILE.xlsx#SHEET), or a
+        query (sqlite:FILE?SELECT ...; duckdb:...). Or one file with nodes and edges: GraphML, GEXF,
+        JSON, npz.
+    edges : str, optional
+        The edge table, or an edge list.
+    id : str, optional
+        The id column of the nodes. Default: a column with a usual name, such as id, else the first;
+        if it does not match the edges, the column that does.
+    source : str, optional
+        The source column of the edges. Default: source, src or from, else the first.
+    target : str, optional
+        The target column of the edges. Default: target, dst or to, else the second.
+    weight : str, optional
+        The weight column of the edges. Default: weight, else all edges count the same. `none`: off.
+    unknown : {"refuse", "drop", "add"}, optional
+        Edges to nodes that are not in the node table: refuse them, drop them, or add the nodes
+        without labels. Default: refuse; for `predict`, as in training.
+    na : tuple of str
+        Another word for a missing value, such as `?`. May be given several times.
+    display : str, optional
+        The column with the name of each node, shown beside its id. Default: a text column called
+        name or title. `none`: off.
+    keep : str
+        Columns of --nodes to write beside the predictions, as name,city.
+    date_order : {"dmy", "mdy"}, optional
+        Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
+        the other dates of the column.
+    max_size : str, optional
+        Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the
+        file, whichever is larger (npz and Parquet: 1 GB).
+    """
 
     nodes: str | None = None
-    """The node table: CSV, TSV (also .gz), Parquet, JSON lines, Excel (FILE.xlsx#SHEET), or a query
-    (sqlite:FILE?SELECT ...; duckdb:...). Or one file with nodes and edges: GraphML, GEXF, JSON,
-    npz."""
     edges: str | None = None
-    "The edge table, or an edge list."
     id: str | None = None
-    """The id column of the nodes. Default: a column with a usual name, such as id, else the first;
-    if it does not match the edges, the column that does."""
     source: str | None = None
-    "The source column of the edges. Default: source, src or from, else the first."
     target: str | None = None
-    "The target column of the edges. Default: target, dst or to, else the second."
     weight: str | None = None
-    "The weight column of the edges. Default: weight, else all edges count the same. `none`: off."
     unknown: Literal["refuse", "drop", "add"] | None = None
-    """Edges to nodes that are not in the node table: refuse them, drop them, or add the nodes
-    without labels. Default: refuse; for `predict`, as in training."""
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "Another word for a missing value, such as `?`. May be given several times."
-
     display: Annotated[str | None, Parameter(name="--name")] = None
-    """The column with the name of each node, shown beside its id. Default: a text column called
-    name or title. `none`: off."""
     keep: str = ""
-    "Columns of --nodes to write beside the predictions, as name,city."
     date_order: Literal["dmy", "mdy"] | None = None
-    """Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
-    the other dates of the column."""
-
     max_size: str | None = None
-    """Largest unpacked size of a compressed file, such as 2G. Default: 100 MB or 20 times the file,
-    whichever is larger (npz and Parquet: 1 GB)."""
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:
         """Read the graph; with ``feature_encoder``, encode its features as in training."""
@@ -94,28 +108,50 @@ class Tables:
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Files(Tables):
-    """The same flags, with the direction of the edges."""
+    """The same flags, with the direction of the edges.
+
+    Parameters
+    ----------
+    directed : bool
+        Keep the direction of the edges: messages travel from source to target only.
+    """
 
     directed: Annotated[bool, Parameter(negative="")] = False
-    "Keep the direction of the edges: messages travel from source to target only."
 
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Columns:
-    """The columns to learn from."""
+    """The columns to learn from.
+
+    Parameters
+    ----------
+    label : str, optional
+        The column of labels in --nodes; an empty cell means unlabeled. Default: `label` or `class`.
+    features : str
+        The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
+        `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers from
+        the edges.
+    """
 
     label: str | None = None
-    """The column of labels in --nodes; an empty cell means unlabeled. Default: `label` or
-    `class`."""
     features: str = "all"
-    """The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
-    `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers from the
-    edges."""
 
 
 class OpenGraph(NamedTuple):
-    """A graph to train on: its name, its content, the name of its split, and a digest."""
+    """A graph to train on.
+
+    Attributes
+    ----------
+    name : str
+        The name of the graph.
+    graph : Graph
+        The graph.
+    split : str
+        The name of its split.
+    digest : str
+        The digest of its files or of its content.
+    """
 
     name: str
     graph: Graph

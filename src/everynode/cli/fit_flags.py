@@ -26,33 +26,45 @@ NETWORKS = fit_declarations()["n_estimators"]
 @Parameter(name="*", group=TRAINING)
 @dataclass(frozen=True)
 class LabelFlags:
-    """How labels are held out, and what the delivered model learns from."""
+    """How labels are held out, and what the delivered model learns from.
+
+    Parameters
+    ----------
+    split : str, optional
+        The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
+        split in the file.
+    fold : int, optional
+        The fold, from 0, where a file (npz) has several.
+    test_share : float, optional
+        Share of the labels to keep for the test. Default: 0.2 with 50 labels or more, else none. 0
+        trains on all labels.
+    val_share : float, optional
+        Share of the training labels to hold out once for validation, if --split has no val.
+        Default: 0.2 with 100 training labels or more.
+    cv : int, optional
+        Number of folds in which each training label is held out once; the networks are averaged. 1
+        holds out --val-share once. Default without --val-share: 2 to 5, by --effort and labels; for
+        a named model, 3 with fewer than 100 training labels, else 1.
+    refit : bool, optional
+        After the quality is measured, train the chosen models again on all labels. The result
+        predicts the unlabeled nodes and is saved. Default: yes, but without the validation and test
+        nodes of your own split; --refit takes these too. --no-refit delivers the measured model, as
+        a benchmark needs it.
+    clean_labels : bool
+        Leave out labels that look wrong, if held-out labels are predicted better without them.
+        Takes two or three more refits, which an interruption starts anew.
+    seed : int
+        Seed of held-out labels, weights, dropout and halves.
+    """
 
     split: str | None = None
-    """The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
-    split in the file."""
     fold: int | None = None
-    "The fold, from 0, where a file (npz) has several."
     test_share: float | None = None
-    """Share of the labels to keep for the test. Default: 0.2 with 50 labels or more, else none. 0
-    trains on all labels."""
     val_share: float | None = None
-    """Share of the training labels to hold out once for validation, if --split has no val.
-    Default: 0.2 with 100 training labels or more."""
     cv: int | None = None
-    """Number of folds in which each training label is held out once; the networks are averaged. 1
-    holds out --val-share once. Default without --val-share: 2 to 5, by --effort and labels; for
-    a named model, 3 with fewer than 100 training labels, else 1."""
     refit: bool | None = None
-    """After the quality is measured, train the chosen models again on all labels. The result
-    predicts the unlabeled nodes and is saved. Default: yes, but without the validation and
-    test nodes of your own split; --refit takes these too. --no-refit delivers the measured
-    model, as a benchmark needs it."""
     clean_labels: Annotated[bool, Parameter(negative="")] = False
-    """Leave out labels that look wrong, if held-out labels are predicted better without them.
-    Takes two or three more refits, which an interruption starts anew."""
     seed: int = 0
-    "Seed of held-out labels, weights, dropout and halves."
 
     def hold_out(self, graph: Graph, effort: str, *, is_portfolio: bool) -> tuple[Graph, list[str]]:
         """Return the graph with its split, and sentences about it."""
@@ -73,19 +85,29 @@ class LabelFlags:
 @Parameter(name="*", group=TRAINING)
 @dataclass(frozen=True)
 class PortfolioFlags:
-    """The size of the portfolio, and the probabilities of its networks."""
+    """The size of the portfolio, and the probabilities of its networks.
+
+    Parameters
+    ----------
+    effort : {"quick", "standard", "best"}
+        Size of the portfolio: quick (seconds), standard (minutes), or best (more models, and
+        several networks of each).
+    time_limit : str, optional
+        Time limit of the portfolio, such as 90s, 10m or 1h. Default: 18s for quick, 10m for
+        standard, none for best. The refit on all labels may take as long again.
+    for_new_nodes : bool
+        Leave out models that cannot predict nodes outside this graph.
+    n_estimators : int
+        As in :mod:`everynode.fit_options`.
+    calibrate : bool
+        Choose a temperature on the validation nodes, so that probabilities match frequencies.
+    """
 
     effort: Literal["quick", "standard", "best"] = "standard"
-    """Size of the portfolio: quick (seconds), standard (minutes), or best (more models, and
-    several networks of each)."""
     time_limit: str | None = None
-    """Time limit of the portfolio, such as 90s, 10m or 1h. Default: 18s for quick, 10m for
-    standard, none for best. The refit on all labels may take as long again."""
     for_new_nodes: Annotated[bool, Parameter(negative="")] = False
-    "Leave out models that cannot predict nodes outside this graph."
     n_estimators: Annotated[int, Parameter(help=NETWORKS.help)] = 1
     calibrate: bool = True
-    "Choose a temperature on the validation nodes, so that probabilities match frequencies."
 
     def check(self, model: CandidateOptions) -> None:
         """Refuse a bad number of networks, and flags without effect on a named model."""
@@ -121,19 +143,32 @@ class PortfolioFlags:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class OutputFlags:
-    """Where the results go, and what is shown."""
+    """Where the results go, and what is shown.
+
+    Parameters
+    ----------
+    out : Path, optional
+        Folder of the results. Default: runs/fit-NODES.
+    coverage : float, optional
+        Add a column `set` to predictions.csv: classes that contain the true one with this
+        probability, such as 0.9 (needs 9 held-out labels).
+    dry_run : bool
+        Show how the files were read, and stop.
+    resume : bool
+        Continue an interrupted run of the same command in --out; --no-resume starts over.
+    threads : int
+        Threads of torch. One thread gives the same result for the same seed.
+    json_output : bool
+        ``--json``.
+    quiet : bool
+        ``--quiet``.
+    """
 
     out: Path | None = None
-    "Folder of the results. Default: runs/fit-NODES."
     coverage: float | None = None
-    """Add a column `set` to predictions.csv: classes that contain the true one with this
-    probability, such as 0.9 (needs 9 held-out labels)."""
     dry_run: Annotated[bool, Parameter(negative="")] = False
-    "Show how the files were read, and stop."
     resume: bool = True
-    "Continue an interrupted run of the same command in --out; --no-resume starts over."
     threads: int = 1
-    "Threads of torch. One thread gives the same result for the same seed."
     json_output: JsonFlag = False
     quiet: QuietFlag = False
 

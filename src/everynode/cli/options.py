@@ -121,19 +121,30 @@ def parse_pairs(text: str, flag: str) -> dict[str, float]:
 @Parameter(name="*", group=GROUPS["Graph"])
 @dataclass(frozen=True)
 class DataOptions:
-    """The graph."""
+    """The graph.
+
+    Parameters
+    ----------
+    split : str, optional
+        public, geom-gcn (ten folds), official, stratified or random. Default: the graph's own
+        split. Of --nodes: the column with train, val or test, or `none`.
+    per_class : int
+        Training nodes per class with --split random.
+    split_seed : int
+        Seed of --split random, and of labels that are held out of --nodes.
+    data_dir : Path, optional
+        Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads.
+    directed : bool
+        Keep the direction of edges.
+    device : str
+        ``--device``.
+    """
 
     split: str | None = None
-    """public, geom-gcn (ten folds), official, stratified or random. Default: the graph's own split.
-    Of --nodes: the column with train, val or test, or `none`."""
     per_class: int = 20
-    "Training nodes per class with --split random."
     split_seed: int = 0
-    "Seed of --split random, and of labels that are held out of --nodes."
     data_dir: Path | None = None
-    "Folder of the public graphs. Default: $EVERYNODE_DATA, else a cache for downloads."
     directed: bool = False
-    "Keep the direction of edges."
     device: DeviceFlag = "cpu"
 
     def open(self, name: str) -> tuple[Graph | DiskGraph, str]:
@@ -194,7 +205,21 @@ class DataOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model, the objective and the settings; the preset provides settings without a flag."""
+    """The model, the objective and the settings; the preset provides settings without a flag.
+
+    Parameters
+    ----------
+    backbone : str
+        Name of the model.
+    objective : str
+        ``enc``, ``ce``, a term, or a sum of terms.
+    preset : str
+        As in :mod:`everynode.fit_options`.
+    flags : SettingFlags
+        The flags of single settings.
+    plugin : tuple of Path
+        ``--plugin``.
+    """
 
     backbone: Annotated[
         str,
@@ -318,15 +343,21 @@ class ModelOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class CandidateOptions(ModelOptions):
-    """The same flags, with a portfolio of candidates if neither model nor objective is chosen."""
+    """The same flags, with a portfolio of candidates if neither model nor objective is chosen.
+
+    Parameters
+    ----------
+    backbone : str
+        auto ensembles the best of many models (--effort); or one model, such as gcn, gat, gcnii or
+        one of a plugin.
+    objective : str
+        auto with a named --backbone trains cross-entropy and enc, each with strong and light
+        regularization, and keeps the best on the validation nodes; or enc, ce, a term, or a sum
+        such as mi+tv.
+    """
 
     backbone: Annotated[str, Parameter(group=GROUPS["Model"])] = "auto"
-    """auto ensembles the best of many models (--effort); or one model, such as gcn, gat, gcnii or
-    one of a plugin."""
     objective: Annotated[str, Parameter(group=TRAINING)] = "auto"
-    """auto with a named --backbone trains cross-entropy and enc, each with strong and light
-    regularization, and keeps the best on the validation nodes; or enc, ce, a term, or a sum such as
-    mi+tv."""
 
     @property
     def is_portfolio(self) -> bool:
@@ -337,14 +368,21 @@ class CandidateOptions(ModelOptions):
 @Parameter(name="*", group=GROUPS["Workers"])
 @dataclass(frozen=True)
 class EngineOptions:
-    """Parallel runs."""
+    """Parallel runs.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of parallel runs. Default: one per core.
+    engine : {"local", "ray"}
+        Processes on this machine, or a Ray cluster.
+    address : str, optional
+        Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine.
+    """
 
     workers: int | None = None
-    "Number of parallel runs. Default: one per core."
     engine: Literal["local", "ray"] = "local"
-    "Processes on this machine, or a Ray cluster."
     address: str | None = None
-    "Address of the Ray cluster, such as 10.0.0.1:6379. Default: the cluster of this machine."
 
     def workers_on(self, device: str) -> int | None:
         """Return the number of parallel runs: 1 on a GPU, which forked processes cannot share."""

@@ -28,31 +28,45 @@ WIDE = 200
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunFlags:
-    """The runs of an experiment."""
+    """The runs of an experiment.
+
+    Parameters
+    ----------
+    seeds : int, optional
+        Number of seeds (or random splits) per cell.
+    folds : int, optional
+        Number of folds, of ten, for experiments over folds.
+    preset : str
+        The settings: paper, default, tuned (by graph and objective), authors (GCNII's), systems
+        (for the experiments systems and systems-folds), or a file of `everynode tune`.
+    graphs : str, optional
+        Run only these graphs, such as cora,citeseer. The table also shows the stored runs of the
+        others.
+    rows : str, optional
+        Run only these rows of the table, such as GCNII,ENC-GCNII.
+    columns : str, optional
+        Run only these columns, such as 16,32 of depth.
+    panels : str, optional
+        If an experiment has several tables or plots, run only these, such as GCN of mi-vs-tv.
+    stand_in : str, optional
+        For arxiv: use this generated graph (generated, generated-1000x5000, ...), apart from the
+        published numbers.
+    max_run_minutes : float, optional
+        Leave out runs with a longer estimated time, unless they have begun.
+    dry_run : bool
+        Only list the runs.
+    """
 
     seeds: int | None = None
-    "Number of seeds (or random splits) per cell."
     folds: int | None = None
-    "Number of folds, of ten, for experiments over folds."
     preset: str = "paper"
-    """The settings: paper, default, tuned (by graph and objective), authors (GCNII's), systems
-    (for the experiments systems and systems-folds), or a file of `everynode tune`."""
     graphs: str | None = None
-    """Run only these graphs, such as cora,citeseer. The table also shows the stored runs of the
-    others."""
     rows: str | None = None
-    "Run only these rows of the table, such as GCNII,ENC-GCNII."
     columns: str | None = None
-    "Run only these columns, such as 16,32 of depth."
     panels: str | None = None
-    """If an experiment has several tables or plots, run only these, such as GCN of mi-vs-tv."""
     stand_in: str | None = None
-    """For arxiv: use this generated graph (generated, generated-1000x5000, ...), apart from the
-    published numbers."""
     max_run_minutes: float | None = None
-    "Leave out runs with a longer estimated time, unless they have begun."
     dry_run: bool = False
-    "Only list the runs."
 
     def check(self) -> None:
         """Refuse numbers that describe no runs."""

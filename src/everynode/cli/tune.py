@@ -26,25 +26,37 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class StudyFlags:
-    """The trials of a study, and where it is kept."""
+    """The trials of a study, and where it is kept.
+
+    Parameters
+    ----------
+    trials : int
+        Total number of trials, including those of earlier calls.
+    seeds : int, optional
+        Number of runs per trial; bad trials are pruned after the first runs. Default: 3.
+    folds : int, optional
+        Evaluate a trial by one seed on each of the first folds, not by several seeds on one fold.
+    space : Path, optional
+        A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME].
+    start_from : tuple of Path
+        Presets (.toml) whose settings a new study tries first. Default: the built-in presets.
+    out : Path
+        Folder of the studies.
+    storage : str, optional
+        URL of a database for the study (postgresql://USER@HOST/DATABASE). The same command on
+        several machines then shares the trials.
+    export : Path, optional
+        Add the best settings to this file, for --preset.
+    """
 
     trials: int = 50
-    "Total number of trials, including those of earlier calls."
     seeds: int | None = None
-    "Number of runs per trial; bad trials are pruned after the first runs. Default: 3."
     folds: int | None = None
-    "Evaluate a trial by one seed on each of the first folds, not by several seeds on one fold."
     space: Path | None = None
-    "A TOML file with the search space of a new study: [all], [backbone.NAME], [term.NAME]."
     start_from: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
-    "Presets (.toml) whose settings a new study tries first. Default: the built-in presets."
     out: Path = Path("runs")
-    "Folder of the studies."
     storage: str | None = None
-    """URL of a database for the study (postgresql://USER@HOST/DATABASE). The same command on
-    several machines then shares the trials."""
     export: Path | None = None
-    "Add the best settings to this file, for --preset."
 
     def check(self) -> None:
         """Refuse wrong numbers, and a file that cannot become a preset."""

@@ -73,7 +73,13 @@ class Report:
 
 
 class Fold(NamedTuple):
-    """Train, validation and test nodes as arrays."""
+    """The nodes of a split as arrays.
+
+    Attributes
+    ----------
+    train, val, test : array of int
+        The node indices.
+    """
 
     train: Ints
     val: Ints
@@ -81,7 +87,31 @@ class Fold(NamedTuple):
 
 
 class Subject:
-    """The graph as arrays, computed once for all checks."""
+    """The graph as arrays, computed once for all checks.
+
+    Parameters
+    ----------
+    graph, directed, others, drawn, held_out, folds
+        See :func:`everynode.datasets.diagnostics.check`.
+
+    Attributes
+    ----------
+    n : int
+        Number of nodes.
+    labels : array of int
+        Class index of each node; -1 if unlabeled.
+    splits : list of Fold
+        The folds.
+    adjacency : scipy.sparse.csr_array
+        The undirected edges.
+    degree : array of int
+        Number of neighbors of each node.
+    features : scipy.sparse.csr_array
+        The features of each node.
+    neighborhood : array of int
+        A number for each set of neighbors: equal for nodes with the same neighbors, unique for
+        every isolated node.
+    """
 
     def __init__(
         self,
@@ -106,7 +136,6 @@ class Subject:
         self.adjacency.sort_indices()
         self.degree: Ints = np.diff(self.adjacency.indptr)
         self.features = feature_rows(graph)
-        #: Equal for nodes with the same neighbors; unique for every isolated node.
         self.neighborhood = group_rows(self.adjacency)
         is_isolated = self.degree == 0
         self.neighborhood[is_isolated] = -1 - np.flatnonzero(is_isolated)

@@ -81,6 +81,11 @@ class FileRows:
         Type of the numbers.
     offset : int
         Position of the first row in the file, in bytes.
+
+    Attributes
+    ----------
+    row_bytes : int
+        Size of a row.
     """
 
     def __init__(

@@ -20,9 +20,19 @@ T = TypeVar("T")
 
 
 class shared_property(Generic[T]):
-    """Property of a graph that depends on neither labels nor splits: computed once, then shared."""
+    """Property of a graph that depends on neither labels nor splits: computed once, then shared.
 
-    #: Whether the property depends on the edges alone, so graphs with other features share it.
+    Parameters
+    ----------
+    make : callable
+        Computes the value from the graph.
+
+    Attributes
+    ----------
+    of_structure : bool
+        Whether the property depends on the edges alone, so graphs with other features share it.
+    """
+
     of_structure = False
 
     def __init__(self, make: Callable[[Any], T]):
@@ -53,6 +63,11 @@ class Operators:
     A property here is computed on first use. Properties that depend on neither labels nor splits
     are kept in a cache that ``with_splits`` and ``with_labels`` share; the others belong to one
     graph.
+
+    Attributes
+    ----------
+    features, edges, labels, classes, splits, weights, directed
+        See :class:`~everynode.graph.Graph`.
     """
 
     features: SparseMatrix | Tensor

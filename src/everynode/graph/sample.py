@@ -55,6 +55,8 @@ class Sample:
         The position of the first labeled row of this process among ``all_labeled``.
     coverage : float
         The share of the graph's nodes that all processes together see in this step.
+    drawn_edges : Tensor or None
+        The ``edges``; None if no edges were drawn, because no term needs them.
 
     Examples
     --------
@@ -76,7 +78,6 @@ class Sample:
     labeled: Tensor
     labels: Tensor
     label_share: float
-    #: The ``edges``; None if no edges were drawn, because no term needs them.
     drawn_edges: Tensor | None
     edge_share: Tensor
     scale: Tensor

@@ -98,7 +98,15 @@ def _parse(table: Table, names: list[str], na: Sequence[str]) -> PlainColumns:
 
 
 class PlainBlock(NamedTuple):
-    """The features of one column, of shape (n, d), and the number of its missing values."""
+    """The features of one column of a table.
+
+    Attributes
+    ----------
+    features : array of float32
+        The columns, n x d.
+    num_missing : int
+        Number of missing values.
+    """
 
     features: npt.NDArray[np.float32]
     num_missing: int

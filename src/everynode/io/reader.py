@@ -54,7 +54,15 @@ Unknown = Literal["refuse", "drop", "add"]
 
 
 class Request(NamedTuple):
-    """The choices of a caller of :func:`read`, which describes them."""
+    """The choices of a caller of :func:`read`, which describes them.
+
+    Attributes
+    ----------
+    columns : dict of str to str or None
+        The ``id``, ``label``, ``source``, ``target``, ``weight`` and ``split`` column.
+    features, directed, feature_encoder, name, unknown, na, format, display, keep, date_order
+        The other arguments of :func:`read`.
+    """
 
     columns: dict[str, str | None]
     features: str | Sequence[str] | None

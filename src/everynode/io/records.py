@@ -64,7 +64,13 @@ class Records:
 
 
 class Places(Sequence[str]):
-    """Names of records by number and line: ``3 (line 17)``."""
+    """Names of records by number and line: ``3 (line 17)``.
+
+    Parameters
+    ----------
+    lines : sequence of int
+        The line of each record.
+    """
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines

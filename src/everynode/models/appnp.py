@@ -22,12 +22,19 @@ class APPNP(PropagatedMLP):
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     appnp_alpha : float
         Share :math:`\alpha` of the node's own prediction in each step.
     appnp_steps : int
         Number of steps.
     **options
         See :class:`~everynode.models.mlp.MLP`.
+
+    Attributes
+    ----------
+    alpha, steps : float, int
+        ``appnp_alpha`` and ``appnp_steps``.
 
     Examples
     --------

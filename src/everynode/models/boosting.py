@@ -47,6 +47,8 @@ class Boosting(ClosedFormModel):
     ----------
     num_features, num_classes, normalize_features
         See :class:`~everynode.models.closed_form.ClosedFormModel`.
+    **options
+        See :class:`~everynode.models.closed_form.ClosedFormModel`.
 
     Attributes
     ----------
@@ -57,6 +59,8 @@ class Boosting(ClosedFormModel):
         One entry per tree: the position of its root, and its class.
     base : Tensor
         The logits before the first round.
+    projection : Tensor
+        The directions of the truncated SVD, c x 64; empty for few columns.
 
     Examples
     --------

@@ -34,6 +34,13 @@ class ChebLayer(nn.Module):
         Number K of filters.
     generator : torch.Generator, optional
         Source of the initial weights (Glorot).
+
+    Attributes
+    ----------
+    weight : Parameter
+        The matrices :math:`W_t`, K x inputs x outputs.
+    bias : Parameter
+        :math:`b`.
     """
 
     def __init__(
@@ -85,6 +92,11 @@ class ChebNet(FeatureNetwork):
         Seed of the initial weights. Dropout follows ``torch.manual_seed``.
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
+
+    Attributes
+    ----------
+    layers : nn.ModuleList of ChebLayer
+        The L layers.
 
     Examples
     --------

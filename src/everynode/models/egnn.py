@@ -52,6 +52,17 @@ class EGNN(FeatureNetwork):
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
 
+    Attributes
+    ----------
+    opening, closing : Linear
+        The linear layers.
+    weights : nn.ParameterList
+        :math:`W_l` of each layer.
+    floors : Parameter
+        :math:`s_l` of each layer and channel.
+    residual, initial : float
+        ``egnn_residual`` and ``egnn_initial``.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -22,7 +22,17 @@ WeightedSum = Callable[[Tensor, Tensor], Tensor]
 
 
 class SignedHop(NamedTuple):
-    """The edges of FAGCN: their ends, their degree weights, and the sum over them."""
+    r"""The edges of FAGCN.
+
+    Attributes
+    ----------
+    target, source : Tensor
+        The ends of each edge.
+    weight : Tensor
+        :math:`1 / \sqrt{d_i d_j}` of each edge.
+    propagate : callable
+        Sums rows over the edges, from one weight per edge.
+    """
 
     target: Tensor
     source: Tensor
@@ -66,6 +76,10 @@ class FAGCN(FeatureNetwork):
     ----------
     gates : list of Linear
         :math:`g_l` and :math:`b_l` of each layer: first the target's half, then the source's.
+    opening, closing : Linear
+        The linear layers.
+    eps : float
+        ``fagcn_eps``.
 
     Examples
     --------

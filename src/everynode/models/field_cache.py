@@ -17,15 +17,29 @@ KEPT = 4
 
 
 class FieldView(NamedTuple):
-    """The receptive field of some nodes, with its features."""
+    """The receptive field of some nodes, with its features.
+
+    Attributes
+    ----------
+    graph : Graph or Batch
+        The graph.
+    nodes : Tensor
+        The nodes.
+    version : int
+        The version counter of ``nodes``: every write to them changes it.
+    field : ReceptiveField
+        Their receptive field.
+    features : SparseMatrix or Tensor
+        The features of its first level.
+    entries : Tensor or None
+        Positions of these features among the graph's; None: all of them.
+    """
 
     graph: Graph | Batch
     nodes: Tensor
-    #: The version counter of ``nodes``: every write to them changes it.
     version: int
     field: ReceptiveField
     features: SparseMatrix | Tensor
-    #: Positions of these features among the graph's; None: all of them.
     entries: Tensor | None
 
     def select(self, features: SparseMatrix | Tensor) -> SparseMatrix | Tensor:

@@ -40,6 +40,13 @@ class GATLayer(Layer):
     generator : torch.Generator, optional
         Source of the initial weights.
 
+    Attributes
+    ----------
+    attention_weight : Parameter
+        :math:`\tilde W`.
+    a : Parameter
+        The two halves of :math:`a`, 2 x c.
+
     Examples
     --------
     >>> from everynode.datasets import generate
@@ -126,6 +133,17 @@ class Attention:
         The nodes that the hop starts from.
     x, direction, scores, attention : Tensor
         The input, D, e and A of the training pass, for the whole graph.
+
+    Attributes
+    ----------
+    saved : tuple of Tensor
+        The values of the training pass.
+    pattern, matrix : Pattern, SparseMatrix
+        The entries of A within the receptive field, and A.
+    by_row, by_column : SparseMatrix
+        Sum the entries of A by row and by column.
+    slope : Tensor
+        The factor of LeakyReLU at each edge.
     """
 
     reads_opening = False

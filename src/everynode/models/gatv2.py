@@ -43,6 +43,11 @@ class GATv2(FeatureNetwork):
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
 
+    Attributes
+    ----------
+    layers : nn.ModuleList
+        PyG's layers.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -39,6 +39,11 @@ class GCNIILayer(Layer):
     generator : torch.Generator, optional
         Not used: the initial weights are not random.
 
+    Attributes
+    ----------
+    beta : float
+        :math:`\beta^{(l)}`.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -31,6 +31,11 @@ class GCNIIStarLayer(Layer):
     alpha, lam, position, generator
         See :class:`~everynode.models.gcnii.GCNIILayer`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        :math:`W_1` above :math:`W_2`.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -21,7 +21,19 @@ from everynode.sparse import SparseMatrix, spmm
 
 
 class DegreeHop(NamedTuple):
-    r"""The edges of GGCN: their ends, :math:`\tilde P` off the diagonal, the degree ratios."""
+    r"""The edges of GGCN.
+
+    Attributes
+    ----------
+    target, source : Tensor
+        The ends of each edge.
+    weight : Tensor
+        :math:`\tilde P_{ij}` of each edge.
+    ratio : Tensor
+        :math:`\sqrt{(d_j + 1) / (d_i + 1)} - 1` of each edge.
+    propagate : callable
+        Sums rows over the edges, from one weight per edge.
+    """
 
     target: Tensor
     source: Tensor
@@ -41,6 +53,15 @@ class GGCNLayer(nn.Module):
         The initial value of the scale, before softplus.
     generator : torch.Generator, optional
         Source of the initial weights.
+
+    Attributes
+    ----------
+    linear : Linear
+        W and b.
+    degree : Parameter
+        a and a'.
+    shares : Parameter
+        The numbers whose softmax is :math:`c`.
     """
 
     def __init__(
@@ -106,6 +127,15 @@ class GGCN(FeatureNetwork):
         Seed of the initial weights. Dropout follows ``torch.manual_seed``.
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
+
+    Attributes
+    ----------
+    opening : Linear
+        :math:`W_0` and :math:`b_0`.
+    layers : nn.ModuleList of GGCNLayer
+        The L layers.
+    decay : float
+        ``ggcn_decay``.
 
     Examples
     --------

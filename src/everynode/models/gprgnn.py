@@ -26,6 +26,8 @@ class GPRGNN(PropagatedMLP):
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     gprgnn_alpha : float
         Share :math:`\alpha` of the initial coefficients.
     gprgnn_steps : int

@@ -77,7 +77,15 @@ class NetworkTrace:
 
 
 class ActivationMask(NamedTuple):
-    """A ReLU, followed by a dropout or not: the ReLU's output and the ``factor`` of both."""
+    """A ReLU, followed by a dropout or not.
+
+    Attributes
+    ----------
+    output : Tensor
+        The output of the ReLU.
+    factor : Tensor or None
+        The derivative of ReLU and dropout; None: no dropout follows.
+    """
 
     output: Tensor
     factor: Tensor | None
@@ -88,11 +96,17 @@ class ActivationMask(NamedTuple):
 
 
 class SharedHalves(NamedTuple):
-    """The two halves when each of several processes holds some of their nodes."""
+    """The two halves when each of several processes holds some of their nodes.
 
-    #: Number of nodes (or total weight) of each half in all processes; None: this process has all.
+    Attributes
+    ----------
+    totals : tuple of float, optional
+        Number of nodes (or total weight) of each half in all processes; None: this process has all.
+    add_up : Callable[[Tensor], object], optional
+        Sums a tensor over all processes, in place; None: there is one process.
+    """
+
     totals: tuple[float, float] | None = None
-    #: Sums a tensor over all processes, in place; None: there is one process.
     add_up: Callable[[Tensor], object] | None = None
 
 
@@ -113,6 +127,21 @@ class GradientCosine:
         Those of each layer, over this receptive field.
     features : SparseMatrix or Tensor
         The features of the first level, after dropout.
+
+    Attributes
+    ----------
+    opening, layers, closing
+        The parts of the network.
+    levels : sequence of Level
+        The nodes of the receptive field before and after each layer.
+    mixed : list of Tensor
+        S of each layer, for the nodes of its level.
+    masks : list of ActivationMask
+        ReLU and dropout after the opening layer and each further layer.
+    last, logits : Tensor
+        The input and the output of the closing layer, for the labeled nodes.
+    reads_opening : bool
+        Whether a layer reads the opening features.
     """
 
     @torch.no_grad()

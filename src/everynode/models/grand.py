@@ -33,6 +33,8 @@ class GRAND(PropagatedMLP):
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     grand_drop_node : float
         :math:`\delta`, the share of the nodes that are dropped.
     grand_steps : int
@@ -43,6 +45,11 @@ class GRAND(PropagatedMLP):
         Dropout before every further layer.
     **options
         See :class:`~everynode.models.mlp.MLP`.
+
+    Attributes
+    ----------
+    drop_node, steps : float, int
+        ``grand_drop_node`` and ``grand_steps``.
 
     Examples
     --------

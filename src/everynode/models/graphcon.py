@@ -51,6 +51,15 @@ class GraphCON(FeatureNetwork):
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
 
+    Attributes
+    ----------
+    opening, closing : Linear
+        :math:`W_0, b_0` and :math:`W', b'`.
+    convolution, own : Linear
+        W with b, and V with c.
+    damping, pull : float
+        ``graphcon_damping`` and ``graphcon_pull``.
+
     Examples
     --------
     >>> from everynode.datasets import generate

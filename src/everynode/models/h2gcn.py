@@ -46,6 +46,11 @@ class H2GCN(FeatureNetwork):
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
 
+    Attributes
+    ----------
+    opening, closing : Linear
+        :math:`W_0, b_0` and W, b.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -39,6 +39,13 @@ class JKNet(Model):
     seed : int
         The seed of the initial weights.
 
+    Attributes
+    ----------
+    layers : nn.ModuleList of Linear
+        The matrices :math:`W^{(l)}`.
+    last : Linear
+        W and b.
+
     Examples
     --------
     >>> from everynode.datasets import generate

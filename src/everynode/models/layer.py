@@ -16,12 +16,22 @@ from everynode.models.receptive_field import Hop, Level
 
 
 class LayerTrace(NamedTuple):
-    """The values of one layer in a training pass."""
+    """The values of one layer in a training pass.
 
-    #: S, and the tensors that its derivatives need.
+    Attributes
+    ----------
+    mixed : Tensor
+        S.
+    saved : tuple of Tensor
+        The tensors that the derivatives of S need.
+    matrix : Tensor
+        M.
+    output : Tensor
+        The output after ReLU.
+    """
+
     mixed: Tensor
     saved: tuple[Tensor, ...]
-    #: M, and the output after ReLU.
     matrix: Tensor
     output: Tensor
 
@@ -43,9 +53,15 @@ class Layer(nn.Module, ABC):
         Number of the layer in the network, from 1.
     generator : torch.Generator, optional
         Source of the initial weights.
+
+    Attributes
+    ----------
+    weight : Parameter
+        W.
+    beta : float
+        The share of the weight in M.
     """
 
-    #: The share of the weight in M.
     beta = 1.0
 
     def __init__(

@@ -45,6 +45,8 @@ class Logistic(ClosedFormModel):
     ----------
     num_features, num_classes, normalize_features
         See :class:`~everynode.models.closed_form.ClosedFormModel`.
+    **options
+        See :class:`~everynode.models.closed_form.ClosedFormModel`.
 
     Attributes
     ----------

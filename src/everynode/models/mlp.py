@@ -25,12 +25,19 @@ class MLP(FeatureNetwork):
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     num_layers : int
         Number of linear layers.
     seed : int
         Seed of the initial weights. Dropout follows ``torch.manual_seed``.
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
+
+    Attributes
+    ----------
+    layers : nn.ModuleList of Linear
+        The linear layers.
 
     Examples
     --------

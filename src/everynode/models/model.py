@@ -33,6 +33,9 @@ class Model(nn.Module):
         Whether the model can predict for another graph than the one it was fitted on.
     num_features, num_classes : int
         Input columns and classes. :func:`~everynode.models.build.build_model` sets them.
+    block : int or None
+        The nodes that a prediction computes at once; None: as the size of the graph suggests; 0:
+        all. See :func:`everynode.training.mini_batch.inference.logits`.
 
     Examples
     --------
@@ -50,8 +53,6 @@ class Model(nn.Module):
 
     num_hops: int | None = None
     for_new_nodes: bool = True
-    #: The nodes that a prediction computes at once; None: as the size of the graph suggests; 0:
-    #: all. See :func:`everynode.training.mini_batch.inference.logits`.
     block: int | None = None
     num_features: int
     num_classes: int
@@ -118,9 +119,13 @@ class Layered(Protocol):
     """A network of an opening layer, message-passing layers and a closing layer.
 
     Prediction can compute it layer by layer, a block of nodes at a time.
+
+    Attributes
+    ----------
+    closing : Any
+        The last layer, a matrix from hidden channels to classes.
     """
 
-    #: The last layer, a matrix from hidden channels to classes.
     closing: Any
 
     def open(self, graph: Graph | Batch) -> Tensor:

@@ -70,13 +70,14 @@ class Network(Model):
         The linear layers.
     layers : list of Layer
         The L layers.
+    layer : type of Layer
+        The class of the layers.
+    draw_noise : callable
+        The source of dropout, which a test or a benchmark may replace.
     """
 
-    #: The class of the layers.
     layer: ClassVar[type[Layer]]
-
     layers: Sequence[Layer]
-    #: The source of dropout, which a test or a benchmark may replace.
     draw_noise = staticmethod(draw_noise)
 
     def __init__(

@@ -39,6 +39,11 @@ class PairNorm(PlainGCN):
     **options
         See :class:`~everynode.models.plain_gcn.PlainGCN`.
 
+    Attributes
+    ----------
+    norm : torch_geometric.nn.PairNorm
+        The normalization after each layer except the last.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -45,6 +45,11 @@ class PlainGCN(FeatureNetwork):
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
 
+    Attributes
+    ----------
+    layers : nn.ModuleList of Linear
+        :math:`W^{(l)}` and :math:`b^{(l)}` of each convolution.
+
     Examples
     --------
     >>> from everynode.datasets import generate

@@ -41,6 +41,8 @@ class Hop:
     targets, origins : Tensor or None
         Positions of the targets among the sources, and among the nodes of the opening layer.
         None: the same nodes.
+    num_origins : int
+        The number of nodes that the opening layer was applied to.
     """
 
     def __init__(
@@ -135,6 +137,11 @@ class Block(Hop):
         :math:`1 / \sqrt{d_i + 1}` of all nodes of the batch, with the degrees of the whole graph.
     dtype : torch.dtype
         Type of the features.
+
+    Attributes
+    ----------
+    num_nodes : int
+        The number of nodes of the batch.
     """
 
     def __init__(self, looped_adjacency: SparseMatrix, scale: Tensor, dtype: torch.dtype):

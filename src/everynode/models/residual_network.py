@@ -19,11 +19,17 @@ from everynode.sparse import SparseMatrix
 
 
 class ResidualHop(NamedTuple):
-    """The aggregation of one layer."""
+    """The aggregation of one layer.
 
-    #: From one row per source to one row of neighbors' values per target; one for each kind.
+    Attributes
+    ----------
+    neighbors : sequence of Propagation
+        From one row per source to one row of neighbors' values per target; one for each kind.
+    own : Propagation
+        From one row per source to the targets' own rows.
+    """
+
     neighbors: Sequence[Propagation]
-    #: From one row per source to the targets' own rows.
     own: Propagation
 
 
@@ -48,9 +54,19 @@ class ResidualNetwork(FeatureNetwork):
         Seed of the initial weights. Dropout follows ``torch.manual_seed``.
     **options
         See :class:`~everynode.models.feature_network.FeatureNetwork`.
+
+    Attributes
+    ----------
+    opening, closing : Linear
+        :math:`W_0, b_0` and W, b.
+    norms, last_norm : nn.ModuleList, nn.LayerNorm
+        The LayerNorm of each layer, and the one before the closing layer.
+    layers : nn.ModuleList of Linear
+        :math:`W_l` and :math:`b_l`.
+    parts : int
+        Number of blocks side by side that a layer reads: the own features and each neighborhood.
     """
 
-    #: Number of blocks side by side that a layer reads: the own features and each neighborhood.
     parts = 2
 
     def __init__(self, num_features: int, num_classes: int, *, seed: int = 0, **options: Any):

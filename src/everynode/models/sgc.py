@@ -24,10 +24,17 @@ class SGC(PropagatedMLP):
 
     Parameters
     ----------
+    num_features, num_classes : int
+        Input columns and classes.
     num_layers : int
         Number K of propagations.
     **options
         See :class:`~everynode.models.mlp.MLP`; the width is not used.
+
+    Attributes
+    ----------
+    steps : int
+        K.
 
     Examples
     --------

@@ -117,6 +117,8 @@ class ClassPrior(Term):
     ----------
     confusion, mean, steps : Tensor
         The running means behind the estimate, and the number of steps in them.
+    val_nodes, train_nodes : Tensor
+        The nodes that the estimate is made from.
 
     Examples
     --------

@@ -93,6 +93,12 @@ class CrossValidatingGradients(Term):
     calls : Tensor
         The number of steps so far. The draws depend on it and on the seed. It is part of
         ``state_dict``, so that resumed training continues with the same draws.
+    class_weight : Tensor or None
+        Weight of each class in the cross-entropies.
+    in_first_half : Tensor or None
+        Whether each labeled node is in the first half, for ``halves="fixed"``.
+    seed : int
+        The seed of the draws.
 
     Examples
     --------

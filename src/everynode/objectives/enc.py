@@ -69,6 +69,8 @@ class ENC(nn.Module):
     passes : int
         The number of passes of the model in a step: 2 with ``consistency``, else 1. Pass the
         logits of all, ``objective((model(x), model(x)), model)``.
+    processes : Processes
+        The processes that train together.
 
     Examples
     --------
@@ -118,7 +120,6 @@ class ENC(nn.Module):
             term.bind(graph, fold=fold, seed=seed, class_weight=class_weight)
             self.terms[name] = term
         self.weights: dict[str, float] = {_name_of(term): term.weight for term in active}
-        #: The epoch (from 0); the weight of a term may grow with it.
         self.epoch: int | None = None
         self.passes = max(term.passes for term in self._terms())
         self.processes: Processes = OneProcess()

@@ -35,7 +35,15 @@ NO_EDGES = {
 
 @dataclass(eq=False)
 class Fused:
-    """The terms that the kernels compute together; None is a term without weight."""
+    """The terms that the kernels compute together; None is a term without weight.
+
+    Parameters
+    ----------
+    ce : CrossEntropy
+        Cross-entropy.
+    mi, tv : MutualInformation or None, TotalVariation or None
+        The other terms.
+    """
 
     ce: CrossEntropy
     mi: MutualInformation | None
@@ -94,6 +102,13 @@ class Values(NamedTuple):
     r"""Each term before weighting, 0 without the term, and their sum.
 
     The sum is :math:`\mathcal{L}_{CE} + \alpha \mathcal{L}_{MI} + \beta \mathcal{L}_{TV}`.
+
+    Attributes
+    ----------
+    ce, mi, tv : Tensor
+        Each term.
+    total : Tensor
+        The sum.
     """
 
     ce: Tensor

@@ -29,7 +29,15 @@ DIGEST = hashlib.sha256().digest_size
 
 
 class Kernels(NamedTuple):
-    """The two kernels, and the memory in which their code lives."""
+    """The two kernels, and the memory in which their code lives.
+
+    Attributes
+    ----------
+    shift, terms_and_gradient : callable
+        The kernels of :mod:`everynode.objectives.numba_kernels`.
+    engine : object
+        The owner of the memory.
+    """
 
     shift: Callable[..., None]
     terms_and_gradient: Callable[..., None]

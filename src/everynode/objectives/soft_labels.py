@@ -85,6 +85,11 @@ class SoftLabels(Term):
     ramp : int
         See :func:`soft_labels`.
 
+    Attributes
+    ----------
+    targets : Tensor
+        The propagated labels, n x k.
+
     Examples
     --------
     >>> from everynode import ENC

@@ -21,9 +21,14 @@ NEEDS = frozenset({"labels", "edges", "passes", "model", "every_node"})
 
 
 class Processes(Protocol):
-    """The processes that train together."""
+    """The processes that train together.
 
-    #: The number of processes.
+    Attributes
+    ----------
+    size : int
+        The number of processes.
+    """
+
     size: int
 
     def add_up(self, tensor: Tensor) -> Tensor:

@@ -24,7 +24,15 @@ PRESETS = ("default", "paper", "tuned", "authors")
 
 
 class Place(NamedTuple):
-    """The key of a tuned preset."""
+    """The key of a tuned preset.
+
+    Attributes
+    ----------
+    split, graph : str
+        The names of the split and of the graph.
+    backbone, objective : str
+        The names of the model and of the objective.
+    """
 
     split: str
     graph: str

@@ -180,6 +180,25 @@ def _class_weight(graph: Graph, candidates: Sequence[Candidate], fold: int) -> T
 class JobRunner:
     """Runs jobs, keeps their results in a race, and stops at the deadline.
 
+    Parameters
+    ----------
+    race : Race
+        The results, to which each job adds one.
+    workload : Workload
+        Everything that the jobs share.
+    deadline : Deadline
+        The moment at which every job must have ended.
+    engine : Engine
+        Runs the jobs.
+    workers : int or None
+        Number of jobs at once; None: one per core.
+    folder : Path or None
+        The folder of the finished jobs, from which a later call continues.
+    report : callable or None
+        Called with the finished jobs, all jobs, and a note.
+    callbacks : sequence of Callback
+        Functions that follow the trainings.
+
     Attributes
     ----------
     race : Race

@@ -26,6 +26,15 @@ class PortableMember(nn.Module):
     ----------
     member : Member
         A member of the ensemble. Refused if its model or its preparation cannot be exported.
+
+    Attributes
+    ----------
+    folds : nn.ModuleList
+        The networks of each fold.
+    preparation : str
+        The preparation of the features, by name.
+    temperature : float
+        Divides the log-probabilities of the member.
     """
 
     def __init__(self, member: Member):
@@ -73,6 +82,15 @@ class PortableEnsemble(nn.Module):
         The fitted ensemble.
     temperature : float
         Divides the log-probabilities of the ensemble.
+
+    Attributes
+    ----------
+    members : nn.ModuleList of PortableMember
+        The members.
+    log_weights : list of float
+        The logarithm of each member's weight.
+    num_features : int
+        Input columns.
     """
 
     def __init__(self, ensemble: PortfolioEnsemble, temperature: float = 1.0):

@@ -66,6 +66,15 @@ class Fitted(NamedTuple):
     """The graph with its folds, the race, and the selection.
 
     After cross-validation, the last split of the graph trains on all labels.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    race : Race
+        The results of all candidates.
+    selection : Selection
+        The selected candidates and their weights.
     """
 
     graph: Graph

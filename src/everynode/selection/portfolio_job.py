@@ -25,7 +25,16 @@ from everynode.training.mini_batch.inference import logits
 class Job(NamedTuple):
     """A candidate on a fold with a seed.
 
-    ``seconds``: the time left for it. ``prefix``: the start of the names of its files.
+    Attributes
+    ----------
+    candidate : str
+        The name of the candidate.
+    fold, seed : int
+        The fold and the seed.
+    seconds : float or None
+        The time left for the job; None: no limit.
+    prefix : str
+        The start of the names of its files.
     """
 
     candidate: str

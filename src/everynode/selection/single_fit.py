@@ -20,7 +20,21 @@ from everynode.training.result import TrainingResult
 
 
 class SingleFit(NamedTuple):
-    """The graph with its folds, the networks, the standings, and the planned number of networks."""
+    """The networks of a fit with one model.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph with its folds.
+    folds : sequence of int
+        The folds of the networks.
+    results : list of TrainingResult
+        The networks.
+    standings : dict of str to Standing
+        The validation result of each candidate.
+    total : int
+        The planned number of networks.
+    """
 
     graph: Graph
     folds: Sequence[int]

@@ -38,6 +38,11 @@ class Deadline:
     limit : float, optional
         The time limit in seconds from now; None: no limit.
 
+    Attributes
+    ----------
+    end : float or None
+        The moment, on the monotonic clock; None: no limit.
+
     Examples
     --------
     >>> Deadline(None).left() is None, Deadline(100.0).left() <= 95

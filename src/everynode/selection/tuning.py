@@ -114,7 +114,17 @@ class TrialRuns:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The monitored metric and the loss of each run of a trial; fewer runs if it was pruned."""
+    """The monitored metric and the loss of each run of a trial; fewer runs if it was pruned.
+
+    Parameters
+    ----------
+    accuracies : list of float
+        The monitored metric of each run.
+    losses : list of float
+        The validation loss of each run.
+    seconds : float
+        The time of the trial.
+    """
 
     accuracies: list[float]
     losses: list[float]

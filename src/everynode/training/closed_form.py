@@ -31,6 +31,21 @@ class Solved:
         The split, and the seed of all random draws.
     watch : Tensor, optional
         Test nodes to report in every epoch. They select nothing.
+
+    Attributes
+    ----------
+    labels : Tensor
+        The classes of the validation nodes.
+    looked_at : Tensor
+        The validation nodes, followed by the test nodes of ``watch``.
+    train_nodes : Tensor
+        The nodes to learn from.
+    class_weight : Tensor or None
+        Weight of each class.
+    monitor : str
+        The validation metric that selects.
+    network, objective, optimizer, most_epochs, step, sums
+        See :class:`~everynode.training.loop.StepRunner`.
     """
 
     steps = 1

@@ -35,6 +35,21 @@ class WholeGraph:
         The split, and the seed of all random draws.
     watch : Tensor, optional
         Test nodes to report in every epoch. They select nothing.
+
+    Attributes
+    ----------
+    labels : Tensor
+        The classes of the validation nodes.
+    looked_at : Tensor
+        The validation nodes, followed by the test nodes of ``watch``.
+    class_weight : Tensor or None
+        Weight of each class in the validation loss.
+    monitor : str
+        The validation metric that selects.
+    drop_edge : float
+        Share of the edges that each pass leaves out.
+    network, objective, optimizer, layer_bytes, step, sums
+        See :class:`~everynode.training.loop.StepRunner`.
     """
 
     steps = 1

@@ -170,6 +170,11 @@ class Training:
     It has its own random numbers: nothing that happens during a pause changes the result.
     Parameters are those of :func:`train`.
 
+    Parameters
+    ----------
+    graph, settings, fold, seed, device, checkpoint, test_nodes, batches, ranks
+        See :func:`train`.
+
     Attributes
     ----------
     epoch : int
@@ -180,6 +185,16 @@ class Training:
         The epoch with the highest :meth:`key` so far.
     identity : str
         Digest of everything that decides the result; a checkpoint continues only its own training.
+    network : Model
+        The model in training.
+    runner : StepRunner
+        Takes the steps and validates.
+    best : dict of str to Tensor
+        The parameters of the best epoch.
+    best_key : tuple of float
+        Its :meth:`key`.
+    seconds : float
+        Time spent on the completed epochs.
     """
 
     def __init__(

@@ -50,6 +50,11 @@ class Recycling(TorchDispatchMode):
     torch has no such allocator for the CPU. This one sees every operation of both passes, below
     autograd. That costs some microseconds each, so it is for large graphs only. A tensor made here
     cannot grow in place.
+
+    Parameters
+    ----------
+    least : int
+        The size of the smallest array to reuse, in bytes.
     """
 
     def __init__(self, least: int):

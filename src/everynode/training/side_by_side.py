@@ -29,7 +29,17 @@ Show = Callable[[int, int, dict[str, float]], None]
 
 
 class Leg(NamedTuple):
-    """The end of a training's leg: its number, its state, and the error that ended it."""
+    """The end of a training's leg.
+
+    Attributes
+    ----------
+    number : int
+        The number of the training.
+    state : TrainingState
+        Its state at the end of the leg.
+    error : Diverged or None
+        The error that ended it.
+    """
 
     number: int
     state: TrainingState

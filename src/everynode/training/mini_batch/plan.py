@@ -48,6 +48,13 @@ class Plan(ABC):
     Sums over seeds are weighted: their mean over the steps of an epoch is the sum over the graph.
     If an epoch draws only some of the other nodes, this holds in expectation.
 
+    Parameters
+    ----------
+    train : array
+        The training nodes.
+    seed : int
+        The seed of all draws.
+
     Attributes
     ----------
     steps : int
@@ -93,6 +100,13 @@ class AtRandom(Plan):
         Whether other nodes are seeds too; False if the objective looks at labels only.
     seed : int
         The seed of all draws.
+
+    Attributes
+    ----------
+    others : array
+        The nodes outside training that may be seeds.
+    used : int
+        The number of them in an epoch.
     """
 
     def __init__(self, train: Integers, n: int, size: int, *, with_others: bool, seed: int):
@@ -128,6 +142,11 @@ class ByCluster(Plan):
         The approximate number of seeds of a step.
     seed : int
         The seed of all draws.
+
+    Attributes
+    ----------
+    clusters : int
+        The number of clusters.
     """
 
     def __init__(self, train: Integers, cluster_of: Integers, size: int, *, seed: int):

@@ -30,7 +30,7 @@ from everynode.training.random_state import seed_random
 
 
 class Batched:
-    """The :class:`~everynode.training.loop.Work` of an epoch in steps, shared by all processes.
+    """The :class:`~everynode.training.loop.StepRunner` of mini-batches, shared by all processes.
 
     Everything random depends on the seed, the epoch, the step and the process alone, so a
     checkpoint holds no other state of the random numbers.
@@ -48,6 +48,27 @@ class Batched:
         The fold, and the seed of all random numbers.
     ranks : Ranks
         This process among those that train together.
+
+    Attributes
+    ----------
+    device : torch.device
+        The device of the batches.
+    val : Tensor
+        The validation nodes.
+    monitor : str
+        The validation metric that selects.
+    class_weight : Tensor or None
+        Weight of each class in the validation loss.
+    fan_out : tuple of int
+        Neighbors to sample in each layer.
+    tv_edges : int
+        Edges to draw for the terms that look at edges.
+    sampler : Sampler
+        Draws the batches.
+    plan : Plan
+        Draws the seeds.
+    network, objective, optimizer, steps, step, sums, layer_bytes
+        See :class:`~everynode.training.loop.StepRunner`.
     """
 
     most_epochs = math.inf
