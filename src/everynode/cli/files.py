@@ -82,12 +82,12 @@ class Tables:
         with size_limit(columns.pop("max_size")):
             return read(**columns | options, feature_encoder=feature_encoder)
 
-    def spare(self, results: Iterable[Path], *also: Path) -> None:
+    def spare(self, results: Iterable[Path], *also: Path | str | None) -> None:
         """Refuse results that would replace the input files, under any name."""
         from everynode.io.formats import source_file
 
-        sources = [source_file(source) for source in (self.nodes, self.edges) if source]
-        inputs = [path for path in (*sources, *also) if path.exists()]
+        sources = [source_file(source) for source in (self.nodes, self.edges, *also) if source]
+        inputs = [path for path in sources if path.exists()]
         for result in results:
             for path in inputs if result.exists() else ():
                 if result.samefile(path):
@@ -128,6 +128,8 @@ class Columns:
     ----------
     label : str, optional
         The column of labels in --nodes; an empty cell means unlabeled. Default: `label` or `class`.
+    labels : str, optional
+        More labels: a table with an id and a label column. They replace those of --nodes.
     features : str
         The feature columns in --nodes, as a,b,c (or zip:category, to set the type of a column).
         `all` takes every other column; `all,-zip` leaves one out; `structure` computes numbers from
@@ -135,6 +137,7 @@ class Columns:
     """
 
     label: str | None = None
+    labels: str | None = None
     features: str = "all"
 
 

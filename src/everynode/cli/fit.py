@@ -64,8 +64,9 @@ def fit(
     model.load_plugins()
     torch.set_num_threads(output.threads)
     given = files.read(
-        label=columns.label, features=columns.features, split=labels.split, name=files.name
-    )
+        label=columns.label, labels=columns.labels, features=columns.features, split=labels.split,
+        name=files.name,
+    )  # fmt: skip
     for line in () if given.summary is None else given.summary.lines(warnings_only=output.quiet):
         output.show(line)
     _check_labels(given)
@@ -82,7 +83,7 @@ def fit(
             print(json.dumps({"summary": read, "parts": notes}))
         return 0
     folder = output.out or Path("runs") / f"fit-{files.name}"
-    files.spare(folder / name for name in RESULTS)
+    files.spare((folder / name for name in RESULTS), columns.labels)
     plan = Plan(
         portfolio.classifier(
             model, labels, batch_size=batch.batch_size(), workers=jobs.workers, device=device,

@@ -64,6 +64,20 @@ class EdgeTable(NamedTuple):
     rows: Ints
     comma: str = ""
 
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight; 1 without weights."""
+        if self.weight is None or not len(self.weight):
+            return 1.0
+        return float(self.weight.mean())
+
+    def in_units(self, unit: float) -> EdgeTable:
+        """Return the edges with weights in multiples of ``unit``; without weights if all are 1."""
+        if self.weight is None:
+            return self
+        scaled = self.weight / unit
+        return self._replace(weight=None if (scaled == 1).all() else scaled)
+
 
 def node_ids(edges: Table, roles: Mapping[str, str]) -> tuple[pa.ChunkedArray, Ends]:
     """Return the ids of all nodes with an edge: sources first, in order of appearance."""

@@ -37,6 +37,8 @@ class GraphTables(NamedTuple):
         Whether the file declares its edges directed.
     ids : sequence of hashable
         The ids as Python values, if the id column holds text in their place.
+    labels : Table or None
+        The file of labels, if one is given.
     """
 
     nodes: Table | None
@@ -45,6 +47,7 @@ class GraphTables(NamedTuple):
     splits: Sequence[Sequence[Any]] = ()
     directed: bool = False
     ids: Sequence[Hashable] = ()
+    labels: Table | None = None
 
 
 def is_graph(source: Any) -> bool:

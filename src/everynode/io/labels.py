@@ -59,16 +59,18 @@ def read_labels(
     na: Sequence[str] = (),
     *,
     classes: Sequence[Hashable] | None = None,
+    few: bool = False,
 ) -> Labels:
     """Read the labels of a node table.
 
-    Without ``classes``, the column must hold two classes or more. With ``classes``, other labels
-    count as unlabeled. Without a column (``name=None``), every node is unlabeled.
+    Without ``classes``, the column must hold two classes or more, unless ``few`` labels are
+    enough. With ``classes``, other labels count as unlabeled. Without a column (``name=None``),
+    every node is unlabeled.
     """
     if name is None:
         return Labels(np.full(table.num_rows, -1), tuple(classes or ()))
     column, cells = table[name], Cells(table, name, na)
-    text = _as_text(cells)
+    text = label_text(cells)
     if is_text(column):
         _note_spaces(column, cells, notes)
     if is_text(column) or cells.type == "number":
@@ -76,7 +78,8 @@ def read_labels(
     is_fitting = classes is None
     if classes is None:
         classes = sorted(natural_values(pa.chunked_array([pc.unique(text.drop_null())])))
-        _check_classes(classes, text, table, name)
+        if not few or len(classes) > MANY_CLASSES:
+            _check_classes(classes, text, table, name)
     names = pa.array([str(c) for c in classes], pa.string())
     codes = writable_array(pc.fill_null(pc.index_in(text, value_set=names), -1), np.int64)
     codes[np.asarray(text.is_null())] = -1
@@ -93,7 +96,8 @@ def read_labels(
     return labels
 
 
-def _as_text(cells: Cells) -> pa.ChunkedArray:
+def label_text(cells: Cells) -> pa.ChunkedArray:
+    """Return labels as text, null where one is missing."""
     values, table = cells.values, cells.table
     if cells.type in ("vector", "other"):
         raise DataError(

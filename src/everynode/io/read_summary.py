@@ -27,7 +27,7 @@ def summarize(
     return GraphSummary(
         files={
             showable(table.where): f"{counted(table.num_rows, table.unit)}, {table.how}"
-            for table in (tables.nodes, tables.edges)
+            for table in (tables.nodes, tables.edges, tables.labels)
             if table and table.how
         },
         columns=_summarize_columns(encoder, roles, tables.nodes, tables.edges),

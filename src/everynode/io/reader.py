@@ -32,6 +32,7 @@ from everynode.io.formats import TableFormat, source_file
 from everynode.io.graph_files import GraphTables, is_graph, read_graph
 from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
+from everynode.io.label_file import join_labels, open_label_file
 from everynode.io.label_leakage import warn_of_label_leakage
 from everynode.io.labels import Labels, read_labels, read_split
 from everynode.io.plain_numbers import fit_plain_columns
@@ -75,6 +76,8 @@ class Request(NamedTuple):
     display: str | None
     keep: str | Sequence[str]
     date_order: DateOrder | None
+    labels: Any
+    few_labels: bool
 
 
 def read(
@@ -84,6 +87,7 @@ def read(
     directed: bool = False, feature_encoder: FeatureEncoder | None = None, name: str | None = None,
     unknown: Unknown | None = None, na: Sequence[str] = (), format: TableFormat | None = None,
     display: str | None = None, keep: str | Sequence[str] = (), date_order: DateOrder | None = None,
+    labels: Any = None, few_labels: bool = False,
 ) -> Graph:  # fmt: skip
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
@@ -126,12 +130,15 @@ def read(
     date_order : {"dmy", "mdy"}, optional
         Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
         the other dates of the column; an ambiguous column is left out.
+    labels : path, data frame or dict, optional
+        A table with an id column and a label column; they replace those of the node table.
+    few_labels : bool, default False
+        Accept labels that nothing can learn from: none, or a single class.
 
     Returns
     -------
     Graph
-        The checked graph. ``graph.summary`` describes the files, with repairs and warnings, and
-        ``graph.feature_encoder`` encodes later files in the same way.
+        With a ``summary`` of the files, repairs and warnings, and a ``feature_encoder``.
 
     Examples
     --------
@@ -145,16 +152,22 @@ def read(
     policy = unknown or (encoder.unknown if encoder else "refuse")
     words = (*(encoder.na if encoder else ()), *na)
     return _read(nodes, edges, Request(
-        columns, features, directed, encoder, name, policy, words, format, display, keep, date_order
+        columns, features, directed, encoder, name, policy, words, format, display, keep,
+        date_order, labels, few_labels,
     ))  # fmt: skip
 
 
 def _read(nodes: Any, edges: Any, request: Request) -> Graph:
     """Read the tables, match the edges with the nodes, and encode labels and features."""
-    requested, encoder, na = request.columns, request.feature_encoder, request.na
+    encoder, na, notes = request.feature_encoder, request.na, Notes()
+    requested: Mapping[str, str | None] = request.columns
     _check_choices(request.unknown, request.date_order)
-    notes = Notes()
     tables = _open(nodes, edges, requested, notes, request.format)
+    label_file = None
+    if request.labels is not None:
+        trained = encoder.roles.get("label") if encoder else None
+        label_file = open_label_file(request.labels, tables.nodes, requested, trained, notes)
+        tables, requested = tables._replace(labels=label_file.table), label_file.requested
     if tables.directed and not request.directed and encoder is None:
         notes.warn(
             f"{tables.edges.where} declares its edges directed, but they are used in both "
@@ -164,6 +177,8 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
     if tables.nodes is not None and requested["id"] is None and encoder is None:
         roles = match_id_column(tables.nodes, tables.edges, roles, notes)
     node_table, edge_rows, ids, ends = _match(tables, roles, requested, request.unknown, notes)
+    if label_file is not None:
+        node_table = join_labels(node_table, ids, label_file, roles, notes, na)
     # For a trained model, a split column found by its name is only a hint.
     lenient = notes if encoder is not None and requested["split"] is None else None
     splits = read_split(node_table, roles.get("split"), na, notes=lenient)
@@ -171,14 +186,16 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
         roles.pop("split", None)
     edge_table = read_edge_table(edge_rows, roles, ends, ids, request.unknown, notes, encoder)
     classes = encoder.classes if encoder else None
-    labels = read_labels(node_table, roles.get("label"), notes, na, classes=classes)
+    labels = read_labels(
+        node_table, roles.get("label"), notes, na, classes=classes, few=request.few_labels
+    )
     if encoder is None:
         encoder, blocks = _fit_encoder(
             request, tables, node_table, edge_table, roles, labels, notes
         )
     else:
         blocks = encoder.transform(node_table, notes, na, request.date_order)
-    edge_table = _in_units(edge_table, encoder.weight_unit)
+    edge_table = edge_table.in_units(encoder.weight_unit)
     graph = Graph.from_arrays(
         _join_features(blocks, encoder, tables, node_table, edge_table),
         edge_table.pairs,
@@ -358,25 +375,11 @@ def _make_encoder(
         classes=labels.classes,
         structural=wanted.structure or not (has_matrix or has_columns),
         matrix=int(tables.features.shape[1]) if has_matrix else 0,
-        weight_unit=_mean_weight(edges),
+        weight_unit=edges.mean_weight,
         weight_comma=edges.comma,
         na=na,
         unknown=unknown,
     )
-
-
-def _in_units(edges: EdgeTable, unit: float) -> EdgeTable:
-    """Return the edges with weights in multiples of ``unit``; without weights if all are 1."""
-    if edges.weight is None:
-        return edges
-    scaled = edges.weight / unit
-    return edges._replace(weight=None if (scaled == 1).all() else scaled)
-
-
-def _mean_weight(edges: EdgeTable) -> float:
-    if edges.weight is None or not len(edges.weight):
-        return 1.0
-    return float(edges.weight.mean())
 
 
 def _join_features(
