@@ -70,14 +70,14 @@ def test_a_table_without_pandas_names_the_extra(monkeypatch):
 
 
 def test_no_command_but_tune_imports_the_packages_of_an_extra(tmp_path):
-    """Every module but those of tuning is imported without them."""
+    """Every module but those of tuning and the app is imported without them."""
     packages = sorted(name for extra in EXTRAS.values() for name in extra)
     code = f"""
 import importlib, pkgutil, sys
 for name in {packages}:
     sys.modules[name] = None
 import everynode
-tuning = ("selection.study_storage", "selection.tun", "report.study", "numba_kernels", "__main__")
+tuning = ("everynode.app", "selection.study_storage", "selection.tun", "report.study", "numba_kernels", "__main__")
 for module in pkgutil.walk_packages(everynode.__path__, "everynode."):
     if not any(part in module.name for part in tuning):
         importlib.import_module(module.name)

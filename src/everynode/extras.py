@@ -9,6 +9,7 @@ from everynode.errors import UsageError
 
 #: The packages of each extra that ``pyproject.toml`` declares for users.
 EXTRAS = {
+    "app": ("nicegui",),
     "ray": ("ray",),
     "scale": ("pymetis",),
     "tables": ("pandas",),
