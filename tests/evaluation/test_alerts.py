@@ -46,6 +46,15 @@ def test_a_rare_class_that_is_never_found_is_named_beside_the_majority(fit_of):
     assert all("--metric balanced_accuracy" in alert.advice for alert in alerts.values())
 
 
+def test_a_column_of_numbers_of_the_edges_is_a_hint_behind_the_warnings(tables, summarize):
+    nodes, edges = tables("rare")
+    edges["calls made"] = np.random.default_rng(1).integers(1, 9, len(edges["source"]))
+    alerts = summarize(nodes, edges).alerts
+    assert [alert.severity for alert in alerts][-2:] == ["warning", "hint"]
+    assert alerts[-1].text == "Column 'calls made' of the edges holds numbers and is not used."
+    assert alerts[-1].advice.endswith("--weight 'calls made' uses it.")
+
+
 def test_a_time_limit_that_leaves_out_most_candidates_is_told(fit_of):
     fit, nothing = fit_of("clean"), Score(math.nan, math.nan, math.nan)
     trained = LeaderboardRow(

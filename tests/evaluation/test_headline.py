@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
+
 from everynode.evaluation.headline import headline, rarest_class, weakest_class
 
 
-def test_a_clean_fit_stands_beside_the_majority(fit_of):
+def test_a_clean_fit_stands_beside_the_majority(fit_of, monkeypatch):
     fit = fit_of("clean")
-    (sentence,) = headline(fit)
     accuracy, base = fit.judged_accuracy, fit.baselines[0]
+    monkeypatch.setattr("everynode.evaluation.headline.FEW_NODES", len(fit.judged.nodes))
+    (sentence,) = headline(fit)
     assert sentence.startswith(f"{100 * accuracy.value:.1f}% (95% interval")
     assert f"The baseline, {base.name}, is right for {100 * base.accuracy.value:.1f}%" in sentence
+
+
+def test_few_test_nodes_give_a_count_and_the_validation_nodes_follow(fit_of):
+    fit = fit_of("clean")
+    nodes, score = len(fit.judged.nodes), fit.judged_accuracy
+    more = dataclasses.replace(fit.parts["validation"], nodes=np.arange(nodes + 1))
+    fit = dataclasses.replace(fit, parts={**fit.parts, "validation": more})
+    first, second = headline(fit)
+    assert first.startswith(f"{round(score.value * nodes)} of only {nodes} test nodes are right: ")
+    assert f"{100 * score.low:.1f} to {100 * score.high:.1f}% (95% interval)" in first
+    assert f"Of {nodes + 1} validation labels, " in second
+    assert f"{100 * fit.quality['validation']['accuracy'].value:.1f}%" in second
+    assert second.endswith("The model was chosen on these labels, so this figure may be too good.")
 
 
 def test_a_leaking_fit_is_not_to_be_trusted_and_gives_the_number_without(fit_of):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from everynode.report.fit_models import models
 from everynode.report.fit_page import page
 
@@ -12,6 +14,20 @@ def test_every_candidate_has_a_row(portfolio):
         assert f'<th scope="row">{row.candidate}<' in drawn
     assert "form the ensemble" in drawn
     assert str(portfolio.model.graph_gain_) in drawn
+
+
+@pytest.fixture
+def url(portfolio, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(page(portfolio))
+    return path.as_uri()
+
+
+@pytest.mark.long
+def test_the_table_of_candidates_fits_the_page(browser):
+    browser.open(1280, dark=False)
+    box = browser.one("#models .scroll")
+    assert browser.run("return arguments[0].scrollWidth <= arguments[0].clientWidth + 1", box)
 
 
 def test_a_single_model_has_no_leaderboard(fit):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from everynode.io.summary import counted
 if TYPE_CHECKING:
     from everynode.evaluation.fit_summary import FitSummary
 
-#: The worst first. With an "error", the headline number cannot be trusted.
-Severity = Literal["error", "warning"]
+#: The worst first. With an "error", the headline number cannot be trusted; a "hint" costs nothing.
+Severity = Literal["error", "warning", "hint"]
 #: Labeled nodes without edges are reported from this share upwards.
 ISOLATED = 0.2
 #: Unmatched edges are reported from this share upwards.
@@ -44,8 +45,8 @@ class Alert(NamedTuple):
 
     Attributes
     ----------
-    severity : {"error", "warning"}
-        With an error, do not trust the scores.
+    severity : {"error", "warning", "hint"}
+        With an error, do not trust the scores. A hint names something to try.
     kind : str
         A short name of the finding.
     text : str
@@ -67,7 +68,7 @@ class Alert(NamedTuple):
 def find_alerts(fit: FitSummary) -> tuple[Alert, ...]:
     """Return the alerts of a fit, the worst first."""
     alerts = [alert for check in _CHECKS for alert in check(fit)]
-    return tuple(sorted(alerts, key=lambda alert: alert.severity != "error"))
+    return tuple(sorted(alerts, key=lambda alert: get_args(Severity).index(alert.severity)))
 
 
 def _percent(share: float) -> str:
@@ -211,7 +212,18 @@ def _separability(fit: FitSummary, labeled: np.ndarray) -> tuple[float, str]:
     return area, next((n for n in columns if foremost in feature_positions(graph, {n})), "")
 
 
+def _unused_weight(fit: FitSummary) -> Iterator[Alert]:
+    summary = fit.graph.summary
+    if summary is not None and summary.unused_weight:
+        column = summary.unused_weight
+        yield Alert(
+            "hint", "unused_weight",
+            f"Column {column!r} of the edges holds numbers and is not used.",
+            f"If a larger number means a stronger link: --weight {shlex.quote(column)} uses it.",
+        )  # fmt: skip
+
+
 _CHECKS: tuple[Callable[[FitSummary], Iterator[Alert]], ...] = (
     _leaks, _majority, _classes_never_found, _isolated_labels, _unmatched_edges, _drift,
-    _out_of_time,
+    _out_of_time, _unused_weight,
 )  # fmt: skip

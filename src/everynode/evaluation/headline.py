@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from everynode.evaluation.alerts import RARE_ADVICE
@@ -12,6 +13,9 @@ from everynode.io.summary import counted
 
 if TYPE_CHECKING:
     from everynode.evaluation.fit_summary import ClassCounts, FitSummary
+
+#: The accuracy on fewer nodes is a count with an interval: a percentage would mislead.
+FEW_NODES = 100
 
 
 def percent(score: Score) -> str:
@@ -49,22 +53,49 @@ def rarest_class(fit: FitSummary) -> ClassCounts | None:
     return min((row for row in fit.class_counts() if row.true), key=lambda r: r.true, default=None)
 
 
+def has_few_nodes(fit: FitSummary) -> bool:
+    """Whether the accuracy rests on few nodes, too few for a percentage."""
+    return len(fit.judged.nodes) < FEW_NODES
+
+
+def _accuracy(fit: FitSummary) -> str:
+    """Return the accuracy on the judged nodes in words; with few nodes, as a count."""
+    score, nodes = fit.judged_accuracy, len(fit.judged.nodes)
+    name = counted(nodes, f"{fit.judged.name} node")
+    if not has_few_nodes(fit):
+        return f"{percent(score)} of {name} are right"
+    between = f"{100 * score.low:.1f} to {100 * score.high:.1f}%"
+    return f"{round(score.value * nodes)} of only {name} are right: {between} (95% interval)"
+
+
+def _more_nodes(fit: FitSummary) -> Iterator[str]:
+    """Yield the accuracy on the validation nodes if the test nodes are few and these are more."""
+    part = fit.parts.get("validation")
+    if part is None or not has_few_nodes(fit) or len(part.nodes) <= len(fit.judged.nodes):
+        return
+    labels = "out-of-fold labels" if fit.folds > 1 else "validation labels"
+    yield (
+        f"Of {len(part.nodes):,} {labels}, {percent(fit.quality[part.name]['accuracy'])} are "
+        "right. The model was chosen on these labels, so this figure may be too good."
+    )
+
+
 def headline(fit: FitSummary) -> tuple[str, ...]:
     """Return the sentences of the headline.
 
-    Label leakage comes first, then the accuracy and the majority baseline. For uneven classes, the
-    balanced accuracy and the recall of the rarest class follow.
+    Label leakage comes first, then the accuracy and the majority baseline. On few test nodes,
+    it is a count and an interval, and the accuracy on the validation nodes follows. For uneven
+    classes, the balanced accuracy and the recall of the rarest class come last.
     """
-    part, accuracy = fit.judged, fit.judged_accuracy
-    nodes = counted(len(part.nodes), f"{part.name} node")
-    base = fit.baselines[0]
+    part, base = fit.judged, fit.baselines[0]
     among = "With them" if len(fit.leaks) > 1 else "With it"
     lead = f"{among}, " if fit.leaks else ""
     sentences = [warning(fit)] if fit.leaks else []
     sentences.append(
-        f"{lead}{percent(accuracy)} of {nodes} are right. The baseline, {base.name}, is right "
-        f"for {100 * base.accuracy.value:.1f}%."
+        f"{lead}{_accuracy(fit)}. The baseline, {base.name}, is right for "
+        f"{100 * base.accuracy.value:.1f}%."
     )
+    sentences += _more_nodes(fit)
     rare = rarest_class(fit)
     if is_uneven(fit) and rare is not None:
         balanced = percent(fit.quality[part.name]["balanced_accuracy"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 
 from everynode.console import showable
@@ -30,7 +31,7 @@ def summarize(
             for table in (tables.nodes, tables.edges, tables.labels)
             if table and table.how
         },
-        columns=_summarize_columns(encoder, roles, tables.nodes, tables.edges),
+        columns=_summarize_columns(encoder, roles, tables, notes.unused_weight),
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         directed=graph.directed,
@@ -43,21 +44,27 @@ def summarize(
         leaks=tuple(notes.leaks),
         edge_rows=tables.edges.num_rows,
         unmatched_edges=notes.unmatched_edges,
+        unused_weight=notes.unused_weight,
     )
 
 
 def _summarize_columns(
-    encoder: FeatureEncoder, roles: Mapping[str, str], nodes: Table | None, edges: Table
+    encoder: FeatureEncoder, roles: Mapping[str, str], tables: GraphTables, weight: str
 ) -> tuple[ColumnSummary, ...]:
     """Summarize the columns of the node table, if there is one, and of the edge table."""
-    used = []
+    used, nodes, edges = [], tables.nodes, tables.edges
     if nodes is not None:
         used = [ColumnSummary(roles[role], role) for role in NODE_ROLES if role in roles]
         used += [column.summary for column in encoder.columns]
         used += _unused(nodes, {column.name for column in used})
     ends = [ColumnSummary(roles[role], role) for role in EDGE_ROLES if role in roles]
-    return (*used, *ends, *_unused(edges, {column.name for column in ends}))
+    return (*used, *ends, *_unused(edges, {column.name for column in ends}, weight))
 
 
-def _unused(table: Table, used: Collection[str]) -> list[ColumnSummary]:
-    return [ColumnSummary(name, "not used") for name in table.columns if name not in used]
+def _unused(table: Table, used: Collection[str], weight: str = "") -> list[ColumnSummary]:
+    detail = f"--weight {shlex.quote(weight)} uses it"
+    return [
+        ColumnSummary(name, "not used", detail if name == weight else "")
+        for name in table.columns
+        if name not in used
+    ]

@@ -49,6 +49,7 @@ from everynode.io.summary import Notes
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table
 from everynode.io.type_inference import AMBIGUOUS_DATES, Kind
+from everynode.io.unused_weight import unused_weight
 
 #: What to do with edges to nodes that are not in the node table.
 Unknown = Literal["refuse", "drop", "add"]
@@ -185,6 +186,8 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
     if not splits:
         roles.pop("split", None)
     edge_table = read_edge_table(edge_rows, roles, ends, ids, request.unknown, notes, encoder)
+    if encoder is None and requested["weight"] is None and "weight" not in roles:
+        notes.unused_weight = unused_weight(edge_rows, roles.values())
     classes = encoder.classes if encoder else None
     labels = read_labels(
         node_table, roles.get("label"), notes, na, classes=classes, few=request.few_labels

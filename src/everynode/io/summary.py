@@ -90,11 +90,14 @@ class Notes:
         Feature columns with label leakage.
     unmatched_edges : int
         The number of edges with an end that is not in the node table.
+    unused_weight : str
+        A column of the edge table that may hold weights and has no role; empty without one.
     """
 
     notes: list[Note] = field(default_factory=list)
     leaks: list[Leak] = field(default_factory=list)
     unmatched_edges: int = 0
+    unused_weight: str = ""
 
     def repair(self, text: str, count: int = 1) -> None:
         """Record a repair."""
@@ -133,6 +136,8 @@ class GraphSummary:
         The feature columns with label leakage.
     edge_rows, unmatched_edges : int
         The rows of the edge table, and those with an end that is not in the node table.
+    unused_weight : str
+        A column of the edge table that may hold weights and is not used; empty without one.
     shown : mapping of str to tuple of str
         The cells of the columns to show beside the ids. They are not part of :meth:`to_dict`.
     name_column : str
@@ -161,6 +166,7 @@ class GraphSummary:
     leaks: tuple[Leak, ...] = ()
     edge_rows: int = 0
     unmatched_edges: int = 0
+    unused_weight: str = ""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     name_column: str = ""
 

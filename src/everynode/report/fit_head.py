@@ -16,7 +16,7 @@ SURE = 0.9
 #: The name of the measured model in the table of the baselines.
 OWN = "this model"
 #: A flag, and its value if that is quoted or the name of a choice.
-FLAG = re.compile(r"(--[a-z][a-z-]*(?: '[^']*'| balanced\w*| \d+[smh])?)")
+FLAG = re.compile(r"(--[a-z][a-z-]*(?: '[^']*'| balanced\w*| \d+[smh]|(?<=weight) \S+)?)")
 
 
 def first_screen(fit: FitSummary) -> Html:
