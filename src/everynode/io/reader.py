@@ -64,6 +64,8 @@ class Request(NamedTuple):
         The ``id``, ``label``, ``source``, ``target``, ``weight`` and ``split`` column.
     features, directed, feature_encoder, name, unknown, na, format, display, keep, date_order
         The other arguments of :func:`read`.
+    labels, few_labels
+        The arguments of the same names.
     """
 
     columns: dict[str, str | None]
