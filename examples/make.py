@@ -316,7 +316,7 @@ def films() -> None:
 
 
 def airports() -> None:
-    """200 airports as Gephi's data laboratory exports them: a label that is a name, layout and colours."""
+    """200 airports as Gephi's data laboratory exports them: a label that is a name, layout and colors."""
     rng = np.random.default_rng(8)
     labels = np.repeat([0, 1], 100)
     rows: list[list[object]] = []

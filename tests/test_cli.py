@@ -181,7 +181,7 @@ def test_every_promised_flag_is_in_the_help(call):
     text = call("train", "--help").stdout
     flags = (
         "--backbone --num-layers --objective --mi --tv --cvg --mi-lambda --tv-sigma --preset --split --fold --seed --epochs "
-        "--patience --monitor --metric --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
+        "--patience --monitor --class-weight --device --out --json --quiet --resume --no-resume --data-dir"
     )
     assert [flag for flag in flags.split() if not re.search(rf"{flag}\b", text)] == []
     text = call("compare", "--help").stdout

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from everynode.objective_names import named_terms, objective_name, parse_objecti
 from everynode.presets import PRESETS, read_preset
 from everynode.settings import TERMS, Settings, declarations
 
+SOURCE = Path(__file__).parents[1] / "src" / "everynode"
 PAPER = read_preset("paper")
 ROWS = [
     (s, g, b)
@@ -53,6 +57,34 @@ def test_every_term_names_a_class_with_the_options_of_its_settings() -> None:
             if declared.of_term == name:
                 default = parameters[declared.option].default
                 assert default == getattr(Settings(), setting), setting
+
+
+def defaults(code: ast.AST) -> Iterator[tuple[str, str]]:
+    """The name and the default of every argument of every function, as text."""
+    for function in ast.walk(code):
+        if isinstance(function, ast.FunctionDef):
+            a = function.args
+            last = [*a.posonlyargs, *a.args][::-1]
+            pairs = [
+                *zip(last, a.defaults[::-1], strict=False),
+                *zip(a.kwonlyargs, a.kw_defaults, strict=True),
+            ]
+            yield from ((arg.arg, ast.unparse(value)) for arg, value in pairs if value)
+
+
+@pytest.mark.parametrize(
+    "file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE))
+)
+def test_no_constructor_declares_the_default_of_a_setting_again(file: Path) -> None:
+    """It refers to :class:`Settings`, or its None or "auto" means that something else decides."""
+    for name, default in defaults(ast.parse(file.read_text(encoding="utf-8"))):
+        if name in declarations():
+            assert default in (f"Settings.{name}", "None", "'auto'"), name
+
+
+def test_a_default_is_noticed() -> None:
+    code = ast.parse("def f(a, b=1, *, c=2, d): ...\nclass A:\n    def g(self, e='x'): ...")
+    assert [*defaults(code)] == [("b", "1"), ("c", "2"), ("e", "'x'")]
 
 
 def test_the_defaults_are_the_default_preset() -> None:

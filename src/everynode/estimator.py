@@ -28,6 +28,7 @@ from everynode.estimator_training import (
     train_classifier,
 )
 from everynode.evaluation.suspicious_labels import SuspiciousLabel, suspicious_labels
+from everynode.fit_options import EFFORT
 from everynode.graph import Graph
 from everynode.graph.label_encoding import encode, in_order
 from everynode.models.export import Portable
@@ -81,16 +82,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The time limit of the portfolio, in seconds or as a text such as ``"10m"``. None: 18 s for
         ``quick``, 10 min for ``standard``, none for ``best``.
     settings : Settings, dict, str or path, optional
-        Any other setting, such as ``{"epochs": 200, "hidden_channels": 128, "tv": 2.0}``; see
+        Any other setting, such as ``{"epochs": 200, "monitor": "macro_f1", "tv": 2.0}``; see
         :class:`Settings`. In a portfolio it applies to every candidate. A parameter of the
         classifier takes precedence. A text or a path names the preset that the other settings come
         from: ``default``, ``paper``, ``tuned``, ``authors`` (the last three cover certain graphs
         only), or a file of ``everynode tune``. A dict may name it as ``preset``, and may hold
         ``n_estimators``, the number of networks per fold whose probabilities are averaged:
         ``{"preset": "tuned", "n_estimators": 5, "epochs": 200}``.
-    monitor : str, optional
-        The validation metric that selects the epoch and the candidate, such as ``macro_f1``: any of
-        ``everynode.evaluation.metrics.MONITORS``. None: that of ``settings``, else ``accuracy``.
     class_weight : "balanced" or dict, optional
         The weight of each class. ``balanced``: rare classes weigh as much as common ones.
     cv : int, float or "auto", default="auto"
@@ -167,10 +165,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         backbone: str | type[nn.Module] = "auto",
         objective: str | Sequence[str | Term] = "auto",
         *,
-        effort: str = "standard",
+        effort: str = EFFORT,
         time_limit: float | str | None = None,
         settings: Settings | Mapping[str, Any] | str | Path | None = None,
-        monitor: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
         cv: int | float | Literal["auto"] = "auto",
         n_jobs: int | None = None,
@@ -184,7 +181,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.effort = effort
         self.time_limit = time_limit
         self.settings = settings
-        self.monitor = monitor
         self.class_weight = class_weight
         self.cv = cv
         self.n_jobs = n_jobs

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cache
+from typing import Final
 
 from everynode.declaration import Declaration, document, plain_value, setting
+
+#: The objective of one training that names none.
+OBJECTIVE: Final = "enc"
+#: The size of the portfolio, unless another one is chosen.
+EFFORT: Final = "standard"
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def subnormals_are_flushed() -> bool:
 def log_softmax_by_class(logits: Tensor) -> Tensor:
     """Return the log-softmax of n x k logits as k x n, in single precision at least.
 
-    torch's kernels are vectorised over long rows, but not over k columns.
+    torch's kernels are vectorized over long rows, but not over k columns.
     """
     return torch.log_softmax(logits.T.contiguous(), dim=0, dtype=at_least_single(logits.dtype))
 

@@ -260,7 +260,7 @@ class Settings:
     )
     monitor: str = setting(
         "accuracy", "Validation metric that selects the best epoch; ties go to the lower loss.",
-        "Training", choices=MONITORS, flags=("--monitor", "--metric"),
+        "Training", choices=MONITORS,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -274,16 +274,7 @@ class Settings:
             require(good, "class_weight", "Settings", expected, self.class_weight)
 
     @classmethod
-    def preset(
-        cls,
-        name: str = "default",
-        *,
-        graph: str = "",
-        split: str = "",
-        backbone: str = "gcn",
-        objective: str = "enc",
-        **changes: Any,
-    ) -> Settings:
+    def preset(cls, *name: str, **choice: Any) -> Settings:
         """Return the settings of a preset; see :func:`everynode.presets.preset`.
 
         >>> Settings.preset("paper", graph="cora", split="public", backbone="gcn").tv
@@ -291,9 +282,7 @@ class Settings:
         """
         from everynode.presets import preset
 
-        return preset(
-            name, graph=graph, split=split, backbone=backbone, objective=objective, **changes
-        )
+        return preset(*name, **choice)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str) -> Self:

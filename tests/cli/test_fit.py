@@ -252,7 +252,16 @@ def test_quiet_hides_no_warning(call, own_files):
 def test_the_metric_that_was_asked_for_is_shown(call, own_files):
     nodes, edges = own_files()
     done = call(
-        "fit", "--nodes", nodes, "--edges", edges, "--label", "team", "--metric", "macro_f1", *QUICK
+        "fit",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--label",
+        "team",
+        "--monitor",
+        "macro_f1",
+        *QUICK,
     )
     found = json.loads(Path("runs/fit-people/fit.json").read_text())["quality"]["test"]["macro_f1"]
     value, low, high = (f"{100 * x:.1f}" for x in found)
@@ -491,7 +500,15 @@ def test_names_of_files_that_are_no_text_are_shown_all_the_same(call, own_files)
 
 def test_metric_class_weight_and_no_calibration_reach_the_model(call, own_files):
     nodes, edges = own_files()
-    flags = ("--metric", "macro_f1", "--class-weight", "balanced", "--no-calibrate", "--out", "out")
+    flags = (
+        "--monitor",
+        "macro_f1",
+        "--class-weight",
+        "balanced",
+        "--no-calibrate",
+        "--out",
+        "out",
+    )
     assert (
         call(
             "fit", "--nodes", nodes, "--edges", edges, "--label", "team", *flags, *QUICK
@@ -671,7 +688,7 @@ WRONG = {
     "fit --nodes missing.csv --edges links.csv --label team": ("missing.csv", 3),
     "fit --nodes people.csv --edges links.csv": ("--label", 2),
     "fit --nodes people.csv --edges links.csv --label tean": ("team", None),
-    "fit --nodes people.csv --edges links.csv --label team --metric auk": ("auc", 2),
+    "fit --nodes people.csv --edges links.csv --label team --monitor auk": ("auc", 2),
     "fit --nodes people.csv --edges links.csv --label team --class-weight even": ("balanced", 2),
     "fit --nodes people.csv --edges links.csv --label team --preset paper": ("--preset default", 2),
     "fit --nodes people.csv --edges links.csv --label team --test-share 1.5": ("test_share", 2),

@@ -43,7 +43,7 @@ def test_a_rare_class_that_is_never_found_is_named_beside_the_majority(fit_of):
     assert f"yes (0 of {positives})" in alerts["class_never_found"].text
     share = 100 * (1 - fit.judged.labels.mean())
     assert f"always saying 'no' is right for {share:.1f}%" in alerts["majority"].text
-    assert all("--metric balanced_accuracy" in alert.advice for alert in alerts.values())
+    assert all("--monitor balanced_accuracy" in alert.advice for alert in alerts.values())
 
 
 def test_a_column_of_numbers_of_the_edges_is_a_hint_behind_the_warnings(tables, summarize):

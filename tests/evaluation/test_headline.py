@@ -46,8 +46,8 @@ def test_a_rare_class_is_in_the_headline_with_the_metric_to_choose(fit_of):
     _, second = headline(fit)
     assert f"0 of {rarest_class(fit).true} nodes of class yes are found" in second
     assert "the balanced accuracy is 50.0%" in second
-    assert "--metric balanced_accuracy" not in second  # the alerts say it
+    assert "--monitor balanced_accuracy" not in second  # the alerts say it
     fit.__dict__["alerts"] = ()
-    assert "--metric balanced_accuracy" in headline(fit)[1]
+    assert "--monitor balanced_accuracy" in headline(fit)[1]
     del fit.__dict__["alerts"]
     assert weakest_class(fit).name == "yes"

@@ -186,7 +186,7 @@ def test_without_test_nodes_the_test_scores_are_none(make_run):
 
 @pytest.mark.parametrize("consistency", [0.0, 0.5])
 @pytest.mark.parametrize("others", [None, 0, 2])
-def test_timing_leaves_milliseconds_and_nothing_that_was_learnt(
+def test_timing_leaves_milliseconds_and_nothing_that_was_learned(
     graph, make_run, consistency, others, monkeypatch
 ):
     monkeypatch.setattr(tasks, "TIMED", 3)

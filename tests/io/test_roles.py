@@ -142,7 +142,7 @@ def test_the_headings_of_neo4j_are_roles(write):
     assert graph.num_edges == 2
 
 
-def test_layout_and_colours_of_gephi_are_left_out_and_said(notes):
+def test_layout_and_colors_of_gephi_are_left_out_and_said(notes):
     drawing = {name: [1.5, 2.5, 4.0] for name in ("x", "y", "r", "g", "b", "size")}
     nodes = {"id": [1, 2, 3], "age": [3.0, 1.0, 2.0], **drawing}
     edges = {"source": [1], "target": [2]}

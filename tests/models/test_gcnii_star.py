@@ -39,7 +39,7 @@ def test_its_gradients_and_its_export() -> None:
     values = tuple(0.1 + 0.3 * torch.randn_like(p) for p in model.parameters())
     assert torch.autograd.gradcheck(logits, tuple(v.requires_grad_() for v in values))
     weight = graph.edge_weight
-    exported = model.export(graph.normalized_features, graph.edge_index, weight)
+    exported = model.export(graph.dense_features, graph.edge_index, weight)
     torch.testing.assert_close(exported, model(graph))
 
 

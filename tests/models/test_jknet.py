@@ -15,7 +15,10 @@ from everynode.training import load_model, save_model, train
 @pytest.mark.parametrize("num_layers", [1, 3])
 def test_it_is_what_pyg_computes(num_layers: int) -> None:
     graph = generate(40, 90, 8, 3).to(torch.float64)
-    model = JKNet(8, 3, num_layers=num_layers, hidden_channels=5, seed=1).double().eval()
+    model = JKNet(
+        8, 3, num_layers=num_layers, hidden_channels=5, normalize_features=True, seed=1
+    )  # fmt: skip
+    model.double().eval()
     x, outputs = graph.dense_features / graph.dense_features.abs().sum(1, keepdim=True), []
     for layer in model.layers:
         conv = GCNConv(*layer.weight.shape, bias=False).double()

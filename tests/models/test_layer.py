@@ -82,7 +82,7 @@ def make(n: int = 14) -> Graph:
 
 
 def network_for(cls: type[Network], **options: Any) -> Network:
-    network = cls(5, 3, hidden_channels=4, num_layers=2, normalize_features=False, **options)
+    network = cls(5, 3, hidden_channels=4, num_layers=2, **{"layer_dropout": 0.0} | options)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for p in network.parameters():
@@ -225,7 +225,9 @@ class CurvedLinear(Linear):
 @pytest.mark.parametrize("case", ["beta", "opening"])
 def test_cvg_is_that_of_autograd_for_changed_parts(case: str) -> None:
     graph = generate(40, 100, 8, 3).to(torch.float64)
-    model = (DampedNetwork if case == "beta" else GCN)(8, 3, hidden_channels=5, dropout=0.0)
+    model = (DampedNetwork if case == "beta" else GCN)(
+        8, 3, hidden_channels=5, dropout=0.0, layer_dropout=0.0
+    )
     if case == "opening":
         model.opening = CurvedLinear(8, 5)
     model = model.double().train()

@@ -258,8 +258,8 @@ def fit() -> FitSummary:
 def raced() -> FitSummary:
     """A fit in which several candidates competed by macro-F1."""
     return fit_of(
-        graph_of(90), backbone="gcn", objective="auto", monitor="macro_f1",
-        settings=SMALL | {"epochs": 5},
+        graph_of(90), backbone="gcn", objective="auto",
+        settings=SMALL | {"epochs": 5, "monitor": "macro_f1"},
     )  # fmt: skip
 
 

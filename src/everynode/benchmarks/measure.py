@@ -17,6 +17,7 @@ from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold,
 from everynode.datasets import load
 from everynode.graph import Graph
 from everynode.models.receptive_field import ReceptiveField
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 from everynode.training.memory import reused_memory
 
@@ -142,7 +143,7 @@ def least_ms(needed: dict[str, float], limit: dict[str, Any]) -> float:
 
 
 def work(
-    graph: Graph, backbone: str, objective: str, hidden_channels: int = 64
+    graph: Graph, backbone: str, objective: str, hidden_channels: int = Settings.hidden_channels
 ) -> dict[str, float]:
     """Estimate a lower bound on the flops and bytes of a training step and an evaluation.
 

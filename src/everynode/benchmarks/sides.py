@@ -28,7 +28,10 @@ OF_STOCK = ("mi", "tv", "cvg")
 
 
 def settings_for(
-    backbone: str, objective: str, hidden_channels: int = 64, num_layers: int | None = None
+    backbone: str,
+    objective: str,
+    hidden_channels: int = Settings.hidden_channels,
+    num_layers: int | None = None,
 ) -> Settings:
     """Return the benchmark's settings: the paper's weights for Cora, with dropout 0.5."""
     return Settings(

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from everynode.cli.options import OUTPUT, TRAINING, CandidateOptions, JsonFlag, QuietFlag
 from everynode.console import say
 from everynode.errors import UsageError, require
-from everynode.fit_options import fit_declarations
+from everynode.fit_options import EFFORT, FitOptions, fit_declarations
 
 if TYPE_CHECKING:
     from everynode.batches import Batches
@@ -103,10 +103,10 @@ class PortfolioFlags:
         Choose a temperature on the validation nodes, so that probabilities match frequencies.
     """
 
-    effort: Literal["quick", "standard", "best"] = "standard"
+    effort: Literal["quick", "standard", "best"] = EFFORT
     time_limit: str | None = None
     for_new_nodes: Annotated[bool, Parameter(negative="")] = False
-    n_estimators: Annotated[int, Parameter(help=NETWORKS.help)] = 1
+    n_estimators: Annotated[int, Parameter(help=NETWORKS.help)] = FitOptions.n_estimators
     calibrate: bool = True
 
     def check(self, model: CandidateOptions) -> None:

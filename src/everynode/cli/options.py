@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Group, Parameter
 
+from everynode.datasets.entries import PER_CLASS
 from everynode.errors import UsageError, require
-from everynode.fit_options import fit_declarations
+from everynode.fit_options import OBJECTIVE, FitOptions, fit_declarations
 from everynode.models.names import MODELS
 from everynode.settings import TERMS, Settings, declarations
 
@@ -141,7 +142,7 @@ class DataOptions:
     """
 
     split: str | None = None
-    per_class: int = 20
+    per_class: int = PER_CLASS
     split_seed: int = 0
     data_dir: Path | None = None
     directed: bool = False
@@ -226,7 +227,7 @@ class ModelOptions:
         Parameter(
             group=GROUPS["Model"], help=f"The model: {', '.join(MODELS)}, or one of a plugin."
         ),
-    ] = "gcn"
+    ] = Settings.backbone
     objective: Annotated[
         str,
         Parameter(
@@ -234,9 +235,9 @@ class ModelOptions:
             help=f"enc (every term with a weight), ce, a term ({', '.join(TERMS)}, or one of a"
             " plugin), or a sum such as mi+tv.",
         ),
-    ] = "enc"
+    ] = OBJECTIVE
     preset: Annotated[str, Parameter(group=TRAINING, help=fit_declarations()["preset"].help)] = (
-        "default"
+        FitOptions.preset
     )
     flags: Annotated[SettingFlags, Parameter(name="*")] = SettingFlags()  # noqa: RUF009 - frozen
     plugin: PluginFlag = ()
@@ -362,7 +363,7 @@ class CandidateOptions(ModelOptions):
     @property
     def is_portfolio(self) -> bool:
         """Whether neither a model nor an objective or preset is chosen."""
-        return (self.backbone, self.objective, self.preset) == ("auto", "auto", "default")
+        return (self.backbone, self.objective, self.preset) == ("auto", "auto", FitOptions.preset)
 
 
 @Parameter(name="*", group=GROUPS["Workers"])

@@ -11,6 +11,7 @@ from everynode.datasets.diagnostics import check
 from everynode.datasets.entries import (
     CATALOG,
     OGB_FILES,
+    PER_CLASS,
     PLANETOID_PARTS,
     UNPACK,
     Entry,
@@ -33,7 +34,7 @@ def load(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     directed: bool = False,
-    per_class: int = 20,
+    per_class: int = PER_CLASS,
     seed: int = 0,
 ) -> Graph:
     """Load a public graph by name, or generate one.

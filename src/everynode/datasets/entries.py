@@ -31,6 +31,8 @@ _GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn"
 _OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
 #: The number of folds of Geom-GCN's splits.
 FOLDS = 10
+#: Training nodes per class of a random split.
+PER_CLASS = 20
 #: What to do if an unpacked archive lacks a file.
 UNPACK = "unpack OGB's archive again."
 #: The version of :func:`everynode.datasets.generate`, raised when the same arguments give another

@@ -36,7 +36,7 @@ LEAKS = {
     "filled": "is filled only in rows that have a label",
 }
 RARE_ADVICE = (
-    "Choose the model for rare classes: --metric balanced_accuracy --class-weight balanced."
+    "Choose the model for rare classes: --monitor balanced_accuracy --class-weight balanced."
 )
 
 

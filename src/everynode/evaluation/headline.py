@@ -105,6 +105,6 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
         )
         told = any(alert.advice == RARE_ADVICE for alert in fit.alerts)
         if not told and fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
-            text += " If this class matters, try --metric balanced_accuracy."
+            text += " If this class matters, try --monitor balanced_accuracy."
         sentences.append(text)
     return tuple(sentences)

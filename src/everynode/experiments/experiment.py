@@ -78,7 +78,7 @@ class Cell:
     column: str
     dataset: str
     split: str
-    backbone: str = "gcn"
+    backbone: str = Settings.backbone
     objective: str = "ce"
     panel: str = ""
     changes: Changes = ()

@@ -29,7 +29,7 @@ from everynode.training import TrainingResult, save_model, train
 from everynode.training.checkpoint import UnusableState
 from everynode.training.distributed import Ranks
 from everynode.training.full_batch import build, layer_bytes, step
-from everynode.training.loop import Report
+from everynode.training.loop import CHECKPOINT_EVERY, Report
 from everynode.training.memory import forget_peak, peak_mb, reused_memory
 from everynode.training.mini_batch.inference import infer
 
@@ -96,7 +96,7 @@ def train_run(
     *,
     report: Report | None = None,
     checkpoint: Path | None = None,
-    checkpoint_every: float = 1.0,
+    checkpoint_every: float = CHECKPOINT_EVERY,
     ranks: Ranks | None = None,
 ) -> tuple[TrainingResult, Result]:
     """Train, select the epoch on validation, and only then evaluate the test nodes.

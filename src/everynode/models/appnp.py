@@ -9,6 +9,7 @@ from torch import Tensor
 from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
+from everynode.settings import Settings
 
 
 class APPNP(PropagatedMLP):
@@ -48,8 +49,8 @@ class APPNP(PropagatedMLP):
         num_features: int,
         num_classes: int,
         *,
-        appnp_alpha: float = 0.1,
-        appnp_steps: int = 10,
+        appnp_alpha: float = Settings.appnp_alpha,
+        appnp_steps: int = Settings.appnp_steps,
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)

@@ -14,6 +14,7 @@ from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -110,7 +111,7 @@ class ChebNet(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        chebnet_filters: int = 3,
+        chebnet_filters: int = Settings.chebnet_filters,
         seed: int = 0,
         **options: Any,
     ):

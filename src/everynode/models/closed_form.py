@@ -12,6 +12,7 @@ from everynode.graph import Graph
 from everynode.models.feature_network import full_graph_only
 from everynode.models.model import Model, node_indices
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 #: The logit of a class without a training node.
@@ -44,7 +45,13 @@ class ClosedFormModel(Model):
 
     num_stages = 1
 
-    def __init__(self, num_features: int, num_classes: int, *, normalize_features: bool = False):
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        normalize_features: bool = Settings.normalize_features,
+    ):
         super().__init__()
         self.num_features, self.num_classes = num_features, num_classes
         self.normalize_features = normalize_features

@@ -14,6 +14,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -75,8 +76,8 @@ class EGNN(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        egnn_residual: float = 0.2,
-        egnn_initial: float = 0.1,
+        egnn_residual: float = Settings.egnn_residual,
+        egnn_initial: float = Settings.egnn_initial,
         seed: int = 0,
         **options: Any,
     ):

@@ -15,6 +15,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix, spmm
 
 #: The sum over neighbors, from one weight per edge and one row per source.
@@ -93,7 +94,7 @@ class FAGCN(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        fagcn_eps: float = 0.3,
+        fagcn_eps: float = Settings.fagcn_eps,
         seed: int = 0,
         **options: Any,
     ):

@@ -14,6 +14,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
 #: A map from one row per node to one row per node, such as the mean over neighbors.
@@ -42,11 +43,11 @@ class FeatureNetwork(Model):
         num_features: int,
         num_classes: int,
         *,
-        num_layers: int = 2,
-        hidden_channels: int = 64,
-        dropout: float = 0.5,
-        layer_dropout: float = 0.0,
-        normalize_features: bool = False,
+        num_layers: int = Settings.num_layers,
+        hidden_channels: int = Settings.hidden_channels,
+        dropout: float = Settings.dropout,
+        layer_dropout: float = Settings.layer_dropout,
+        normalize_features: bool = Settings.normalize_features,
     ):
         super().__init__()
         owner = type(self).__name__

@@ -12,6 +12,7 @@ from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -56,7 +57,12 @@ class GATv2(FeatureNetwork):
     """
 
     def __init__(
-        self, num_features: int, num_classes: int, *, attention_heads: int = 8, **options: Any
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        attention_heads: int = Settings.attention_heads,
+        **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
         width, heads, owner = self.hidden_channels, attention_heads, type(self).__name__

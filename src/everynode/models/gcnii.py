@@ -14,6 +14,7 @@ from everynode.models.layer import Layer
 from everynode.models.layer_derivatives import Propagation
 from everynode.models.network import Network
 from everynode.models.receptive_field import Hop, Level
+from everynode.settings import Settings
 
 
 class GCNIILayer(Layer):
@@ -116,8 +117,8 @@ class GCNII(Network):
         num_features: int,
         num_classes: int,
         *,
-        gcnii_alpha: float = 0.1,
-        gcnii_lambda: float = 0.5,
+        gcnii_alpha: float = Settings.gcnii_alpha,
+        gcnii_lambda: float = Settings.gcnii_lambda,
         **options: Any,
     ):
         require(0 <= gcnii_alpha <= 1, "gcnii_alpha", "GCNII", "in [0, 1]", gcnii_alpha)

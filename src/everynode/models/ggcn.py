@@ -17,6 +17,7 @@ from everynode.models.fagcn import WeightedSum
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix, spmm
 
 
@@ -149,7 +150,7 @@ class GGCN(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        ggcn_decay: float = 1.0,
+        ggcn_decay: float = Settings.ggcn_decay,
         seed: int = 0,
         **options: Any,
     ):

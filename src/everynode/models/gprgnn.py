@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
+from everynode.settings import Settings
 
 
 class GPRGNN(PropagatedMLP):
@@ -52,8 +53,8 @@ class GPRGNN(PropagatedMLP):
         num_features: int,
         num_classes: int,
         *,
-        gprgnn_alpha: float = 0.1,
-        gprgnn_steps: int = 10,
+        gprgnn_alpha: float = Settings.gprgnn_alpha,
+        gprgnn_steps: int = Settings.gprgnn_steps,
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)

@@ -11,6 +11,7 @@ from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.linear import Linear
 from everynode.models.propagated_mlp import PropagatedMLP
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -63,8 +64,8 @@ class GRAND(PropagatedMLP):
         num_features: int,
         num_classes: int,
         *,
-        grand_drop_node: float = 0.5,
-        grand_steps: int = 4,
+        grand_drop_node: float = Settings.grand_drop_node,
+        grand_steps: int = Settings.grand_steps,
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)

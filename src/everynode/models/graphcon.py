@@ -14,6 +14,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -72,8 +73,8 @@ class GraphCON(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        graphcon_damping: float = 0.0,
-        graphcon_pull: float = 0.0,
+        graphcon_damping: float = Settings.graphcon_damping,
+        graphcon_pull: float = Settings.graphcon_pull,
         seed: int = 0,
         **options: Any,
     ):

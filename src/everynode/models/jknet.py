@@ -9,6 +9,7 @@ from everynode.graph import Graph
 from everynode.models.linear import Linear
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -58,11 +59,11 @@ class JKNet(Model):
         num_features: int,
         num_classes: int,
         *,
-        num_layers: int = 2,
-        hidden_channels: int = 64,
-        dropout: float = 0.5,
-        layer_dropout: float = 0.0,
-        normalize_features: bool = True,
+        num_layers: int = Settings.num_layers,
+        hidden_channels: int = Settings.hidden_channels,
+        dropout: float = Settings.dropout,
+        layer_dropout: float = Settings.layer_dropout,
+        normalize_features: bool = Settings.normalize_features,
         seed: int = 0,
     ):
         super().__init__()

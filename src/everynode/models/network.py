@@ -17,6 +17,7 @@ from everynode.models.layer import Layer, LayerTrace, brings
 from everynode.models.linear import Linear, rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch, Hop
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
 #: A larger receptive field is not worth a selection: the whole graph is cheaper.
@@ -85,11 +86,11 @@ class Network(Model):
         num_features: int,
         num_classes: int,
         *,
-        num_layers: int = 2,
-        hidden_channels: int = 64,
-        dropout: float = 0.5,
-        layer_dropout: float = 0.0,
-        normalize_features: bool = True,
+        num_layers: int = Settings.num_layers,
+        hidden_channels: int = Settings.hidden_channels,
+        dropout: float = Settings.dropout,
+        layer_dropout: float = Settings.layer_dropout,
+        normalize_features: bool = Settings.normalize_features,
         layer_options: Mapping[str, Any] | None = None,
         seed: int = 0,
     ):

@@ -14,6 +14,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import Propagation, full_graph_only
 from everynode.models.plain_gcn import PlainGCN
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -52,7 +53,12 @@ class PairNorm(PlainGCN):
     """
 
     def __init__(
-        self, num_features: int, num_classes: int, *, pairnorm_scale: float = 1.0, **options: Any
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        pairnorm_scale: float = Settings.pairnorm_scale,
+        **options: Any,
     ):
         from torch_geometric.nn import PairNorm as Normalization  # takes seconds to import
 

@@ -13,6 +13,7 @@ from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 
 
 class PyGModel(Model):
@@ -44,7 +45,9 @@ class PyGModel(Model):
 
     num_hops = None
 
-    def __init__(self, module: nn.Module, *, normalize_features: bool = False):
+    def __init__(
+        self, module: nn.Module, *, normalize_features: bool = Settings.normalize_features
+    ):
         super().__init__()
         self.module, self.normalize_features = module, normalize_features
         self._edge_weight = _edge_weight(module)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -43,7 +44,14 @@ class SGC(PropagatedMLP):
     torch.Size([20, 3])
     """
 
-    def __init__(self, num_features: int, num_classes: int, *, num_layers: int = 2, **options: Any):
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        *,
+        num_layers: int = Settings.num_layers,
+        **options: Any,
+    ):
         super().__init__(num_features, num_classes, num_layers=1, **options)
         self.steps = num_layers
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from everynode.errors import require
 from everynode.models.gatv2 import GATv2
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -56,7 +57,7 @@ class SuperGAT(GATv2):
         num_features: int,
         num_classes: int,
         *,
-        supergat_edge_share: float = 0.8,
+        supergat_edge_share: float = Settings.supergat_edge_share,
         **options: Any,
     ):
         good = 0 < supergat_edge_share <= 1

@@ -171,7 +171,7 @@ class _AtOnce(torch.autograd.Function):
         x, gradient = logits.new_empty(n, width), logits.new_empty(n, k)
         largest, work = logits.new_empty(n), logits.new_empty(n + 2 * width)
         compiled.shift(rows, n, k, x, width, largest)
-        y = x.exp()  # by torch, whose exponential is vectorised; numba's is not
+        y = x.exp()  # by torch, whose exponential is vectorized; numba's is not
         ends, factors, nodes, weights, labels = terms.constants(sample, logits)
         weight, lam = (alpha, terms.mi.lam) if terms.mi else (0.0, 0.0)
         values, mass = logits.new_empty(4), torch.empty(width, dtype=torch.float64)

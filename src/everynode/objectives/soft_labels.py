@@ -15,9 +15,12 @@ from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Step, Term, mean_of
 
+#: Scale of the ramp in epochs: after 1.7 times as many, gamma is 1.
+RAMP = 100
+
 
 def soft_labels(
-    logits: Tensor, targets: Tensor, *, epoch: int | None = None, ramp: int = 100
+    logits: Tensor, targets: Tensor, *, epoch: int | None = None, ramp: int = RAMP
 ) -> Tensor:
     r"""Return the cross-entropy with soft labels, weighted by the network's own predictions.
 
@@ -110,7 +113,7 @@ class SoftLabels(Term):
         *,
         alpha: float = 0.1,
         steps: int = 10,
-        ramp: int = 100,
+        ramp: int = RAMP,
     ):
         super().__init__(weight)
         require(0 <= alpha <= 1, "alpha", "SoftLabels", "in [0, 1]", alpha)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from everynode.datasets.entries import is_generated
 from everynode.errors import DataError, UsageError, unknown
+from everynode.fit_options import OBJECTIVE, FitOptions
 from everynode.models.names import MODELS, model_names
 from everynode.objective_names import objective_name
 from everynode.settings import Settings
@@ -45,12 +46,12 @@ class NoSettings(UsageError):
 
 
 def preset(
-    name: str = "default",
+    name: str = FitOptions.preset,
     *,
     graph: str = "",
     split: str = "",
-    backbone: str = "gcn",
-    objective: str = "enc",
+    backbone: str = Settings.backbone,
+    objective: str = OBJECTIVE,
     **changes: Any,
 ) -> Settings:
     """Return the settings of a preset.
@@ -82,7 +83,7 @@ def preset(
     return Settings.from_dict({"backbone": backbone} | values, where).replace(**changed)
 
 
-def candidates(name: str = "default", **choice: Any) -> dict[str, Settings]:
+def candidates(name: str = FitOptions.preset, **choice: Any) -> dict[str, Settings]:
     """Return the candidates of successive halving where no objective is chosen, simplest first.
 
     ``choice``: see :func:`preset`. Candidates that are equal under these changes appear once. The

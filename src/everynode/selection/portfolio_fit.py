@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from everynode.fit_options import EFFORT, FitOptions
 from everynode.graph import Graph
 from everynode.progress import Bar
 from everynode.selection.candidate import Effort, portfolio
@@ -51,11 +52,11 @@ class PortfolioOptions:
         The mini-batches, by the memory or by choice.
     """
 
-    effort: str = "standard"
+    effort: str = EFFORT
     time_limit: float | str | None = None
     for_new_nodes: bool = False
     cv: float | None = None
-    networks: int = 1
+    networks: int = FitOptions.n_estimators
     workers: int | None = None
     engine: Engine | None = None
     callbacks: Sequence[Callback] = ()

@@ -1,7 +1,7 @@
 """Locks between processes, released by the system when their process ends.
 
 On Unix and Windows the operating system holds the lock, so a killed process never blocks others.
-Where the system has no such lock, filelock uses a marker file and recognises a dead owner by its
+Where the system has no such lock, filelock uses a marker file and recognizes a dead owner by its
 process id.
 """
 

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from everynode.settings import Settings
+
 
 class Adam:
     r"""Adam with torch's fused kernel; the same numbers, bit for bit, as :class:`torch.optim.Adam`.
@@ -65,7 +67,7 @@ class Adam:
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        amsgrad: bool = False,
+        amsgrad: bool = Settings.amsgrad,
     ):
         # torch continues such a state with the same kernel only if the groups say "fused".
         rest = {"betas": betas, "eps": eps, "amsgrad": amsgrad, "fused": True}

@@ -155,7 +155,7 @@ def step(
     optimizer: Adam,
     graph: Graph,
     *,
-    drop_edge: float = 0.0,
+    drop_edge: float = Settings.drop_edge,
 ) -> dict[str, float]:
     """Take one training step; return each term before weighting, and ``total``.
 
@@ -207,7 +207,7 @@ def validate(
     looked_at: Tensor,
     labels: Tensor,
     watch: Tensor | None = None,
-    monitor: str = "accuracy",
+    monitor: str = Settings.monitor,
     class_weight: Tensor | None = None,
 ) -> dict[str, float]:
     """Return the validation metrics, and ``test_accuracy`` of the nodes to ``watch``.

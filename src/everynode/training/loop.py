@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Largest share of the time that goes into writing checkpoints.
 SAVING_SHARE = 0.02
+#: Least number of seconds between two checkpoints.
+CHECKPOINT_EVERY = 1.0
 #: Called after every epoch with its number and its row of the history.
 Report = Callable[[int, dict[str, float]], None]
 
@@ -103,7 +105,7 @@ def train(
     device: torch.device | str | None = None,
     report: Report | None = None,
     checkpoint: Path | str | None = None,
-    checkpoint_every: float = 1.0,
+    checkpoint_every: float = CHECKPOINT_EVERY,
     test_nodes: Tensor | None = None,
     batches: Batches | None = None,
     ranks: Ranks | None = None,
@@ -303,7 +305,7 @@ class Training:
         until: int | None = None,
         *,
         report: Report | None = None,
-        checkpoint_every: float = 1.0,
+        checkpoint_every: float = CHECKPOINT_EVERY,
     ) -> None:
         """Train until ``until`` epochs are done (None: to the end), or until the interrupt."""
         runner = self.runner
