@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -47,6 +49,44 @@ def data_root() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the public graphs: set EVERYNODE_DATA to a folder that holds them")
     return folder
+
+
+def chromium() -> Any:
+    """Start Chromium; the test is skipped where there is none."""
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'"
+    )
+    chromium, path = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and path):
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "disable-dev-shm-usage",
+        "disable-gpu",
+        "hide-scrollbars",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(path))
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    """Chromium; the test is skipped where there is none."""
+    driver = chromium()
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def another_driver() -> Iterator[Any]:
+    """A second Chromium, with cookies of its own."""
+    driver = chromium()
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture

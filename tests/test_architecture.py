@@ -22,7 +22,7 @@ ROOMS = (
     "models", "presets", "objectives", "training", "selection",
     "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator_decisions", "estimator_training",
     "estimator",
-    "experiments", "report", "benchmarks", "cli",
+    "experiments", "report", "benchmarks", "app", "cli",
 )  # fmt: skip
 #: Lines that two places of the source may share at most.
 SHARED_LINES = 9
@@ -112,6 +112,20 @@ TESTED_ELSEWHERE: dict[str, str] = {
         for name in MODULES
         if name.startswith("everynode.experiments.paper.")
     },
+    # The page of the application and its tabs are tested in a browser.
+    **dict.fromkeys(
+        (
+            "everynode.app.answers_tab",
+            "everynode.app.data_tab",
+            "everynode.app.label_tab",
+            "everynode.app.node_map",
+            "everynode.app.node_panel",
+            "everynode.app.page",
+            "everynode.app.parts",
+            "everynode.app.quality_tab",
+        ),
+        "app/test_browser.py",
+    ),
     # The compiled twin of the fused terms is compared with them, term by term.
     "everynode.objectives.numba_kernels": "objectives/test_fused.py",
     # The runner of mini-batches is tested through the trainings that use it.

@@ -132,3 +132,17 @@ def test_the_time_left_goes_by_early_stopping_and_not_by_the_ceiling(monkeypatch
         row = {"val_loss": abs(epoch - 9) + 1.0}
         bar.advance(to=epoch + 1, last=estimate("gcn", epoch, row))
     assert bar.left() == pytest.approx(50 - 21)
+
+
+def test_a_follower_sees_every_step_of_a_hidden_bar(clock):
+    steps = []
+    with module.following(steps.append), Bar("epochs", 3, unit="epochs", show=False) as bar:
+        bar.advance("first")
+        clock(4)
+        bar.advance(total=4)
+    with Bar("others", 1, unit="runs", show=False) as bar:
+        bar.advance()
+    assert [(step.title, step.done, step.total, step.note) for step in steps] == [
+        ("epochs", 1, 3, "first"), ("epochs", 2, 4, ""),
+    ]  # fmt: skip
+    assert steps[1].left == pytest.approx(8)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
@@ -21,6 +23,50 @@ PLAIN_EVERY = 5.0
 PACE_STEPS, PACE_SECONDS = 10, 3.0
 #: Columns of a terminal that has room for a long bar and the elapsed time.
 WIDE = 110
+
+
+class Step(NamedTuple):
+    """The state of a bar after a step.
+
+    Attributes
+    ----------
+    title : str
+        The text in front of the bar.
+    done, total : int
+        The number of finished steps, and of all.
+    unit : str
+        The name of a step, in the plural.
+    left : float or None
+        The seconds probably left; None: unknown.
+    note : str
+        The note of the step.
+    """
+
+    title: str
+    done: int
+    total: int
+    unit: str
+    left: float | None
+    note: str
+
+
+_follower: ContextVar[Callable[[Step], None] | None] = ContextVar("follower", default=None)
+
+
+@contextmanager
+def following(report: Callable[[Step], None]) -> Iterator[None]:
+    """Call a function after every step of every bar, whether the bar is shown or not.
+
+    >>> with following(lambda step: print(step.title, step.done, step.total)):
+    ...     with Bar("epochs", 2, unit="epochs", show=False) as bar:
+    ...         bar.advance()
+    epochs 1 2
+    """
+    token = _follower.set(report)
+    try:
+        yield
+    finally:
+        _follower.reset(token)
 
 
 class Bar:
@@ -142,6 +188,8 @@ class Bar:
         self.latest = time.monotonic()
         if self.expected is None and (self.first is None or restarted):
             self.first, self.started = self.done, self.latest
+        if follower := _follower.get():
+            follower(Step(self.title, self.done, self.total, self.unit, self.left(), note))
         if self.live:
             completed = self.spent if self.expected else self.done
             self.progress.update(

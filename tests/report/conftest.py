@@ -9,7 +9,6 @@ import dataclasses
 import json
 import random
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -321,31 +320,6 @@ class Browser:
         """Bring an element to the middle, and wait until scrolling has ended: it hides hover boxes."""
         script = "arguments[0].scrollIntoView({block: 'center'}); requestAnimationFrame(() => requestAnimationFrame(arguments[1]))"
         self.driver.execute_async_script(script, element)
-
-
-@pytest.fixture(scope="session")
-def driver() -> Iterator[Any]:
-    """Chromium; the test is skipped where there is none."""
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="selenium is not installed: pip install '.[dev]'"
-    )
-    chromium, path = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and path):
-        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-dev-shm-usage",
-        "disable-gpu",
-        "hide-scrollbars",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(path))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

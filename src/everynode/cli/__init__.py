@@ -43,7 +43,9 @@ app = App(
     default_parameter=Parameter(converter=_exactly),
 )
 # A text names a function or an app, whose module is imported when the command runs.
-for command in ("fit", "predict", "suspicious", "train", "compare", "bench", "reproduce", "report"):
+for command in (
+    "fit", "predict", "suspicious", "app", "train", "compare", "bench", "reproduce", "report",
+):  # fmt: skip
     shared: dict[str, Any] = {}
     if command in ("fit", "train", "compare"):
         shared = {"group_parameters": TRAINING}

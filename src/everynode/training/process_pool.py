@@ -152,8 +152,13 @@ def _start_worker(shared: Any, parent: int) -> None:
     _shared = shared
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
+    end_with(parent)
+
+
+def end_with(parent: int) -> None:
+    """End this process when its ``parent`` ends, however that happens."""
     _die_with_parent()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _die_with_parent() -> None:
@@ -166,7 +171,7 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _end_with(parent: int) -> None:
+def _watch(parent: int) -> None:
     """End this worker when its parent is gone: a killed parent cannot end its workers."""
     while os.getppid() == parent:
         time.sleep(0.1)

@@ -1,0 +1,1 @@
+"""The local web application: look at a graph, label nodes, retrain, export."""
