@@ -290,6 +290,14 @@ def test_an_objectives_name_means_what_it_said(objective: str) -> None:
     assert parse_objective(name) == parse_objective(objective)
 
 
+def test_cross_entropy_alone_has_a_weight() -> None:
+    """A term may replace cross-entropy; the plain baseline beside it must still learn."""
+    own = Settings(ce=0.0, soft_labels=0.05)
+    assert own.for_objective("soft_labels").ce == 0.0
+    assert own.for_objective("ce").ce == 1.0
+    assert Settings(ce=0.5).for_objective("ce").ce == 0.5
+
+
 def test_a_temperature_of_a_term_that_is_off_makes_no_other_settings() -> None:
     off = Settings(consistency=1.0, consistency_temperature=0.3).for_objective("ce")
     assert off.identity() == Settings().for_objective("ce").identity()

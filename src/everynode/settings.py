@@ -18,12 +18,13 @@ from typing import Any, Self
 from everynode.declaration import Declaration, Group, Search, document, plain_value, setting, weight
 from everynode.errors import DataError, UsageError, require, unknown
 from everynode.evaluation.metrics import MONITORS
+from everynode.settings_of_systems import SystemSettings
 
 __all__ = ["TERMS", "Declaration", "Group", "Search", "Settings", "declarations"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(SystemSettings):
     """Every choice of a run except the graph, the fold and the seed.
 
     The field defaults are those of the ``default`` preset for GCN. ``everynode train --help``
@@ -98,42 +99,6 @@ class Settings:
     grand_steps: int = setting(
         4, "Propagation steps of GRAND.", "Model", low=0, search=Search(choices=(2, 4, 8)),
         of_backbones=("grand",),
-    )  # fmt: skip
-    chebnet_filters: int = setting(
-        3, "Number of filters in each ChebNet layer, which reaches one hop less.", "Model", low=1,
-        search=Search(choices=(2, 3, 4)), of_backbones=("chebnet",),
-    )  # fmt: skip
-    pairnorm_scale: float = setting(
-        1.0, "Length of each node's row after PairNorm.", "Model", above=0,
-        search=Search(0.1, 10.0, log=True), of_backbones=("pairnorm",),
-    )  # fmt: skip
-    attention_heads: int = setting(
-        8, "Number of attention heads, a divisor of the hidden channels.", "Model", low=1,
-        search=Search(choices=(1, 2, 4, 8)), of_backbones=("gatv2", "supergat"),
-    )  # fmt: skip
-    supergat_edge_share: float = setting(
-        0.8, "Share of the edges that superGAT's loss draws in each pass.", "Model", above=0,
-        high=1, of_backbones=("supergat",),
-    )  # fmt: skip
-    egnn_residual: float = setting(
-        0.2, "Share of the residual connections in each EGNN layer.", "Model", low=0, high=1,
-        of_backbones=("egnn",),
-    )  # fmt: skip
-    egnn_initial: float = setting(
-        0.1, "Part of egnn_residual that comes from the opening features.", "Model", low=0,
-        high=1, of_backbones=("egnn",),
-    )  # fmt: skip
-    ggcn_decay: float = setting(
-        1.0, "How slowly the deeper GGCN layers fade; 0: they do not fade.", "Model", low=0,
-        search=Search(choices=(0.0, 0.5, 1.0)), of_backbones=("ggcn",),
-    )  # fmt: skip
-    graphcon_damping: float = setting(
-        0.0, "Damping of the velocity in each GraphCON step.", "Model", low=0,
-        search=Search(0.0, 1.0), of_backbones=("graphcon",),
-    )  # fmt: skip
-    graphcon_pull: float = setting(
-        0.0, "Pull of the position towards 0 in each GraphCON step.", "Model", low=0,
-        search=Search(0.0, 1.0), of_backbones=("graphcon",),
     )  # fmt: skip
 
     # ---------------------------------------------------------------- the objective
@@ -306,8 +271,8 @@ class Settings:
     def for_objective(self, objective: str) -> Settings:
         """Return the same settings with only the named terms.
 
-        ``objective``: ``ce`` (no term), ``enc`` (every term of ENC or of a plugin that has a
-        weight), or a sum such as ``mi+tv``.
+        ``objective``: ``ce`` (no term; its own weight 0 becomes 1), ``enc`` (every term of ENC or
+        of a plugin that has a weight), or a sum such as ``mi+tv``.
 
         >>> s = Settings().for_objective("tv")
         >>> s.mi, s.tv, s.cvg
@@ -325,6 +290,8 @@ class Settings:
                     f"give one ({term}=1.0, or {flag})."
                 )
         off: dict[str, Any] = {term: 0.0 for term in TERMS if term not in wanted}
+        if not wanted and not extra and not self.ce:
+            off["ce"] = 1.0  # a term that replaced cross-entropy is gone: without it, no loss
         return dataclasses.replace(self, weights=extra, **off)
 
     def active_terms(self) -> dict[str, float]:
@@ -362,6 +329,15 @@ class Settings:
             and (not declared.of_term or declared.of_term in active)
             and declared.is_of(self.backbone)
         }
+
+
+# A dataclass puts the fields of its base first; lists of settings end with those of the systems.
+Settings.__dataclass_fields__ = dict(
+    sorted(
+        Settings.__dataclass_fields__.items(),
+        key=lambda field: field[0] in SystemSettings.__dataclass_fields__,
+    )
+)
 
 
 @cache

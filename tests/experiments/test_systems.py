@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from everynode import NodeClassifier, load
 from everynode.datasets.files import Root
 from everynode.errors import UsageError
 from everynode.experiments.analysis import analyze
@@ -14,7 +15,8 @@ from everynode.experiments.paper.systems import LIGHT, UNDER_ENC
 from everynode.experiments.systems import PROTOCOLS, find_system, systems
 from everynode.models.build import build_model, unused_settings
 from everynode.presets import read_preset
-from everynode.settings import Settings
+from everynode.settings import TERMS, Settings
+from everynode.training import load_model
 
 #: The tables of the paper with other systems, by the panel that shows them.
 TABLES = {
@@ -65,6 +67,55 @@ def test_every_system_has_settings_that_its_model_takes(name: str) -> None:
         assert not own & unused_settings(system.backbone), "a setting without effect"
         if "num_layers" not in values or values["num_layers"] < 16:
             build_model(8, 3, settings)
+
+
+#: A setting of each system that has an own one, by name; a split and a graph that it runs on.
+WHERE = {
+    name: next(
+        place
+        for place in (("public", "cora"), ("geom-gcn", "texas"), ("geom-gcn", "cora"))
+        if not find_system(name).reason(*place)
+    )
+    for name in RUN
+}
+#: Settings of systems, by name and value, that a command needs to train them.
+OF_SYSTEMS = ("ce", "drop_edge", "replace_edges")
+SMALL = {"epochs": 2, "hidden_channels": 8, "num_layers": 2, "patience": 2}
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_system_works_by_name_in_every_command_and_in_python(
+    name: str, call, tmp_path, monkeypatch
+) -> None:
+    """It trains, is saved, loaded and predicts; and is compared and tuned, by name."""
+    monkeypatch.chdir(tmp_path)
+    system = find_system(name)
+    own = system.settings(*WHERE[name])
+    terms = [term for term in system.objective.split("+") if term in TERMS]
+    small = {key: SMALL[key] for key in SMALL if key not in unused_settings(system.backbone)}
+    flags = {key: own[key] for key in (*OF_SYSTEMS, *terms) if key in own} | small
+    words = [w for key, value in flags.items() for w in (f"--{key.replace('_', '-')}", value)]
+    given = ("generated-60x120", "--backbone", system.backbone, *words, "--json", "-q")
+    objective = ("--objective", system.objective)
+    done = call("train", *given, *objective, "--out", "model")
+    assert done.returncode == 0, done.stderr
+    graph = load("generated-60x120")
+    network, _ = load_model("model")
+    assert network(graph).shape == (60, graph.num_classes)
+    assert network(graph).isfinite().all()
+    against = objective if terms else ("--objective", "mi")
+    words = ("--seeds", "2", "--workers", "1")
+    done = call("compare", *given, *against, *words)
+    assert done.returncode == 0, done.stderr
+    done = call("tune", *given, *objective, *words[2:], "--seeds", "1", "--trials", "1")
+    assert done.returncode == 0, done.stderr
+    classifier = NodeClassifier(
+        backbone=system.backbone, objective=system.objective, settings=own | small
+    )
+    said = classifier.fit(graph).predict_proba(graph)
+    assert said.shape == (60, graph.num_classes)
+    classifier.save(tmp_path / "saved")
+    assert (NodeClassifier.load(tmp_path / "saved").predict_proba(graph) == said).all()
 
 
 def test_every_entry_is_whole() -> None:

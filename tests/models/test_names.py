@@ -31,7 +31,7 @@ class Tiny(nn.Module):
 #: The models of other papers that no file of tests trains.
 OTHERS = [
     "plain_gcn", "gcnii_star", "h2gcn", "fagcn", "pta", "grand", "chebnet", "pairnorm", "gatv2",
-    "supergat", "egnn", "ggcn", "graphcon",
+    "supergat", "egnn", "ggcn", "graphcon", "graphmix", "pdegcn", "grand_diffusion", "magnet",
 ]  # fmt: skip
 
 

@@ -23,14 +23,14 @@ WeightedSum = Callable[[Tensor, Tensor], Tensor]
 
 
 class SignedHop(NamedTuple):
-    r"""The edges of FAGCN.
+    r"""Edges whose weights a layer computes.
 
     Attributes
     ----------
     target, source : Tensor
         The ends of each edge.
     weight : Tensor
-        :math:`1 / \sqrt{d_i d_j}` of each edge.
+        A weight of each edge that is given, for FAGCN :math:`1 / \sqrt{d_i d_j}`.
     propagate : callable
         Sums rows over the edges, from one weight per edge.
     """
@@ -39,6 +39,12 @@ class SignedHop(NamedTuple):
     source: Tensor
     weight: Tensor
     propagate: WeightedSum
+
+    @classmethod
+    def of(cls, operator: SparseMatrix) -> SignedHop:
+        """Return the edges of an operator."""
+        pattern = operator.pattern
+        return cls(pattern.row, pattern.column, operator.values, partial(spmm, pattern))
 
 
 class FAGCN(FeatureNetwork):
@@ -122,9 +128,7 @@ class FAGCN(FeatureNetwork):
 
     def hops_of(self, graph: Graph | Batch) -> SignedHop:
         """Return the edges without self-loops."""
-        operator = full_graph_only(self, graph).loopless_operator
-        pattern = operator.pattern
-        return SignedHop(pattern.row, pattern.column, operator.values, partial(spmm, pattern))
+        return SignedHop.of(full_graph_only(self, graph).loopless_operator)
 
     def plain_hops(self, edges: EdgeList) -> SignedHop:
         """Return the same edges in plain torch operations."""

@@ -84,6 +84,9 @@ class Model(nn.Module):
             self.train(was_training)
         return embedding
 
+    def prepare(self, graph: Graph) -> None:
+        """Create what depends on the graph to train on, such as a parameter for each edge."""
+
     def clear_cache(self) -> None:
         """Forget everything kept between passes, and the graphs that it refers to."""
 

@@ -66,6 +66,8 @@ class ENC(nn.Module):
         The weight of each term by name. A change counts from the next step.
     epoch : int or None
         The current epoch (from 0), for terms whose weight grows. None: full weights.
+    graphs : sequence of Graph
+        The graphs that the passes of the current step saw, if edges were left out or replaced.
     passes : int
         The number of passes of the model in a step: 2 with ``consistency``, else 1. Pass the
         logits of all, ``objective((model(x), model(x)), model)``.
@@ -121,6 +123,7 @@ class ENC(nn.Module):
             self.terms[name] = term
         self.weights: dict[str, float] = {_name_of(term): term.weight for term in active}
         self.epoch: int | None = None
+        self.graphs: Sequence[Graph] = ()
         self.passes = max(term.passes for term in self._terms())
         self.processes: Processes = OneProcess()
         self._fused = fused.fuse(self.terms.values())
@@ -257,7 +260,7 @@ class ENC(nn.Module):
             warn_of_probabilities(passes[0])
             refuse_unrelated_model(passes[0], model)
         on_device = sample.to(passes[0].device)
-        return Step(passes, on_device, model, self.processes, epoch=self.epoch)
+        return Step(passes, on_device, model, self.processes, epoch=self.epoch, graphs=self.graphs)
 
     def _apply(self, fn: Any, recurse: bool = True) -> ENC:
         super()._apply(fn, recurse)

@@ -63,6 +63,8 @@ class Step:
         Whether autograd was enabled when the step began.
     epoch : int, optional
         The epoch, from 0; None if nobody counts.
+    graphs : sequence of Graph
+        The graph that each pass saw, if edges were left out or replaced; else empty.
     """
 
     passes: Sequence[Tensor]
@@ -71,6 +73,7 @@ class Step:
     processes: Processes = field(default_factory=OneProcess)
     with_gradient: bool = field(default_factory=torch.is_grad_enabled)
     epoch: int | None = None
+    graphs: Sequence[Graph] = ()
 
     @cached_property
     def log_y(self) -> list[Tensor]:

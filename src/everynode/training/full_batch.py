@@ -14,6 +14,7 @@ from everynode.evaluation.metrics import METRICS, accuracy
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.drop_edge import drop_edges
+from everynode.graph.replace_edges import replace_edges
 from everynode.models.build import build_model
 from everynode.models.model import Model
 from everynode.objectives import ENC, Term
@@ -46,8 +47,8 @@ class WholeGraph:
         Weight of each class in the validation loss.
     monitor : str
         The validation metric that selects.
-    drop_edge : float
-        Share of the edges that each pass leaves out.
+    drop_edge, replace_edges : float
+        Shares of the edges that each pass leaves out, and of those that it replaces.
     network, objective, optimizer, layer_bytes, step, sums
         See :class:`~everynode.training.loop.StepRunner`.
     """
@@ -64,15 +65,17 @@ class WholeGraph:
         self.looked_at = val if watch is None else torch.cat([val, watch])
         self.network, self.objective, self.optimizer = build(graph, settings, fold=fold, seed=seed)
         self.class_weight = class_weights(graph, fold, cast(Any, settings.class_weight))
-        self.layer_bytes, self.drop_edge = layer_bytes(graph, settings), settings.drop_edge
+        self.layer_bytes = layer_bytes(graph, settings)
+        self.drop_edge, self.replace_edges = settings.drop_edge, settings.replace_edges
         self.step, self.sums = 0, dict[str, float]()
 
     def advance(self, epoch: int) -> None:
         """Take the step of this epoch."""
         self.objective.epoch = epoch
         self.sums = step(
-            self.network, self.objective, self.optimizer, self.graph, drop_edge=self.drop_edge
-        )
+            self.network, self.objective, self.optimizer, self.graph,
+            drop_edge=self.drop_edge, replace=self.replace_edges,
+        )  # fmt: skip
         self.step = 1
 
     def validate(self) -> dict[str, float]:
@@ -103,7 +106,7 @@ def build(graph: Graph, settings: Settings, *, fold: int, seed: int) -> tuple[Mo
 
 def require_dropout(objective: ENC, settings: Settings) -> None:
     """Refuse a term that compares passes if nothing makes the passes differ."""
-    if settings.dropout or settings.layer_dropout or settings.drop_edge:
+    if settings.dropout or settings.layer_dropout or settings.drop_edge or settings.replace_edges:
         return
     for name, term in objective.terms.items():
         if isinstance(term, Term) and "passes" in term.needs:
@@ -123,6 +126,8 @@ def build_network(
             "label nodes of at least two classes."
         )
     model = build_model(graph.num_features, graph.num_classes, settings, seed=seed)
+    if isinstance(graph, Graph):
+        model.prepare(graph)
     model.to(device=device or graph.labels.device, dtype=graph.dtype)
     gnn = {"lr": settings.lr_gnn, "weight_decay": settings.weight_decay_gnn}
     others = {"lr": settings.lr, "weight_decay": settings.weight_decay}
@@ -156,21 +161,29 @@ def step(
     graph: Graph,
     *,
     drop_edge: float = Settings.drop_edge,
+    replace: float = Settings.replace_edges,
 ) -> dict[str, float]:
     """Take one training step; return each term before weighting, and ``total``.
 
-    Each pass sees the graph without a share of its edges, ``drop_edge``. The terms see them all.
+    Each pass sees the graph with a share of its edges replaced (``replace``), and without a share
+    of them (``drop_edge``). The terms see all edges, but ``neighbor_consistency`` those of the
+    pass.
     """
     network.train()
-    passes = [
-        network(drop_edges(graph, drop_edge) if drop_edge else graph)
-        for _ in range(objective.passes)
-    ]
-    terms = objective.breakdown(passes, network)
+    graphs = [seen_graph(graph, drop_edge, replace) for _ in range(objective.passes)]
+    objective.graphs = graphs if drop_edge or replace else ()
+    terms = objective.breakdown([network(one) for one in graphs], network)
+    objective.graphs = ()
     optimizer.zero_grad()
     terms["total"].backward()
     optimizer.step()
     return {name: value.item() for name, value in terms.items()}
+
+
+def seen_graph(graph: Graph, drop_edge: float, replace: float) -> Graph:
+    """Return the graph that a training pass sees."""
+    graph = replace_edges(graph, replace) if replace else graph
+    return drop_edges(graph, drop_edge) if drop_edge else graph
 
 
 def history_name(monitor: str) -> str:

@@ -92,11 +92,12 @@ class Batched:
                 f"Model {settings.backbone!r} trains on the full graph only: "
                 "leave out --batch-size."
             )
-        if settings.drop_edge:
-            raise UsageError(
-                "DropEdge trains on the full graph: set drop_edge=0. Mini-batches sample edges "
-                "themselves."
-            )
+        for name, system in (("drop_edge", "DropEdge"), ("replace_edges", "NASA")):
+            if getattr(settings, name):
+                raise UsageError(
+                    f"{system} trains on the full graph: set {name}=0. Mini-batches sample edges "
+                    "themselves."
+                )
         self.fan_out = batches.for_layers(self.network.num_hops)
         objective = ENC.from_settings(graph, settings, fold=fold, seed=seed, ranks=ranks)
         objective.check_mini_batches()
