@@ -18,7 +18,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 #: From the bottom to the top: a room imports from rooms below it, and from itself.
 ROOMS = (
     "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
-    "datasets", "io", "evaluation", "plugins", "declaration", "batches", "fit_options", "settings", "objective_names",
+    "datasets", "io", "evaluation", "plugins", "declaration", "batches", "fit_options",
+    "settings_of_systems", "settings", "objective_names",
     "models", "presets", "objectives", "training", "selection",
     "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator_decisions", "estimator_training",
     "estimator",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from everynode.declaration import Search, setting, weight
+from everynode.declaration import Search, document, setting, weight
 
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """The settings of single systems; :class:`~everynode.settings.Settings` adds all others."""
+    """The settings of single systems; :class:`~everynode.settings.Settings` adds all others.
+
+    Parameters
+    ----------
+    (generated)
+    """
 
     # ---------------------------------------------------------------- the model
     chebnet_filters: int = setting(
@@ -108,3 +113,6 @@ class SystemSettings:
         0.0, "Probability that a training pass replaces a neighbor by a neighbor of it (NASA).",
         "Training", low=0, high=1, off=0.0,
     )  # fmt: skip
+
+
+document(SystemSettings)
