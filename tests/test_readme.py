@@ -91,6 +91,7 @@ def test_every_number_of_the_tables_is_of_runs_that_are_here(tables: str, runs: 
         ("tuned", "--preset tuned --store results/runs-tuned.csv"),
         ("authors", "--preset authors --store results/runs-tuned.csv"),
         ("systems", "--preset systems --store results/runs-systems.csv"),
+        ("systems-folds", "--preset systems --store results/runs-systems-folds.csv"),
         (
             "paper-terms",
             "--preset results/tuned-paper-terms.toml --store results/runs-tuned.csv",

@@ -45,7 +45,13 @@ from tables.speed import (
     speed_table,
 )
 from tables.start import start_table
-from tables.systems import enc_table, systems_counts, systems_picture, systems_table
+from tables.systems import (
+    enc_table,
+    systems_counts,
+    systems_folds_table,
+    systems_picture,
+    systems_table,
+)
 from tables.terms import (
     class_prior_table,
     last_point_table,
@@ -104,6 +110,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "systems-counts": systems_counts,
     "systems-depth": partial(systems_table, "depth"),
     "systems-enc": enc_table,
+    "systems-folds": systems_folds_table,
     "standard-error": standard_error_table,
     "start": start_table,
     "stock-loop": stock_loop_table,

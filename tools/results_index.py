@@ -50,6 +50,15 @@ KNOWN: dict[str, tuple[str, str]] = {
         "everynode results merge results/runs-paper.csv results/runs-tuned.csv --into runs; everynode reproduce systems --preset systems; "
         "everynode results export results/runs-systems.csv --preset systems --experiment systems",
     ),
+    "runs-systems-folds.csv": (
+        "Every run of the paper's tables of the ten folds with its other systems",
+        "everynode results merge results/runs-paper.csv --into runs; everynode reproduce systems-folds --preset systems; "
+        "everynode results export results/runs-systems-folds.csv --preset systems --experiment systems-folds",
+    ),
+    "tables-systems-folds.json": (
+        "The other systems of the paper's tables of the ten folds",
+        "everynode results tables results/tables-systems-folds.json --preset systems --store results/runs-systems-folds.csv",
+    ),
     "tables-systems.json": (
         "The other systems of the paper's tables, by one protocol",
         "everynode results tables results/tables-systems.json --preset systems --store results/runs-systems.csv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from everynode.report.text import DASH, number
@@ -14,11 +15,14 @@ MARKS = {
     "published: tested at the last epoch": "ˡ",
 }
 PANEL = "semi-supervised"
+#: The small graphs of the ten folds, as the paper has them.
+WEBKB = ("cornell-legacy", "texas", "wisconsin")
 
 
 def cells(panel: str, experiment: str = "systems") -> list[dict[str, Any]]:
     """The cells of a panel, in the order of the declaration."""
-    tables = result("tables-systems")
+    folds = experiment == "systems-folds"
+    tables = result("tables-systems-folds" if folds else "tables-systems")
     found = next(table for table in tables if table["id"] == experiment)  # type: ignore[call-overload]
     return [cell for cell in found["cells"] if cell["panel"] == panel]
 
@@ -26,19 +30,43 @@ def cells(panel: str, experiment: str = "systems") -> list[dict[str, Any]]:
 def systems_table(panel: str = PANEL) -> str:
     """Published and measured, a row for each system."""
     shown = cells(panel)
-    if panel == "depth":
-        return _depth_table(shown)
+    return _depth_table(shown) if panel == "depth" else _table(shown, GRAPHS)
+
+
+def systems_folds_table() -> str:
+    """The same on the ten folds of the small graphs whose neighbors differ."""
+    return _table(cells("heterophilic", "systems-folds"), WEBKB)
+
+
+def _table(shown: list[dict[str, Any]], graphs: Sequence[str]) -> str:
+    """A row for each system: published and measured, and why not."""
+    heads = (graph.removesuffix("-legacy").capitalize() for graph in graphs)
     lines = [
-        "| system | " + " | ".join(graph.capitalize() for graph in GRAPHS) + " | not run because |",
-        "|---|---|---|---|---|",
+        "| system | " + " | ".join(heads) + " | not run because |",
+        "|---|" + "---|" * len(graphs) + "---|",
     ]
     for row in dict.fromkeys(cell["row"] for cell in shown):
-        own = {cell["column"]: cell for cell in shown if cell["row"] == row}
-        texts = [_entry(own[graph]) if graph in own else DASH for graph in GRAPHS]
+        cells_of_row = [cell for cell in shown if cell["row"] == row]
+        own = {cell["column"]: cell for cell in cells_of_row if cell["column"] in graphs}
+        texts = [_entry(own[graph]) if graph in own else DASH for graph in graphs]
         mark = next((MARKS[cell["mark"]] for cell in own.values() if cell.get("mark")), "")
-        reasons = dict.fromkeys(cell["reason"] for cell in own.values() if cell.get("reason"))
-        lines.append(f"| {row}{mark} | {' | '.join(texts)} | {'; '.join(reasons)} |")
+        lines.append(f"| {row}{mark} | {' | '.join(texts)} | {_reasons(own)} |")
     return "\n".join(lines)
+
+
+def _reasons(own: dict[str, dict[str, Any]]) -> str:
+    """Why cells of a row have no number: a reason of the declaration, or the CPU time."""
+    reasons: dict[str, list[str]] = {}
+    for graph, cell in own.items():
+        if not cell["summary"] and not cell["diverged"]:
+            name = graph.removesuffix("-legacy").capitalize()
+            reasons.setdefault(cell.get("reason") or "no CPU time left", []).append(name)
+    everywhere = len(reasons) == 1 and len(next(iter(reasons.values()))) == len(own)
+    texts = []
+    for reason, graphs in reasons.items():
+        named = everywhere or reason.startswith(tuple(graphs))
+        texts.append(reason if named else f"{', '.join(graphs)}: {reason}")
+    return "; ".join(texts)
 
 
 def _depth_table(shown: list[dict[str, Any]]) -> str:
@@ -48,7 +76,7 @@ def _depth_table(shown: list[dict[str, Any]]) -> str:
         if cell["summary"]:
             lines.append(f"| {cell['row']} | {cell['column']} | {_entry(cell)} |")
     left = sum(not cell["summary"] and not cell.get("reason") for cell in shown)
-    return "\n".join([*lines, "", f"{left} further cells over depth were not run."])
+    return "\n".join([*lines, "", f"{left} further cells over depth: no CPU time left."])
 
 
 def _entry(cell: dict[str, Any]) -> str:
@@ -57,7 +85,7 @@ def _entry(cell: dict[str, Any]) -> str:
     found = cell["summary"]
     if found is None:
         ours = f"all {cell['diverged']} diverged" if cell["diverged"] else "not run"
-        return paper if cell.get("reason") else f"{paper} → {ours}"
+        return paper if cell.get("reason") or paper == DASH else f"{paper} → {ours}"
     count = len(cell["runs"])
     few = "" if count == cell["planned"] else f", {count} run{'s' if count > 1 else ''}"
     verdict = cell["verdict"].replace("-", "−")
