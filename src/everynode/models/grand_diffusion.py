@@ -15,6 +15,7 @@ from everynode.models.fagcn import SignedHop
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -77,8 +78,8 @@ class GRANDDiffusion(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        diffusion_time: float = 8.0,
-        attention_heads: int = 8,
+        diffusion_time: float = Settings.diffusion_time,
+        attention_heads: int = Settings.attention_heads,
         seed: int = 0,
         **options: Any,
     ):

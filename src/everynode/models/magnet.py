@@ -18,6 +18,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -91,8 +92,8 @@ class MagNet(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        chebnet_filters: int = 2,
-        magnet_charge: float = 0.25,
+        chebnet_filters: int = Settings.chebnet_filters,
+        magnet_charge: float = Settings.magnet_charge,
         seed: int = 0,
         **options: Any,
     ):

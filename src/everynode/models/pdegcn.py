@@ -15,6 +15,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
+from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
 
@@ -90,7 +91,7 @@ class PDEGCN(FeatureNetwork):
         num_features: int,
         num_classes: int,
         *,
-        pdegcn_step: float = 0.5,
+        pdegcn_step: float = Settings.pdegcn_step,
         seed: int = 0,
         **options: Any,
     ):
