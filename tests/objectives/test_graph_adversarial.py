@@ -20,7 +20,7 @@ from everynode.objectives.term import Step
 def test_it_is_the_equation(monkeypatch) -> None:
     graph = generate(12, 20, 4, 3).to(torch.float64)
     torch.manual_seed(0)
-    model = PlainGCN(4, 3, hidden_channels=32, dropout=0.0).double().train()
+    model = PlainGCN(4, 3, hidden_channels=32, dropout=0.0, layer_dropout=0.0).double().train()
     with torch.no_grad():  # a bias of 0 puts empty rows on the kink of ReLU
         model.layers[0].bias.normal_()
     term = GraphAdversarial(0.5, epsilon=0.4, neighbors=2)
@@ -59,7 +59,7 @@ def test_it_is_the_equation(monkeypatch) -> None:
 
 def test_no_gradient_flows_through_the_neighbors_and_the_step() -> None:
     graph = generate(12, 20, 4, 3).to(torch.float64)
-    model = PlainGCN(4, 3, hidden_channels=32, dropout=0.0).double().train()
+    model = PlainGCN(4, 3, hidden_channels=32, dropout=0.0, layer_dropout=0.0).double().train()
     logits = model(graph).detach().requires_grad_()
     term = GraphAdversarial()
     value = term.evaluate(Step([logits], Sample.of_graph(graph, 0), model))
