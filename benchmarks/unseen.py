@@ -48,7 +48,8 @@ REGIMES = ("5", "20", "48%")
 MOST_TEST = 5000
 #: The design of the portfolio that a row was measured with. Design 2 differs from 1 without a validation set only:
 #: closed forms learn from the labels of all folds, and 5 labels a class are dealt into five folds, not three.
-DESIGN = 2
+#: Design 3 estimates the class shares of the unlabeled nodes.
+DESIGN = 3
 COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds", "design")  # fmt: skip
 
 
@@ -222,6 +223,7 @@ def run_default(cell: Cell, task: Task, test: np.ndarray, store: Path) -> dict[s
         "kind": "default", "accuracy": float((log_p.argmax(1) == labels).mean()), "seconds": seconds,
         "log_loss": float(-log_p[np.arange(len(test)), labels].mean()),
         "weights": {row.candidate: row.weight for row in fitted.selection.leaderboard if row.weight},
+        "shift": fitted.selection.ensemble.shift,
     }}  # fmt: skip
     race = fitted.race
     arrays = {"test_labels": labels}

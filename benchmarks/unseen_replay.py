@@ -21,6 +21,7 @@ import torch
 
 from common import ROOT
 from everynode.selection import greedy_ensemble
+from everynode.selection.class_shares import class_shift
 from everynode.selection.fold_result import LOGITS, FoldResult
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.race import Race
@@ -71,10 +72,15 @@ class Replay(NamedTuple):
             outsider,
         )
 
-    def scores(self) -> tuple[float, float]:
-        """Return test log-loss and regret under the current constants."""
+    def scores(self, shift: bool = True) -> tuple[float, float]:
+        """Return test log-loss and regret under the current constants, with or without a shift.
+
+        The shift of the classes is estimated from the test nodes, a sample of the unlabeled ones.
+        """
         weights = ensemble_weights(self.log_p, self.labels, handicap=self.handicap)
-        log_p = combine(self.test, weights).numpy()
+        together, mixed = combine(self.log_p, weights), combine(self.test, weights)
+        added = class_shift(together, self.labels, mixed) if shift else 0.0
+        log_p = torch.log_softmax(mixed + added, 1).numpy()
         loss = -log_p[np.arange(len(log_p)), self.test_labels].mean()
         return loss, 100 * ((log_p.argmax(1) == self.test_labels).mean() - self.best_outsider)
 

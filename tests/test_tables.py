@@ -19,6 +19,7 @@ from tables.unseen import (  # noqa: E402
     cells_table,
     few_labels_table,
     read_cells,
+    shares_table,
     unseen_table,
 )
 
@@ -94,7 +95,20 @@ def test_the_default_beside_the_others_by_half_of_the_graphs(tmp_path):
     assert worst.endswith("| **−49.0** |")
 
 
-def test_without_a_validation_set_the_latest_design_counts(tmp_path):
+def test_the_latest_design_counts_and_the_first_two_differ_without_a_validation_set(tmp_path):
+    for validation, designs, earlier in (
+        ("no", (1, 2), True), ("yes", (1, 2), False), ("yes", (1, 3), True), ("no", (2, 3), True),
+    ):  # fmt: skip
+        values = [
+            cell(graph, split, system, kind, 0.5, "design", validation=validation, design=design)
+            for graph, split, design in (("dblp", 0, designs[0]), ("acm", 0, designs[1]))
+            for system, kind in (("everynode", "default"), ("logistic", "outsider"))
+        ]
+        found = {c.graph: c.earlier for c in read_cells(rows(tmp_path / "u.csv", values))}
+        assert found == {"acm": False, "dblp": earlier}
+
+
+def test_splits_of_the_latest_design_replace_earlier_ones(tmp_path):
     values = []
     for graph, design, ours in (("acm", 1, 0.1), ("acm", 2, 0.7), ("dblp", 1, 0.4)):
         of = {"half": "design", "validation": "no", "design": design}
@@ -108,6 +122,21 @@ def test_without_a_validation_set_the_latest_design_counts(tmp_path):
     )
     assert "| dblp† | design |" in cells_table(file)
     assert "† Measured with" in cells_table(file)
+
+
+def test_the_estimated_class_shares_by_half(tmp_path):
+    found = {
+        "command": "python x", "priors": [None, 0.3], "graphs": [["acm"], ["cora"]],
+        "cells": [2, 1], "chosen": [0.3, 0.3],
+        "means": [{"5": [[1.0, -2.0], [0.9, 1.0]]}, {"5": [[0.8, 0.5], [0.7, -0.5]]}],
+    }  # fmt: skip
+    file = tmp_path / "shares.json"
+    file.write_text(json.dumps(found))
+    table = shares_table(file)
+    assert "| weight of the prior | 5/class, first half | 5/class, second half |" in table
+    assert "| no estimate | 1.000, −2.0 | 0.800, +0.5 |" in table
+    assert "| 0.3 (chosen by the first and second half) | 0.900, +1.0 | 0.700, −0.5 |" in table
+    assert "First half: acm (2 draws). Second half: cora (1 draws)." in table
 
 
 def test_what_each_half_chooses_for_few_labels_is_bold(tmp_path):

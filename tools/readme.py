@@ -60,7 +60,13 @@ from tables.terms import (
     weights_table,
 )
 from tables.tuning import choices_table, standard_error_table, tuned_counts, tuned_table
-from tables.unseen import cells_table, constants_table, few_labels_table, unseen_table
+from tables.unseen import (
+    cells_table,
+    constants_table,
+    few_labels_table,
+    shares_table,
+    unseen_table,
+)
 
 #: The experiments whose tables stand beside the paper's, under their own names.
 REPRODUCED = (
@@ -126,6 +132,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "unseen-cells": cells_table,
     "unseen-constants": constants_table,
     "unseen-few-labels": few_labels_table,
+    "unseen-class-shares": shares_table,
     "verdicts": verdicts,
     **{name: partial(described_table, name) for name in REPRODUCED},
 }

@@ -88,6 +88,10 @@ KNOWN: dict[str, tuple[str, str]] = {
         "What the default's members learn from when labels are few, by half of the graphs",
         "python benchmarks/unseen_few_labels.py STORE",
     ),
+    "unseen-class-shares.json": (
+        "The estimated class shares of unlabeled nodes, chosen on one half of the graphs",
+        "python benchmarks/unseen_shares.py STORE",
+    ),
     "unseen-constants.json": (
         "The constants of the ensemble, chosen on one half of the graphs",
         "python benchmarks/unseen_replay.py STORE",

@@ -85,7 +85,9 @@ def prediction_sets(
     uniform = torch.rand(graph.num_nodes, generator=generator, dtype=torch.float64)
     chosen = slice(None) if nodes is None else nodes.cpu()
     all_nodes = rule.neighbor_weight > 0
-    log_p = model.log_probabilities(graph, None if all_nodes else nodes)
+    # Scores are compared with those of labeled nodes, which know no shift of the class shares.
+    unshifted = model.log_probabilities if model.ensemble_ is None else model.ensemble_.unshifted
+    log_p = unshifted(graph, None if all_nodes else nodes)
     p = torch.softmax(log_p / model.temperature_, dim=1)
     neighbors = None
     if all_nodes:

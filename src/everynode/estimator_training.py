@@ -125,5 +125,5 @@ def temperatures(trained: Trained | Refit) -> tuple[float, float]:
         each, delivered = log_probabilities_by_fold(trained.results, graph, others), None
     else:
         each = ensemble.by_fold(graph, others)
-        delivered = ensemble.log_probabilities(graph, others)
+        delivered = ensemble.unshifted(graph, others)
     return single, temperature_of_average(each, single, delivered)

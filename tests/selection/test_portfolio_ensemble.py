@@ -11,6 +11,7 @@ import torch
 from everynode.datasets import generate
 from everynode.errors import DataError
 from everynode.selection.candidate import Candidate
+from everynode.selection.class_shares import class_shift
 from everynode.selection.portfolio import run_portfolio
 from everynode.selection.portfolio_ensemble import Member, PortfolioEnsemble, select
 from everynode.settings import Settings
@@ -45,16 +46,28 @@ def test_the_ensemble_is_the_weighted_mean_of_calibrated_networks(graph, selecti
             each = [torch.softmax(r.network(prepared).double(), 1) for r in member.results]
         mean = torch.stack(each).mean(0).log()
         expected += member.weight * torch.softmax(mean / member.temperature, 1)
-    found = selection.ensemble.log_probabilities(graph)
+    found = selection.ensemble.unshifted(graph)
     torch.testing.assert_close(found.exp(), expected)
     nodes = torch.tensor([3, 50])
-    torch.testing.assert_close(selection.ensemble.log_probabilities(graph, nodes), found[nodes])
+    torch.testing.assert_close(selection.ensemble.unshifted(graph, nodes), found[nodes])
+
+
+def test_classes_that_are_larger_among_unlabeled_nodes_gain(graph, selection):
+    ensemble, held_out = selection.ensemble, selection.held_out
+    taught = torch.cat([graph.nodes("train", 0), graph.nodes("val", 0)])
+    others = torch.tensor([i for i in range(120) if i not in taught.tolist()])
+    expected = class_shift(
+        held_out.log_probabilities, graph.labels[held_out.nodes], ensemble.unshifted(graph, others)
+    )
+    assert ensemble.shift == tuple(expected.tolist())
+    logits = ensemble.unshifted(graph) + expected
+    torch.testing.assert_close(ensemble.log_probabilities(graph), torch.log_softmax(logits, 1))
 
 
 def test_out_of_fold_predictions_are_those_of_the_validation_nodes(graph, selection):
     held_out = selection.held_out
     assert torch.equal(held_out.nodes, graph.nodes("val", 0))
-    expected = selection.ensemble.log_probabilities(graph, held_out.nodes)  # one fold: the same
+    expected = selection.ensemble.unshifted(graph, held_out.nodes)  # one fold: the same
     torch.testing.assert_close(held_out.log_probabilities, expected)
 
 
@@ -86,7 +99,7 @@ def test_candidates_without_a_result_are_listed_too(graph):
 def test_saved_and_loaded_it_predicts_the_same(graph, selection, tmp_path):
     ensemble = selection.ensemble
     ensemble.save(tmp_path)
-    again = PortfolioEnsemble.load(tmp_path, len(ensemble.members), 120, 6)
+    again = PortfolioEnsemble.load(tmp_path, len(ensemble.members), 120, 6, ensemble.shift)
     assert torch.equal(again.log_probabilities(graph), ensemble.log_probabilities(graph))
     assert [m.candidate for m in again] == [m.candidate for m in ensemble]
     (tmp_path / "members" / "1" / "member.json").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -18,11 +19,12 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from everynode.errors import DataError
-from everynode.evaluation.calibration import HeldOut
+from everynode.evaluation.calibration import LEAST_TO_COMPARE, HeldOut, nodes_without
 from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
+from everynode.selection.class_shares import class_shift
 from everynode.selection.closed_form_refit import solve_on_all
 from everynode.selection.ensemble import log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
@@ -142,11 +144,15 @@ class PortfolioEnsemble:
         The members, the largest weight first.
     num_nodes, num_features : int
         The number of nodes and of features of the training graph.
+    shift : tuple of float
+        What the logit of each class gains, because its share among the unlabeled nodes is larger
+        than among the labels; see :mod:`.class_shares`. Empty: nothing.
     """
 
     members: tuple[Member, ...]
     num_nodes: int
     num_features: int
+    shift: tuple[float, ...] = ()
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self.members)
@@ -171,12 +177,19 @@ class PortfolioEnsemble:
             warnings.warn(
                 f"{', '.join(left_out)} cannot predict nodes outside the training graph, and the "
                 "other members predict without it. Fit with for_new_nodes=True to avoid this.",
-                stacklevel=5,
+                stacklevel=6,
             )
         return usable
 
     def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
-        """Return the log of the weighted mean probabilities (n x k, float64)."""
+        """Return the log of the weighted mean probabilities, shifted (n x k, float64)."""
+        log_p = self.unshifted(graph, nodes)
+        if not self.shift:
+            return log_p
+        return torch.log_softmax(log_p + torch.tensor(self.shift).to(log_p), dim=1)
+
+    def unshifted(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
+        """Return the log-probabilities for nodes whose class shares are those of the labels."""
         members = self._usable(graph)
         prepared: dict[str, Graph] = {}
         each = []
@@ -189,7 +202,7 @@ class PortfolioEnsemble:
         return combine(torch.stack(each), weights / weights.sum())
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
-        """Return the log-probabilities of each fold, on the folds that all members have.
+        """Return the unshifted log-probabilities of each fold that all members have.
 
         A member that was solved on all labels is replaced by its networks of the folds. A loaded
         one has none, and serves every fold.
@@ -213,10 +226,17 @@ class PortfolioEnsemble:
             member.save(folder / "members" / str(number))
 
     @classmethod
-    def load(cls, folder: Path, count: int, num_nodes: int, num_features: int) -> PortfolioEnsemble:
+    def load(
+        cls,
+        folder: Path,
+        count: int,
+        num_nodes: int,
+        num_features: int,
+        shift: Sequence[float] = (),
+    ) -> PortfolioEnsemble:
         """Read ``count`` members."""
         members = (Member.load(folder / "members" / str(i)) for i in range(1, count + 1))
-        return cls(tuple(members), num_nodes, num_features)
+        return cls(tuple(members), num_nodes, num_features, tuple(map(float, shift)))
 
 
 @dataclass(frozen=True)
@@ -284,10 +304,13 @@ def assemble(
         members.append(Member(candidate, preparation, results, divisor, weights[name], judges))
         predicted.append(log_p)
     together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
-    return (
-        PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features),
-        HeldOut(nodes.to(graph.labels.device), together),
-    )
+    ensemble = PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features)
+    taught = torch.cat([part for split in graph.splits for part in split[:2]])
+    others = nodes_without(taught, graph.num_nodes)
+    if len(others) >= LEAST_TO_COMPARE:
+        shift = class_shift(together, labels, ensemble.unshifted(graph, others).cpu())
+        ensemble = dataclasses.replace(ensemble, shift=tuple(shift.tolist()))
+    return ensemble, HeldOut(nodes.to(graph.labels.device), together)
 
 
 def leaderboard(race: Race, weights: dict[str, float]) -> Leaderboard:

@@ -89,6 +89,8 @@ class PortableEnsemble(nn.Module):
         The members.
     log_weights : list of float
         The logarithm of each member's weight.
+    shift : Tensor
+        What the logit of each class gains.
     num_features : int
         Input columns.
     """
@@ -97,6 +99,7 @@ class PortableEnsemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(PortableMember(member) for member in ensemble)
         self.log_weights = [math.log(member.weight) for member in ensemble]
+        self.register_buffer("shift", torch.tensor(ensemble.shift or (0.0,)))
         self.num_features = ensemble.num_features
         self.temperature = temperature
 
@@ -106,7 +109,8 @@ class PortableEnsemble(nn.Module):
             member(x, edge_index, edge_weight) + weight
             for member, weight in zip(self.members, self.log_weights, strict=True)
         ]
-        return torch.softmax(torch.logsumexp(torch.stack(each), dim=0) / self.temperature, dim=1)
+        log_p = torch.logsumexp(torch.stack(each), dim=0) + cast(Tensor, self.shift)
+        return torch.softmax(log_p / self.temperature, dim=1)
 
     def export(self, file: Path) -> None:
         """Write a program for ``torch.export.load`` that takes graphs of any size."""
