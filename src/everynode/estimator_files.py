@@ -78,7 +78,7 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
 
 
 def _portfolio_card(model: NodeClassifier) -> dict[str, Any]:
-    """Return the entries from which :func:`load_classifier` rebuilds a portfolio."""
+    """Return the entries that :func:`load_classifier` needs to rebuild a portfolio."""
     assert model.ensemble_ is not None
     assert model.leaderboard_ is not None
     assert model.graph_gain_ is not None

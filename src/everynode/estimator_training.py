@@ -111,7 +111,7 @@ def num_folds(trained: Trained | Refit) -> int:
 
 
 def temperatures(trained: Trained | Refit) -> tuple[float, float]:
-    """Return the temperature of the out-of-fold predictions, and that of the predictions.
+    """Return the temperatures of the out-of-fold predictions and of the predictions.
 
     They differ where several folds are averaged, or where members learned from all of them.
     """

@@ -1,4 +1,4 @@
-"""The options of a fit that are no settings of a single run, declared once.
+"""The options of a fit beyond the settings of a single run, declared once.
 
 ``NodeClassifier(settings=...)`` takes them beside the fields of :class:`everynode.Settings`, and
 ``everynode fit`` has a flag for each. This module does not import PyTorch.

@@ -64,7 +64,7 @@ def at_least_single(dtype: torch.dtype) -> torch.dtype:
 def mean_prediction(y: Tensor) -> tuple[Tensor, Tensor]:
     """Return the mean probability :math:`\\tilde y_s` of each class, and its logarithm.
 
-    ``y`` holds k x n probabilities. For a class with mean 0 the logarithm is that of the smallest
+    ``y`` holds k x n probabilities. For a class with mean 0 the logarithm is taken of the smallest
     number, so that :math:`\\tilde y \\log \\tilde y` and its derivative are 0, not NaN.
 
     >>> mean_prediction(torch.tensor([[1.0, 1.0], [0.0, 0.0]]))

@@ -346,7 +346,7 @@ def declarations() -> dict[str, Declaration]:
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(Settings)}
 
 
-#: The terms that have a weight in :class:`Settings`, in the order in which they are summed.
+#: The terms that have a weight in :class:`Settings`, in the order of the sum.
 TERMS = tuple(name for name, declared in declarations().items() if declared.term)
 
 document(Settings)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from everynode.graph import Graph
     from everynode.training.process_pool import Engine
 
-#: The files of a finished fit, in the order in which they are written.
+#: The files of a finished fit, in the order of writing.
 RESULTS = (
     "model/model.safetensors", "model/model.json", "predictions.csv", "report.html", "fit.json",
 )  # fmt: skip
@@ -105,7 +105,7 @@ def fit(
 
 @dataclass(frozen=True)
 class Plan:
-    """What is trained on which labels.
+    """Which labels train which model.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class LabelFlags:
         a benchmark needs it.
     clean_labels : bool
         Leave out labels that look wrong, if held-out labels are predicted better without them.
-        Takes two or three more refits, which an interruption starts anew.
+        Takes two or three more refits, which start over after an interruption.
     seed : int
         Seed of held-out labels, weights, dropout and halves.
     """
@@ -143,7 +143,7 @@ class PortfolioFlags:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class OutputFlags:
-    """Where the results go, and what is shown.
+    """The output folder and the messages.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def reproduce(
     """Reproduce a table or figure of the paper, and show it beside the published numbers.
 
     Finished runs are not repeated: after an interruption, the same command continues. Times are
-    measured on the CPU, whatever the --device.
+    measured on the CPU, also with another --device.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from everynode.graph.disk_graph import DiskGraph
     from everynode.training.distributed import Ranks
 
-#: The files of a finished training, in the order in which they are written.
+#: The files of a finished training, in the order of writing.
 MADE = ("model.safetensors", "model.json")
 #: The file of the training state, in the model's folder.
 STATE = "training.safetensors"

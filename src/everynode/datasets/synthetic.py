@@ -158,7 +158,7 @@ def _filled(shape: tuple[int, int], rows: Iterator[tuple[int, Floats]]) -> Float
 def _write_features(
     path: Path, shape: tuple[int, int], rows: Iterator[tuple[int, Floats]]
 ) -> Floats:
-    """Write the rows to a .npy file, complete or not at all, and map it copy-on-write."""
+    """Write the rows to a .npy file, atomically, and map it copy-on-write."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as file:

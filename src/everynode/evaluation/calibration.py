@@ -18,7 +18,7 @@ from everynode.evaluation.metrics import ECE_BINS
 
 #: The range of temperatures.
 LOWEST, HIGHEST = 0.05, 20.0
-#: The least and the largest number of nodes on which the average is compared with each fold.
+#: The least and the largest number of nodes that compare the average with each fold.
 LEAST_TO_COMPARE, MOST_TO_COMPARE = 30, 10_000
 #: The least share of the temperature that is left: where labeled nodes differ from the others,
 #: folds disagree because they do not know.

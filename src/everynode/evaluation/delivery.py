@@ -53,7 +53,7 @@ def delivery(fit: FitSummary) -> Delivery:
 
 
 def sentence(fit: FitSummary) -> str:
-    """Describe the labels that measured the quality, and those that trained the model.
+    """Describe the labels that measured the quality and the labels that trained the model.
 
     >>> from everynode import NodeClassifier
     >>> from everynode.datasets import generate

@@ -216,7 +216,7 @@ class FitSummary:
 
     @property
     def learned(self) -> str:
-        """The labels that measured the quality, and those that trained the model, in words."""
+        """The labels that measured the quality and the labels that trained the model, in words."""
         return sentence(self)
 
     @property

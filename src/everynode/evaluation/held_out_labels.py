@@ -82,7 +82,7 @@ class HeldOutLabels:
 
     @classmethod
     def load(cls, folder: Path, digest: str) -> HeldOutLabels:
-        """Read the file of a model folder; refuse another content than that of the SHA-256."""
+        """Read the file of a model folder; refuse it if its SHA-256 differs."""
         path = folder / FILE
         try:
             content = path.read_bytes()

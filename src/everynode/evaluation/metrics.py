@@ -82,12 +82,12 @@ class Metric:
 
     @property
     def factor(self) -> int:
-        """The factor with which tables show it."""
+        """The factor that tables multiply it by."""
         return 100 if self.percent else 1
 
     @property
     def digits(self) -> int:
-        """The decimals with which tables show it."""
+        """The number of decimals in tables."""
         return 1 if self.percent else 3
 
     def score(self, logits: Tensor, labels: Tensor) -> Score:
@@ -101,7 +101,7 @@ class Metric:
 
 
 def accuracy(logits: Tensor, labels: Tensor) -> float:
-    """Return the share of rows whose largest logit is that of the label."""
+    """Return the share of rows with the largest logit at the label."""
     return (logits.argmax(1) == labels).sum().item() / len(labels)
 
 

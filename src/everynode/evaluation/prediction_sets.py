@@ -43,7 +43,7 @@ def aps_scores(probabilities: Tensor, uniform: Tensor) -> Tensor:
     Parameters
     ----------
     probabilities : Tensor
-        n x k. Of equal probabilities, that of the first class counts as the larger.
+        n x k. Ties go to the first class.
     uniform : Tensor
         :math:`u`, one number from 0 to 1 for each node.
 

@@ -34,7 +34,7 @@ class SuspiciousLabel(NamedTuple):
     probability : float
         The out-of-fold probability of the given class (self-confidence).
     suggested_probability : float
-        That of the suggested class.
+        The probability of the suggested class.
     margin : float
         The normalized margin, from 0 (surely wrong) to 1 (surely right).
     """

@@ -1,4 +1,4 @@
-"""The score of a quick fit without some columns, such as those that leak the label."""
+"""The score of a quick fit without some columns, such as leaking ones."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class CellResult:
         The terms that the name of the objective does not state, see
         :func:`everynode.objective_names.remark`.
     comparable : bool
-        Whether the objective is that of the paper's row.
+        Whether the objective is the one of the paper's row.
     published_gain : float, optional
         Difference of the published numbers.
     """

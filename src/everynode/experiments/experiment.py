@@ -67,7 +67,7 @@ class Cell:
     against : str, optional
         The row of the same panel and column for the paired comparison.
     preset : str
-        The preset of its settings, whatever that of the experiment; empty: the experiment's.
+        The preset of its settings, which overrides the experiment's; empty: the experiment's.
     reason : str
         The reason why it is not run; empty: it is.
     mark : str
@@ -178,7 +178,7 @@ class Experiment:
     in_paper : bool
         Whether it is in the paper. If not, its verdicts do not count for the paper.
     presets : tuple of str, optional
-        The presets with which it can be run; None: any.
+        The presets that can run it; None: any.
     """
 
     id: str

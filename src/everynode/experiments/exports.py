@@ -249,7 +249,7 @@ def _check_columns(names: Sequence[str], not_export: str) -> None:
 
 
 def _run(record: Mapping[str, Any]) -> Run:
-    """Return the run that a record describes; its key must be that of the record."""
+    """Return the run that a record describes; its key must match the record."""
     for name in REQUIRED:
         if record.get(name) is None:
             raise DataError(f"{name} is missing. {RESTORE}")

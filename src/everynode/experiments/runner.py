@@ -37,7 +37,7 @@ class Graphs:
     data_dir : path, optional
         Folder of the public graphs.
     device : torch.device or str
-        The device of all runs except those that measure times, which are compared on the CPU.
+        The device of all runs. Runs that measure times take the CPU.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Graphs:
     ):
         self.data_dir, self.device = data_dir, device
         self._fixed: dict[tuple[Any, ...], Graph] = {}
-        #: A graph with any random split, from which the other splits are made.
+        #: A graph with any random split; the other splits start from it.
         self._bases: dict[tuple[Any, ...], Graph] = {}
         self._random: dict[tuple[Any, ...], Graph] = {}
 
@@ -214,7 +214,7 @@ def do_timed_last(
     on_record: OnRecord = lambda run, record, fresh: None,
     on_wait: Callable[[], None] = lambda: None,
 ) -> None:
-    """Execute runs; those that measure time come last, one at a time, in one process per store.
+    """Execute runs; timed runs come last, one at a time, in one process per store.
 
     ``on_wait`` is called if another process measures times. For the rest see :func:`do_runs`.
     """

@@ -265,7 +265,7 @@ class Operators:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the content: equal graphs have equal digests, whatever their source."""
+        """SHA-256 over the content: equal graphs from any source have equal digests."""
         sha = self.cached(("digest", repr(self.classes)), self._hash_structure).copy()
         _hash(sha, [self.labels, *(part for split in self.splits for part in split)])
         if self.weights is not None:

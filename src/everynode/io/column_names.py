@@ -16,7 +16,7 @@ USUAL_NAMES = {
 }
 #: Suffixes of the headings in Neo4j's import and export files, such as "personId:ID".
 NEO4J_ENDS = {"id": ":id", "label": ":label", "source": ":start_id", "target": ":end_id"}
-#: Columns of Gephi's layout and drawing, in lower case, and those that mark a table as Gephi's.
+#: Columns of Gephi's layout and drawing, in lower case, and the columns that identify Gephi.
 LAYOUT = frozenset(("x", "y", "z", "r", "g", "b", "size", "alpha", "timeset", "interval"))
 LAYOUT_MARKS = frozenset(("x", "y", "r", "g", "b"))
 #: The roles of columns in the node table and in the edge table.

@@ -23,7 +23,7 @@ HEAD_RECORDS = 100
 #: The maximum length of a record in bytes.
 MAX_RECORD = 1 << 24
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
-#: Lines before a table: comments, and the line in which Excel names the delimiter.
+#: Lines before a table: comments, and Excel's line that names the delimiter.
 COMMENT = r"[#%]|\"?sep=.\"?\s*$"
 #: Blanks to remove from a space-separated list. The first group is kept.
 EXTRA_BLANKS = r"(?m)^[ \t]+|[ \t]+(?=\r?$)|( )[ \t]+"

@@ -62,7 +62,7 @@ def parse_size(text: str | int) -> int:
 
 
 def unpacked_limit(path: Path, least: int = UNPACKED_BYTES) -> int:
-    """Return the number of bytes to which a compressed file may unpack."""
+    """Return the largest number of bytes that a compressed file may unpack to."""
     limit = _max_size.get()
     return limit if limit is not None else max(least, UNPACKED_FACTOR * path.stat().st_size)
 

@@ -28,7 +28,7 @@ class LabelFile(NamedTuple):
     table : Table
         The table.
     column : str
-        Its label column, and that of the nodes.
+        Its label column, and the label column of the nodes.
     requested : mapping of str to str or None
         The requested columns of the node table and the edge table.
     """

@@ -101,7 +101,7 @@ def _load_arrays(path: Path, notes: Notes) -> dict[str, Any]:
                         f"The array {key!r} of {path} holds Python objects and was skipped: "
                         "pickles are never opened."
                     )
-                if isinstance(arrays.get(key), bytes):  # NumPy returns other members as they are
+                if isinstance(arrays.get(key), bytes):  # NumPy returns the bytes of other members
                     del arrays[key]
                     notes.warn(f"The member {key!r} of {path} is no array, and was skipped.")
     except DataError:

@@ -121,7 +121,7 @@ def _check_points(cells: pa.ChunkedArray, comma: Comma, where: str) -> None:
     ambiguous = cells.filter(pc.and_(as_thousands, as_decimal))
     only_decimal = pc.and_not(as_decimal, as_thousands)
     decimal_points = pc.any(pc.and_(only_decimal, pc.match_substring(cells, "."))).as_py()
-    # Either both signs are decimal, or there is no comma to decide by.
+    # Either both signs are decimal, or no comma decides.
     if len(ambiguous) and bool(decimal_points) == bool(comma):
         example, evidence = ambiguous[0].as_py(), "after decimal commas in training"
         if comma:

@@ -52,7 +52,7 @@ class PlainColumns(NamedTuple):
 def plain_columns(
     table: Table, names: Sequence[str], na: Sequence[str] = ()
 ) -> Iterator[PlainColumns]:
-    """Yield the columns in which every cell is a plain number or missing, in batches.
+    """Yield the columns of plain numbers and missing values, in batches.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def plain_columns(
 
 
 def _parse(table: Table, names: list[str], na: Sequence[str]) -> PlainColumns:
-    """Parse columns of one type; keep those in which every cell is a plain number or missing."""
+    """Parse columns of one type; keep the columns of plain numbers and missing values."""
     cells = pa.concat_arrays([chunk for name in names for chunk in table[name].chunks])
     is_plain = np.ones(len(cells), dtype=bool)
     if pa.types.is_string(cells.type):

@@ -191,7 +191,7 @@ def _boost(
 
 
 def _constant(label: int, num_classes: int) -> dict[str, npt.NDArray[Any]]:
-    """Return the tables of no trees at all, for a single class."""
+    """Return empty tables of trees, for a single class."""
     base = np.full(num_classes, ABSENT)
     base[label] = 0.0
     empty = {name: np.zeros(0, np.int32) for name in ("feature", "left", "right", "root", "output")}

@@ -110,7 +110,7 @@ def full_graph_only(model: Model, graph: Graph | Batch) -> Graph:
 
 
 def check_hops(graph: Batch, num_layers: int) -> Sequence[Any]:
-    """Return the hops of a batch; refuse another number than that of the layers."""
+    """Return the hops of a batch; refuse a number other than the number of layers."""
     if len(graph.hops) != num_layers:
         raise UsageError(
             f"This network has {num_layers} layers, but the batch has {len(graph.hops)} hops. "

@@ -12,11 +12,11 @@ C. forward: the movement of every value when the parameters move along :math:`v_
 D. the movement of the gradients, :math:`\sum_p H_p v_p = \partial \cos / \partial \theta`.
 
 A layer is :math:`u = S M` with :math:`M = (1 - \beta) I + \beta W`. With :math:`d_p` the gradient
-at u, those at S and M are :math:`d_p M^\top` and :math:`S^\top d_p`. They move because
-:math:`d_p` does, and by :math:`\sum_p d_p \dot M_p^\top` and :math:`\sum_p \dot S_p^\top d_p`
-of their own. Only the latter are computed here. Their way back through the network is the same as
-for any other gradient. So autograd receives them at the S and M of the training pass
-(:class:`~everynode.models.known_gradient.KnownGradient`) and carries them back together with the
+at u, the gradients at S and M are :math:`d_p M^\top` and :math:`S^\top d_p`. Their movement has
+two parts. The first follows from the movement of :math:`d_p`. The second is
+:math:`\sum_p d_p \dot M_p^\top` and :math:`\sum_p \dot S_p^\top d_p`, and only this one is
+computed here. Autograd receives it at the S and M of the training pass
+(:class:`~everynode.models.known_gradient.KnownGradient`) and carries it back together with the
 rest of the objective, at no extra cost. The layers bring the derivatives of S
 (:mod:`everynode.models.layer_derivatives`).
 """

@@ -67,7 +67,7 @@ class Logistic(ClosedFormModel):
     hops = 0
     #: The operator of a propagation, a property of the graph, and its weights in an export.
     operator, export_weight = "gcn_operator", "gcn_weight"
-    #: Whether every block of columns gets its own scale; otherwise all have that of the features.
+    #: Whether every block of columns gets its own scale; else they share the scale of the features.
     scale_blocks = True
     weight: Tensor
     bias: Tensor

@@ -16,7 +16,7 @@ from everynode.graph.operators import neighbor_means, normalize_rows
 from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
-#: A larger share of the nodes counts as all nodes: then there is no selection to pay for.
+#: A larger share of the nodes counts as all nodes, which saves the selection.
 ALL_ABOVE = 0.8
 
 

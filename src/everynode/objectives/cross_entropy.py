@@ -147,7 +147,7 @@ def class_weights(
 
 
 def balanced(labels: Tensor, num_classes: int) -> Tensor:
-    """Return class weights with which all classes weigh the same (scikit-learn's "balanced").
+    """Return class weights that give all classes the same total (scikit-learn's "balanced").
 
     The labels weigh 1 on average.
 

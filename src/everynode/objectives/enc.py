@@ -1,4 +1,4 @@
-"""ENC: the weighted sum of the terms, in which every node counts."""
+"""ENC: the weighted sum of the terms. Every node counts."""
 
 from __future__ import annotations
 

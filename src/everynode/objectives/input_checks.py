@@ -28,7 +28,7 @@ def warn_of_probabilities(logits: Tensor) -> None:
 
 
 def refuse_unrelated_model(logits: Tensor, model: Any) -> None:
-    """Refuse a model none of whose parameters took part in the logits."""
+    """Refuse a model whose parameters did not contribute to the logits."""
     if not isinstance(model, nn.Module) or logits.grad_fn is None:
         return
     trained = {id(parameter) for parameter in model.parameters() if parameter.requires_grad}

@@ -29,7 +29,7 @@ DIGEST = hashlib.sha256().digest_size
 
 
 class Kernels(NamedTuple):
-    """The two kernels, and the memory in which their code lives.
+    """The two kernels, and the memory of their code.
 
     Attributes
     ----------

@@ -111,7 +111,7 @@ class MutualInformation(Term):
     be biased. There the term takes a running mean :math:`m` over the steps, and is linear in the
     step's own marginal :math:`\tilde y^b` around it,
     :math:`\lambda \sum_s (\tilde y^b_s (\log m_s + 1) - m_s)`. With :math:`m = \tilde y`, its
-    gradient over an epoch is that of the full graph.
+    gradient over an epoch equals the full graph's.
 
     Parameters
     ----------

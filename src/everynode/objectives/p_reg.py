@@ -13,7 +13,7 @@ from everynode.objectives.term import Term
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 
-#: The distances of a prediction from that of the neighborhood.
+#: The distances between the predictions of a node and of its neighborhood.
 DISTANCES = ("squared", "cross_entropy")
 
 
@@ -25,8 +25,8 @@ def p_reg(logits: Tensor, graph: Graph, *, distance: str = Settings.preg_distanc
 
     .. math:: \mathcal{L}_{P-reg} = \| \hat y - \tilde D^{-1} \tilde A \hat y \|_2^2
 
-    It is a sum over nodes and classes, not a mean. The authors' own code has the mean
-    cross-entropy of the prediction and that of the propagated logits z:
+    It is a sum over nodes and classes, not a mean. The authors' code takes the mean
+    cross-entropy of the predictions with the propagated logits z:
 
     .. math:: \mathcal{L}_{P-reg} = -\frac{1}{|V|} \sum_{i \in V} \sum_{s=1}^{k}
               \mathrm{softmax}(z)_{i,s} \log \mathrm{softmax}(\tilde P z)_{i,s}

@@ -107,7 +107,7 @@ def candidates(name: str = FitOptions.preset, **choice: Any) -> dict[str, Settin
 
 
 def _default_row(backbone: str) -> dict[str, Any]:
-    """Return the default settings of a model: those of the model that it is ``like``, and its own.
+    """Return the default settings of a model: its own, on top of the model that it is ``like``.
 
     >>> _default_row("resgcn") == _default_row("mlp") | {"dropout": 0.3, "layer_dropout": 0.3}
     True

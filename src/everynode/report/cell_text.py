@@ -9,7 +9,7 @@ from everynode.report.text import number
 
 
 def mean_text(experiment: Experiment, cell: CellResult) -> str:
-    """Return mean and standard deviation, or the reason why there is no number."""
+    """Return mean and standard deviation, or the reason for a missing number."""
     if cell.summary is None:
         return "diverged" if cell.diverged else "there" if cell.keys else "-"
     digits = digits_of(experiment, cell)

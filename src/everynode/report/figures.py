@@ -14,7 +14,7 @@ from everynode.report.scatter import scatter
 from everynode.report.source import Source
 from everynode.report.text import CANDIDATES, count, interval, percent
 
-#: The ratio of the largest to the smallest x from which an axis is logarithmic.
+#: From this ratio of the largest to the smallest x on, an axis is logarithmic.
 LOG_FROM = 16
 
 

@@ -50,7 +50,7 @@ def alerts(fit: FitSummary) -> Html | None:
 
 
 def _with_flags(text: str) -> Html:
-    """Build text in which flags with their values are code."""
+    """Build text with flags and their values as code."""
     parts = FLAG.split(text)  # text, flag, text, ...
     return join([h("code", part) if i % 2 else part for i, part in enumerate(parts)])
 

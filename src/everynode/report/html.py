@@ -59,7 +59,7 @@ def join(*children: Child) -> Html:
 
 
 def prose(text: str) -> Html:
-    """Build text in which words between backquotes are code.
+    """Build text with words between backquotes as code.
 
     >>> prose("try `a < b`")
     'try <code>a &lt; b</code>'

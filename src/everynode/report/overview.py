@@ -10,7 +10,7 @@ from everynode.report.html import Child, Html, h, table
 from everynode.report.tables import badge, kind
 from everynode.report.text import DASH
 
-#: The order in which verdicts are counted.
+#: The order of the counted verdicts.
 VERDICTS = ("reproduced", "same", "better", "short", "differs")
 
 

@@ -74,7 +74,7 @@ def page(
     curve: Callable[[str], dict[str, list[float]]],
     store: Path | None = None,
 ) -> tuple[str, list[ExperimentResult]]:
-    """Return the page of planned experiments, and the outcomes of those that have runs.
+    """Return the page of planned experiments, and the outcomes of the ones with runs.
 
     The same input gives the same text. ``records`` and ``curve`` are by run key.
     """

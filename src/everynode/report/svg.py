@@ -256,7 +256,7 @@ def _hover(column: float, point: Point, head: str, name: str) -> dict[str, str |
 
 
 def _path(places: Sequence[tuple[float, float]], gaps: Collection[int] = ()) -> str:
-    """Return a line through some places, broken before those that ``gaps`` numbers."""
+    """Return a line through some places, broken before the places in ``gaps``."""
     return "".join(
         f"{'L' if k and k not in gaps else 'M'}{coordinate(x)} {coordinate(y)}"
         for k, (x, y) in enumerate(places)

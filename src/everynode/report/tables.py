@@ -253,7 +253,7 @@ def _columns(
 
 
 def _head_class(name: str, column: Sequence[Html]) -> str | None:
-    """Return the class of a head: over numbers it is aligned as they are."""
+    """Return the class of a head: over numbers it is right-aligned too."""
     numbers = name != "verdict" and column[0].startswith("<td data-v")
     words = ("number" if numbers else "", "diagnostic" if "diagnostic" in name else "")
     return " ".join(filter(None, words)) or None

@@ -57,7 +57,7 @@ class Effort:
     name : str
         ``quick``, ``standard`` or ``best``.
     candidates : tuple of str
-        The candidates in the order in which they start, as ``name:preparation``.
+        The candidates in the order of their start, as ``name:preparation``.
     folds, many_folds : int
         Folds of cross-validation with few labels, and with at least ``many_labels`` labels.
     many_labels : int

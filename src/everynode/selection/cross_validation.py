@@ -14,7 +14,7 @@ from everynode.graph import Graph, Split
 def with_validation(
     graph: Graph, *, fold: int = 0, cv: float | None = None, seed: int = 0
 ) -> tuple[Graph, Sequence[int]]:
-    """Return a graph in which every fold has validation nodes, and the folds to train on.
+    """Return a graph with validation nodes in every fold, and the folds to train on.
 
     Parameters
     ----------

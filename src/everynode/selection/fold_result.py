@@ -109,7 +109,7 @@ class FoldResult:
         return stored if stored.card.get("key") == key and not stored.card["cut"] else None
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         write_atomically(path, self.to_bytes())
 
     def result(self, classes: tuple[Any, ...], name: str, digest: str) -> TrainingResult:

@@ -183,7 +183,7 @@ class JobRunner:
     Parameters
     ----------
     race : Race
-        The results, to which each job adds one.
+        The results; each job adds one.
     workload : Workload
         Everything that the jobs share.
     deadline : Deadline
@@ -193,7 +193,7 @@ class JobRunner:
     workers : int or None
         Number of jobs at once; None: one per core.
     folder : Path or None
-        The folder of the finished jobs, from which a later call continues.
+        The folder of the finished jobs; a later call continues from there.
     report : callable or None
         Called with the finished jobs, all jobs, and a note.
     callbacks : sequence of Callback
@@ -314,7 +314,7 @@ class JobRunner:
 
 
 def require_results(race: Race) -> None:
-    """Refuse a race in which no candidate has a result."""
+    """Refuse a race without a result."""
     if race.results:
         return
     reasons: Any = next(iter(race.outcomes.values()), "the time limit is too short")

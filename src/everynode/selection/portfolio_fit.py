@@ -34,7 +34,7 @@ class PortfolioOptions:
     effort : str
         ``quick``, ``standard`` or ``best``.
     time_limit : float or str, optional
-        Seconds, or a text such as ``10m``; None: that of the effort.
+        Seconds, or a text such as ``10m``; None: the limit of the effort.
     for_new_nodes : bool
         Leave out candidates that cannot predict nodes outside the training graph.
     cv : int or float, optional

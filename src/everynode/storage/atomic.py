@@ -1,4 +1,4 @@
-"""The one way to write a file: it appears complete, or not at all."""
+"""Atomic writes: a file appears complete, or not at all."""
 
 from __future__ import annotations
 

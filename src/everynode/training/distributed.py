@@ -40,7 +40,7 @@ class Ranks:
     size
         Number of processes.
     device
-        Device on which this process computes its batches.
+        Device of the batches of this process.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from everynode.training.recycled_arrays import Recycling
 
 #: Parameters of glibc's mallopt, from malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-#: Size in bytes up to which malloc keeps freed arrays: glibc allows no more.
+#: Largest freed array in bytes that malloc keeps: glibc allows no more.
 KEPT = 32 * 1024 * 1024
 
 

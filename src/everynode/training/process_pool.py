@@ -45,7 +45,7 @@ class Engine(Protocol):
         workers: int | None = None,
         at_most: int | None = None,
     ) -> Iterator[tuple[Job, Result]]:
-        """Yield each job with ``work(job, shared)``, in the order in which they end."""
+        """Yield each job with ``work(job, shared)``, in the order of completion."""
         ...
 
 
@@ -57,7 +57,7 @@ def run_many(
     workers: int | None = None,
     at_most: int | None = None,
 ) -> Iterator[tuple[Job, Result]]:
-    """Yield each job with ``work(job, shared)``, in the order in which they end.
+    """Yield each job with ``work(job, shared)``, in the order of completion.
 
     Each worker has one thread: two torch threads on two busy cores spin, and are slower than one.
     Workers inherit the environment, and with it the plugins. On Linux they are forked and do not

@@ -35,7 +35,7 @@ def run_on_ray(
     workers: int | None = None,
     at_most: int | None = None,
 ) -> Iterator[tuple[Job, Result]]:
-    """Yield each job with ``work(job, shared)``, in the order in which they end.
+    """Yield each job with ``work(job, shared)``, in the order of completion.
 
     The machines need the same versions of everynode and torch, and the plugin files at the same
     paths. They need no data: ``shared`` is copied to the object store once, and from there once to

@@ -75,7 +75,7 @@ class TrainingResult:
     def from_card(cls, network: Model, card: Mapping[str, Any]) -> TrainingResult:
         """Return the result that a model folder holds.
 
-        The arguments are those that :func:`~everynode.training.load_model` returns.
+        :func:`~everynode.training.load_model` returns the arguments.
         """
         return cls(
             network=network,

@@ -80,7 +80,7 @@ def side_by_side(
     workers: int | None = None,
     show: Show | None = None,
 ) -> Iterator[Leg]:
-    """Advance copies of the trainings, and yield the end of each in the order in which they end.
+    """Advance copies of the trainings, and yield the end of each in the order of completion.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Batched:
     fold, seed : int
         The fold, and the seed of all random numbers.
     ranks : Ranks
-        This process among those that train together.
+        The rank of this process among the processes that train together.
 
     Attributes
     ----------
