@@ -156,3 +156,12 @@ def test_whole_numbers_stay_whole_as_classes(labels):
 
     nodes = pd.DataFrame({"id": list("abcd"), "label": labels})
     assert en.read(nodes, {"source": list("abc"), "target": list("bcd")}).classes == (0, 1)
+
+
+def test_equal_numbers_among_texts_are_one_id(write, refused):
+    """A column with a text has the numbers as text: 0 and 0.0 were two nodes."""
+    write(
+        nodes_jsonl='{"id": 0, "y": "a"}\n{"id": "13", "y": "b"}\n{"id": 0.0, "y": "b"}\n',
+        edges_csv="source,target\n0,13\n",
+    )
+    refused("line 3", "id '0' appears twice", nodes="nodes.jsonl")

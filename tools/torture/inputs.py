@@ -220,9 +220,9 @@ def _parquet(table: Records) -> bytes:
     try:
         pq.write_table(pa.table(arrays), out)
     except pa.ArrowException:  # an empty struct, for example
-        pq.write_table(
-            pa.table({k: v.cast(pa.string()) for k, v in arrays.items() if k == "id"}), out
-        )
+        texts = {name: [_text(record.get(name)) for record in table] for name in arrays}
+        out = io.BytesIO()
+        pq.write_table(pa.table(texts), out)
     return out.getvalue()
 
 

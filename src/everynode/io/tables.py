@@ -150,11 +150,18 @@ def _array(values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        text = [None if value is None or value != value else str(value) for value in values]
+        text = [None if value is None or value != value else _text(value) for value in values]
         valid = [
             None if word is None else word.encode("utf-8", "replace").decode() for word in text
         ]
         return pa.array(valid, pa.string())
+
+
+def _text(value: Any) -> str:
+    """Return a cell of a column of mixed types as text; 7 and 7.0 are one number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return str(value)
 
 
 def is_unnamed(column: str) -> bool:
