@@ -304,7 +304,7 @@ def _npz(nodes: Records, edges: Records, chance: random.Random) -> bytes:
         ]  # fmt: skip
         try:
             arrays[name] = chance.choice(changes)(arrays[name])
-        except (TypeError, ValueError, IndexError, OverflowError):
+        except (TypeError, ValueError, IndexError, OverflowError, RuntimeError):
             continue
     out = io.BytesIO()
     chance.choice((np.savez, np.savez_compressed))(out, **arrays)
