@@ -49,6 +49,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "predict": ("predict", "model", *FILES[:4], "--out", "out/predictions.csv"),
     "results export": ("results", "export", "out/runs.csv", "--store", "runs.db"),
 }  # fmt: skip
+#: Commands of several processes on a cluster of this machine. Their start takes seconds.
+CLUSTERS: dict[str, tuple[str, ...]] = {
+    "compare, Ray": (*COMMANDS["compare"], "--engine", "ray"),
+    "train, torchrun": ("torchrun", *COMMANDS["train"], "--batch-size", "512"),
+}
 
 
 def prepare(folder: Path) -> None:
@@ -172,8 +177,12 @@ def _run_command(
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if obey_modes:
         _drop_privileges()
+    module = ("-m", "everynode")
+    if words[0] == "torchrun":
+        launch = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+        fresh, words, module = True, words[1:], (*launch, *module)
     if fresh:
-        os.execv(sys.executable, [sys.executable, "-m", "everynode", *words])
+        os.execv(sys.executable, [sys.executable, *module, *words])
     from everynode.__main__ import main
 
     sys.argv = ["everynode", *words]

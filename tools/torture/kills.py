@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import random
 import shutil
@@ -13,12 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools.torture.commands import COMMANDS, Command, prepare, results, run
+from tools.torture.commands import CLUSTERS, COMMANDS, Command, prepare, results, run
 
 #: Signals by name. SIGINT is Ctrl-C.
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
 #: The number of kills for each one that meets a new interpreter, perhaps while it imports, for START seconds.
 FRESH, START = 10, 3
+#: The number of kills for each one of a command on a cluster.
+CLUSTERED = 20
 #: Seconds for a command to end; a busy machine may stop it for minutes.
 PATIENCE = 600
 #: Undisturbed runs of this process: seconds, and results.
@@ -31,7 +35,7 @@ def kills(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
     outcomes: Counter[str] = Counter()
     for seed in seeds:
         chance = random.Random(seed)
-        command = list(COMMANDS)[seed % len(COMMANDS)]
+        command = choose(seed)
         name = SIGNALS[seed // len(COMMANDS) % len(SIGNALS)]
         seconds, expected = whole(command)
         with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +60,31 @@ def kills(seeds: Iterable[int], failures: list[dict[str, Any]]) -> Counter[str]:
     return outcomes
 
 
+def choose(seed: int) -> str:
+    """Return the name of the command that a seed kills."""
+    if seed % CLUSTERED == CLUSTERED - 1:
+        return list(CLUSTERS)[seed // CLUSTERED % len(CLUSTERS)]
+    return list(COMMANDS)[seed % len(COMMANDS)]
+
+
+def arguments(command: str) -> tuple[str, ...]:
+    """Return the arguments of a command by its name."""
+    words = (COMMANDS | CLUSTERS)[command]
+    return (*words, "--address", ray_address()) if "ray" in words else words
+
+
+@functools.cache
+def ray_address() -> str:
+    """Start a Ray cluster of one node, which ends with this process, and return its address."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
+    )
+    atexit.register(cluster.shutdown)
+    return str(cluster.address)
+
+
 def template() -> Path:
     """Return the folder that every run begins with."""
     if not _template:
@@ -71,7 +100,7 @@ def whole(command: str) -> tuple[float, dict[str, str]]:
             place = Path(folder, "work")
             shutil.copytree(template(), place)
             began = time.monotonic()
-            done = run(COMMANDS[command], place)
+            done = run(arguments(command), place)
             if done.code:
                 raise RuntimeError(f"{command} failed undisturbed: {done.err}")
             _whole[command] = time.monotonic() - began, results(place)
@@ -80,7 +109,7 @@ def whole(command: str) -> tuple[float, dict[str, str]]:
 
 def _kill(command: str, place: Path, name: str, after: float, fresh: bool) -> tuple[bool, str]:
     """Kill a command; return whether it had ended, and what it did wrong."""
-    process = Command(COMMANDS[command], place, fresh=fresh)
+    process = Command(arguments(command), place, fresh=fresh)
     if process.wait(after):
         done = process.end()
         return True, f"it failed undisturbed: {done.err}" if done.code else ""
@@ -88,12 +117,14 @@ def _kill(command: str, place: Path, name: str, after: float, fresh: bool) -> tu
     done = process.end(PATIENCE)
     if done.late:
         return False, f"it went on for {PATIENCE} seconds after {name}"
-    return False, f"a traceback after {name}: {done.err}" if "Traceback" in done.err else ""
+    if "torchrun" in command or "Traceback" not in done.err:  # PyTorch's launcher shows its own
+        return False, ""
+    return False, f"a traceback after {name}: {done.err}"
 
 
 def _continue(command: str, place: Path, expected: dict[str, str]) -> str:
     """Run the command again; return how its results differ from those of an undisturbed run."""
-    again = run(COMMANDS[command], place)
+    again = run(arguments(command), place)
     if again.code:
         return f"it does not continue: {again.err}"
     found = results(place)
