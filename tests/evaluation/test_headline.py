@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 
+import everynode as en
+from everynode.estimator import NodeClassifier
+from everynode.evaluation.fit_summary import FitSummary
 from everynode.evaluation.headline import headline, rarest_class, weakest_class
+from everynode.evaluation.intervals import Score
+from everynode.io.assign_splits import assign_splits
+from everynode.io.summary import Leak
+from everynode.report.fit_head import first_screen
+from everynode.report.fit_text import fit_lines
 
 
 def test_a_clean_fit_stands_beside_the_majority(fit_of, monkeypatch):
@@ -51,3 +60,33 @@ def test_a_rare_class_is_in_the_headline_with_the_metric_to_choose(fit_of):
     assert "--monitor balanced_accuracy" in headline(fit)[1]
     del fit.__dict__["alerts"]
     assert weakest_class(fit).name == "yes"
+
+
+def test_a_metric_of_the_classes_leads_and_the_accuracy_follows(tables):
+    graph, notes = assign_splits(en.read(*tables("rare")), seed=0)
+    quick = {"epochs": 30, "hidden_channels": 8, "monitor": "balanced_accuracy"}
+    model = NodeClassifier(objective="ce", settings=quick, verbose=False).fit(graph)
+    fit = FitSummary.of(model, graph, notes)
+    first, second, third, *_ = headline(fit)
+    rare, score = rarest_class(fit), fit.quality["test"]["balanced_accuracy"]
+    assert first.startswith(f"The balanced accuracy is {100 * score.value:.1f}% (95% interval ")
+    assert first.endswith(f"on {len(fit.judged.nodes)} test nodes. Guessing has 50.0%.")
+    assert second == f"Of {rare.true} nodes of class yes, {rare.right} are found."
+    assert "The baseline, always 'no', is right for" in third
+    summary = fit.to_dict()
+    assert summary["baselines"][0]["balanced_accuracy"][0] == 0.5
+    lines = list(fit_lines(summary, Path("out")))
+    assert any("always 'no': balanced accuracy 50.0, 95% interval" in line for line in lines)
+    page = first_screen(fit)
+    assert ">balanced accuracy<" in page
+    assert ">50.0%<" in page
+
+
+def test_a_leak_gets_no_advice_on_the_metric(fit_of):
+    fit = dataclasses.replace(fit_of("rare"))
+    fit.__dict__["alerts"] = ()
+    summary = dataclasses.replace(fit.graph.summary, leaks=(Leak("x", "determines"),))
+    fit = dataclasses.replace(fit, graph=dataclasses.replace(fit.graph, summary=summary))
+    fit.__dict__.update(alerts=(), without_leaks=Score(0.9, 0.8, 0.95))
+    assert "of class yes are found" in headline(fit)[-1]
+    assert "--metric" not in headline(fit)[-1]

@@ -6,6 +6,7 @@ import dataclasses
 import html
 import re
 
+from everynode.evaluation.alerts import Alert
 from everynode.evaluation.headline import weakest_class
 from everynode.evaluation.intervals import Score
 from everynode.io.summary import Leak
@@ -32,3 +33,15 @@ def test_a_leak_is_the_lead(fit):
     assert text.index("Not to be trusted") < text.index("The baseline, always")
     assert '<li class="error">' in text
     assert "<code>--features 'all,-stage'</code>." in text
+
+
+def test_hints_stand_below_the_warnings_as_plain_text(fit):
+    hint = Alert("hint", "unused_weight", "Column 'w' is not used.", "--weight w uses it.")
+    warned = Alert("warning", "drift", "The labeled nodes differ.", "Test at random (--split).")
+    hinted = dataclasses.replace(fit)
+    hinted.__dict__["alerts"] = (warned, hint)
+    text = html.unescape(first_screen(hinted))
+    boxes = text[text.index('<ul class="alerts"') : text.index("</ul>")]
+    assert warned.text in boxes
+    assert hint.text not in boxes
+    assert "<p>Hint: Column 'w' is not used. <code>--weight w</code> uses it.</p>" in text

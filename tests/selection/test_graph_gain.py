@@ -28,22 +28,25 @@ def test_equal_answers_still_have_an_interval():
 def test_the_sentence_names_both_directions_and_json_keeps_it():
     both, alone = np.arange(100) < 90, np.arange(100) < 60
     gain = GraphGain.of(
-        {"both": both, "features": alone, "graph": both}, {"both": "gcn", "features": "mlp"}
+        {"both": both, "features": alone, "graph": both},
+        {"both": "gcn", "features": "mlp"},
+        np.arange(100) // 50,
     )
     text = str(gain)
     assert text.startswith("The graph adds 30.0 points of accuracy to the features alone (95% ")
     assert "the features add no measurable accuracy to the graph alone (+0.0 points, 95%" in text
     values = json.loads(json.dumps(gain.to_dict()))
     assert values["sentence"] == text
+    assert gain.balanced_accuracy["features"].value == pytest.approx((1 + 0.2) / 2)
     assert GraphGain.from_dict(values) == gain
 
 
 def test_a_graph_that_hurts_is_said_to_cost():
     worse, alone = np.arange(100) < 60, np.arange(100) < 90
-    gain = GraphGain.of({"both": worse, "features": alone}, {})
+    gain = GraphGain.of({"both": worse, "features": alone}, {}, np.zeros(100, int))
     assert "the graph costs 30.0 points" in str(gain).lower()
 
 
 @pytest.mark.parametrize("kinds", [{}, {"features": np.ones(3, bool)}])
 def test_nothing_to_compare_is_no_sentence(kinds):
-    assert str(GraphGain.of(kinds, {})) == ""
+    assert str(GraphGain.of(kinds, {}, np.zeros(3, int))) == ""

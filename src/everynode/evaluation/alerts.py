@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from everynode.datasets.findings import feature_rows
-from everynode.evaluation.baselines import majority
+from everynode.evaluation.baselines import BY_CLASS, majority
 from everynode.evaluation.intervals import wilson
 from everynode.evaluation.without_columns import feature_positions
 from everynode.io.summary import counted
@@ -28,8 +28,6 @@ UNTRIED = 0.5
 #: Drift is reported if a classifier separates labeled and unlabeled nodes with this AUC. The
 #: other numbers are the least and the largest number of compared nodes of each kind.
 DRIFT_AUC, DRIFT_LEAST, DRIFT_MOST = 0.75, 30, 2000
-#: Metrics that give every class the same weight.
-BY_CLASS = ("balanced_accuracy", "macro_f1", "auc")
 LEAKS = {
     "determines": "determines the label",
     "nearly": "nearly determines the label",

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from everynode.evaluation.intervals import Score, wilson
+from everynode.evaluation.mean_recall import mean_recall
 
 if TYPE_CHECKING:
     from everynode.evaluation.fit_summary import FitSummary
 
 #: Classes are uneven if the largest has at least this share of the scored nodes.
 UNEVEN = 0.75
+#: Metrics that give every class the same weight.
+BY_CLASS = ("balanced_accuracy", "macro_f1", "auc")
 #: The inputs of the portfolio's candidates, in words.
 KINDS = {"features": "columns only", "graph": "links only", "both": "columns and links"}
 
 
 class Baseline(NamedTuple):
-    """The accuracy of a simple prediction rule.
+    """The scores of a simple prediction rule.
 
     Attributes
     ----------
     name : str
         The rule.
-    accuracy : Score
-        Its accuracy with interval.
+    accuracy, balanced_accuracy : Score
+        Its scores with intervals.
     nodes : int
         The number of scored nodes.
     part : str
@@ -35,12 +38,17 @@ class Baseline(NamedTuple):
 
     name: str
     accuracy: Score
+    balanced_accuracy: Score
     nodes: int
     part: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return self._asdict() | {"accuracy": [None if math.isnan(x) else x for x in self.accuracy]}
+        scores = {
+            name: [None if math.isnan(x) else x for x in getattr(self, name)]
+            for name in ("accuracy", "balanced_accuracy")
+        }
+        return self._asdict() | scores
 
 
 def majority(fit: FitSummary) -> tuple[int, np.ndarray]:
@@ -60,16 +68,23 @@ def baselines(fit: FitSummary) -> tuple[Baseline, ...]:
     """
     most, right = majority(fit)
     name = f"always '{fit.predictions.classes[most]}'"
-    found = [Baseline(name, wilson(int(right.sum()), len(right)), len(right), fit.judged.name)]
+    accuracy, balanced = wilson(int(right.sum()), len(right)), mean_recall(right, fit.judged.labels)
+    found = [Baseline(name, accuracy, balanced, len(right), fit.judged.name)]
     gain = fit.model.graph_gain_
     if gain is not None and gain.nodes:
         found += [
             Baseline(words, wilson(round(gain.accuracy[kind] * gain.nodes), gain.nodes),
-                     gain.nodes, "validation")
+                     gain.balanced_accuracy[kind], gain.nodes, "validation")
             for kind, words in KINDS.items()
             if kind in gain.accuracy
         ]  # fmt: skip
     return tuple(found)
+
+
+def headline_metric(fit: FitSummary) -> Literal["accuracy", "balanced_accuracy"]:
+    """Return the metric of the headline: that of the classes, if the user asked for such a one."""
+    by_class = fit.model.fitted_.settings.monitor in BY_CLASS
+    return "balanced_accuracy" if by_class else "accuracy"
 
 
 def is_uneven(fit: FitSummary) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from everynode.evaluation.alerts import RARE_ADVICE
-from everynode.evaluation.baselines import is_uneven
+from everynode.evaluation.baselines import headline_metric, is_uneven
 from everynode.evaluation.intervals import Score
 from everynode.evaluation.metrics import LOSSES
 from everynode.io.summary import counted
@@ -85,26 +85,47 @@ def headline(fit: FitSummary) -> tuple[str, ...]:
 
     Label leakage comes first, then the accuracy and the majority baseline. On few test nodes,
     it is a count and an interval, and the accuracy on the validation nodes follows. For uneven
-    classes, the balanced accuracy and the recall of the rarest class come last.
+    classes, the balanced accuracy and the recall of the rarest class come last. They come before
+    the accuracy if the user chose a metric of the classes.
     """
-    part, base = fit.judged, fit.baselines[0]
+    base = fit.baselines[0]
     among = "With them" if len(fit.leaks) > 1 else "With it"
     lead = f"{among}, " if fit.leaks else ""
     sentences = [warning(fit)] if fit.leaks else []
-    sentences.append(
-        f"{lead}{_accuracy(fit)}. The baseline, {base.name}, is right for "
+    accuracy = (
+        f"{_accuracy(fit)}. The baseline, {base.name}, is right for "
         f"{100 * base.accuracy.value:.1f}%."
     )
-    sentences += _more_nodes(fit)
+    if headline_metric(fit) == "balanced_accuracy":
+        first, *rest = _by_class(fit)
+        sentences += [f"{lead}{first[0].lower() if lead else first[0]}{first[1:]}", *rest, accuracy]
+        return (*sentences, *_more_nodes(fit))
+    return (*sentences, f"{lead}{accuracy}", *_more_nodes(fit), *_uneven(fit))
+
+
+def _by_class(fit: FitSummary) -> Iterator[str]:
+    """Yield the balanced accuracy beside that of guessing, and the recall of the rarest class."""
+    part, rare = fit.judged, rarest_class(fit)
+    guessing = fit.baselines[0].balanced_accuracy.value
+    yield (
+        f"The balanced accuracy is {percent(fit.quality[part.name]['balanced_accuracy'])} on "
+        f"{counted(len(part.nodes), f'{part.name} node')}. Guessing has {100 * guessing:.1f}%."
+    )
+    if rare is not None:
+        yield f"Of {counted(rare.true, 'node')} of class {rare.name}, {rare.right} are found."
+
+
+def _uneven(fit: FitSummary) -> Iterator[str]:
+    """Yield the recall of the rarest class if the classes are uneven."""
     rare = rarest_class(fit)
-    if is_uneven(fit) and rare is not None:
-        balanced = percent(fit.quality[part.name]["balanced_accuracy"])
-        text = (
-            f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
-            f"{rare.name} are found, and the balanced accuracy is {balanced}."
-        )
-        told = any(alert.advice == RARE_ADVICE for alert in fit.alerts)
-        if not told and fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
-            text += " If this class matters, try --monitor balanced_accuracy."
-        sentences.append(text)
-    return tuple(sentences)
+    if not is_uneven(fit) or rare is None:
+        return
+    balanced = percent(fit.quality[fit.judged.name]["balanced_accuracy"])
+    text = (
+        f"The classes are uneven: {rare.right} of {counted(rare.true, 'node')} of class "
+        f"{rare.name} are found, and the balanced accuracy is {balanced}."
+    )
+    told = fit.leaks or any(alert.advice == RARE_ADVICE for alert in fit.alerts)
+    if not told and fit.model.fitted_.settings.monitor in ("accuracy", *LOSSES):
+        text += " If this class matters, try --monitor balanced_accuracy."
+    yield text

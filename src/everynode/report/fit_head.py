@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from everynode.evaluation.baselines import headline_metric
 from everynode.evaluation.fit_summary import FitSummary
 from everynode.evaluation.headline import weakest_class
 from everynode.evaluation.intervals import Score
@@ -31,6 +32,7 @@ def first_screen(fit: FitSummary) -> Html:
         h("p", first, class_="lead distrust" if leaks else "lead"),
         [alerts(fit), rest] if leaks else [rest, alerts(fit)],
         h("p", fit.caution, " ", fit.learned),
+        hints(fit),
         h("p", stopped, class_="diagnostic") if fit.model.fitted_.interrupted else None,
         _facts(fit),
         h("div", baseline_table(fit), h("p", gain) if gain else None, class_="beside"),
@@ -39,14 +41,21 @@ def first_screen(fit: FitSummary) -> Html:
 
 
 def alerts(fit: FitSummary) -> Html | None:
-    """Build the list of alerts, the worst first. Repeated advice appears once."""
-    if not fit.alerts:
+    """Build the list of errors and warnings, the worst first. Repeated advice appears once."""
+    found = [alert for alert in fit.alerts if alert.severity != "hint"]
+    if not found:
         return None
-    items, last = [], {alert.advice: alert for alert in fit.alerts}
-    for alert in fit.alerts:
+    items, last = [], {alert.advice: alert for alert in found}
+    for alert in found:
         advice = h("span", _with_flags(alert.advice)) if last[alert.advice] is alert else None
         items.append(h("li", h("b", alert.text), " ", advice, class_=alert.severity))
     return h("ul", items, class_="alerts", role="alert", aria_label="Alerts")
+
+
+def hints(fit: FitSummary) -> list[Html]:
+    """Build a paragraph for each hint."""
+    found = [alert for alert in fit.alerts if alert.severity == "hint"]
+    return [h("p", "Hint: ", one.text, " ", _with_flags(one.advice)) for one in found]
 
 
 def _with_flags(text: str) -> Html:
@@ -76,20 +85,26 @@ def _facts(fit: FitSummary) -> Html:
 
 def baseline_table(fit: FitSummary) -> Html:
     """Build the table of the baselines, with this model on the same nodes."""
-    rows = []
+    rows, metric = [], headline_metric(fit)
     for part in dict.fromkeys(baseline.part for baseline in fit.baselines):
         rows += [
-            _row(baseline.name, baseline.accuracy, baseline.nodes, part)
+            _row(baseline.name, getattr(baseline, metric), baseline.nodes, part)
             for baseline in fit.baselines
             if baseline.part == part
         ]
         if part in fit.parts:
             nodes = len(fit.parts[part].nodes)
-            rows.append(_row(OWN, fit.quality[part]["accuracy"], nodes, part))
-        if part == fit.judged.name and fit.without_leaks is not None:
+            rows.append(_row(OWN, fit.quality[part][metric], nodes, part))
+        is_judged = part == fit.judged.name
+        if is_judged and fit.without_leaks is not None and metric == "accuracy":
             name = f"without the leaking {'column' if len(fit.leaks) == 1 else 'columns'}"
             rows.append(_row(name, fit.without_leaks, len(fit.judged.nodes), part))
-    heads = ["", "right", h("th", class_="visual"), "of nodes"]
+    heads = [
+        "",
+        "right" if metric == "accuracy" else "balanced accuracy",
+        h("th", class_="visual"),
+        "of nodes",
+    ]
     note = "Columns and links are scored on labels that each network did not train on."
     several = len(fit.baselines) > 1
     built = table(heads, rows, "Against the baselines")

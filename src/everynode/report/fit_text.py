@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from everynode.evaluation.baselines import BY_CLASS
 from everynode.evaluation.metrics import LOSSES
 from everynode.report.text import CANDIDATES, count, decided_by
 from everynode.selection.leaderboard import Leaderboard
@@ -63,6 +64,8 @@ def _result_lines(summary: dict[str, Any], folder: Path, *, several: bool = True
     monitor = summary["monitor"]
     for baseline in summary.get("baselines", ()):
         score = _score(baseline["accuracy"], "% right")
+        if monitor in BY_CLASS:
+            score = f"balanced accuracy {_score(baseline['balanced_accuracy'])}"
         nodes = count(baseline["nodes"], f"{baseline['part']} node")
         yield f"  baseline     {baseline['name']}: {score} ({nodes})"
     for part, scores in summary["quality"].items():

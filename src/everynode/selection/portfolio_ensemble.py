@@ -356,10 +356,10 @@ def graph_gain(race: Race) -> GraphGain:
         if names:
             best[kind] = min(names, key=lambda n: race.losses([n], sorted(race.folds(n))).mean())
     if "both" not in best:
-        return GraphGain.of({}, {})
+        return GraphGain.of({}, {}, np.empty(0, np.int64))
     folds = sorted(set.intersection(*(race.folds(name) for name in best.values())))
     labels = race.labels(folds)
     right = {
         kind: (race.logits(name, folds).argmax(1) == labels).numpy() for kind, name in best.items()
     }
-    return GraphGain.of(right, best)
+    return GraphGain.of(right, best, labels.numpy())
