@@ -43,11 +43,11 @@ def test_what_we_found_has_at_most_1500_words_with_its_tables() -> None:
     assert len((ROOT / "docs/found.md").read_text(encoding="utf-8").split()) <= 1500
 
 
-def test_the_changelog_has_at_most_100_lines_before_this_version() -> None:
+def test_the_changelog_has_at_most_100_lines_for_all_released_versions() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    _, before = changelog.split("\n## 0.19.0")
-    assert len(before.splitlines()) <= 100
-    assert changelog.count("\n## 0.20.0") == 1
+    _, *released = changelog.split("\n## 0.")
+    assert len(released) >= 15
+    assert sum(len(version.splitlines()) for version in released) <= 100
 
 
 def test_tables_come_from_results(
