@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from everynode.errors import DataError, UsageError
 from everynode.graph import UNLABELED, Graph, Split
+from everynode.graph.conversions import refuse_pyg
 from everynode.graph.label_encoding import as_row, in_order, unlabeled
 from everynode.machine import usable_device
 
@@ -27,6 +28,7 @@ def training_graph(
     encoded: tuple[Any, list[Any]] | None,
 ) -> Graph:
     """Return the graph to train on, on the chosen device."""
+    refuse_pyg(X, "NodeClassifier takes an everynode Graph", "fit({})")
     if isinstance(X, Graph):
         if y is not None or edge_index is not None or edge_weight is not None:
             raise UsageError(
@@ -36,11 +38,6 @@ def training_graph(
         graph = X
         model.n_features_in_ = X.num_features
         model.__dict__.pop("feature_names_in_", None)  # of an earlier fit on a table
-    elif hasattr(X, "edge_index"):
-        raise UsageError(
-            f"NodeClassifier takes an everynode Graph, not a {type(X).__name__}: call "
-            "fit(Graph.from_pyg(data))."
-        )
     elif encoded is None:
         raise UsageError(
             "NodeClassifier requires y to be passed, but the target y is None: give labels, "

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 
+import everynode
 from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.conversions import networkx_arrays, pyg_arrays, splits_from_masks
@@ -64,3 +65,17 @@ def test_floats_of_whole_numbers_are_classes_without_a_point():
     assert converted.classes == (0, 1)
     assert str(converted.classes[0]) == "0"
     assert converted.labels.tolist() == [0, 1, -1, 1]
+
+
+@pytest.mark.parametrize("use", ["read", "fit"])
+def test_graphs_of_pyg_are_refused_with_the_conversion(use):
+    call = {"read": everynode.read, "fit": everynode.NodeClassifier().fit}[use]
+    data = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0], [1]]))
+    with pytest.raises(UsageError, match=r"not a Data: call .*Graph\.from_pyg\(data\)"):
+        call(data)
+    several = HeteroData()
+    several["page"].x = torch.ones(3, 2)
+    several["page", "likes", "page"].edge_index = torch.tensor([[0], [1]])
+    for refused in (call, everynode.Graph.from_pyg):
+        with pytest.raises(UsageError, match="several types of nodes and edges"):
+            refused(several)

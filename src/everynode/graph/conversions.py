@@ -23,13 +23,26 @@ if TYPE_CHECKING:  # both are slow to import
 LIKE_LABELS = ("label", "y", "class", "target")
 
 
-def pyg_arrays(data: Data) -> dict[str, Any]:
-    """Return the arguments of ``from_arrays`` for a PyG ``Data``, on the CPU."""
+def refuse_pyg(data: Any, where: str, then: str = "{}") -> None:
+    """Refuse a graph of PyG where something else is expected, and name the conversion."""
+    if any(base.__module__.startswith("torch_geometric") for base in type(data).__mro__):
+        refuse_several_types(data)
+        call = then.format("Graph.from_pyg(data)")
+        raise UsageError(f"{where}, not a {type(data).__name__}: call {call}.")
+
+
+def refuse_several_types(data: Any) -> None:
+    """Refuse a heterogeneous graph of PyG."""
     if hasattr(data, "edge_types"):
         raise UsageError(
             f"A {type(data).__name__} has several types of nodes and edges, and everynode takes "
-            "one of each: call from_pyg(data.to_homogeneous()), or take one type."
+            "one of each: call Graph.from_pyg(data.to_homogeneous()), or take one type."
         )
+
+
+def pyg_arrays(data: Data) -> dict[str, Any]:
+    """Return the arguments of ``from_arrays`` for a PyG ``Data``, on the CPU."""
+    refuse_several_types(data)
     if data.edge_index is None:
         raise DataError(
             "This Data has no edge_index: set it (from adj_t: torch.stack(adj_t.t().coo()[:2]))."

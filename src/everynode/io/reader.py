@@ -11,6 +11,7 @@ from everynode.console import showable
 from everynode.errors import DataError, UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
+from everynode.graph.conversions import refuse_pyg
 from everynode.graph.structural_features import structural_features
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
@@ -149,6 +150,7 @@ def read(
     >>> read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labeled, 0 splits
     """
+    refuse_pyg(nodes, "read takes files, tables and NetworkX graphs")
     columns = {"id": id, "label": label, "split": split}
     columns |= {"source": source, "target": target, "weight": weight}
     encoder, name = feature_encoder, name or _name(nodes, edges)
