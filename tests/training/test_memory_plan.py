@@ -53,7 +53,7 @@ def test_less_memory_means_fewer_workers_then_smaller_batches(free):
 def test_the_sentence_names_the_choice(free):
     free(9800)
     assert str(plan_memory(GRAPH, [WIDE], workers=2)) == (
-        "About 0.0 GB for the graph and 0.3 GB per worker, 2 workers, 9.8 GB free: full batch."
+        "About 0.1 GB for the graph and 0.3 GB per worker, 2 workers, 9.8 GB free: full batch."
     )
     plan = MemoryPlan(Batches(1024), 1, True, 800, 1500, 41_000, 4000)
     assert str(plan) == (

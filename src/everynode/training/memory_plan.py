@@ -124,7 +124,7 @@ def plan_memory(
     >>> from everynode.datasets import generate
     >>> plan = plan_memory(generate(100, 300, 8, 3), [Settings()], workers=1)
     >>> print(plan)  # doctest: +ELLIPSIS
-    About 0.0 GB for the graph and 0.1 GB per worker, 1 worker, ... GB free: full batch.
+    About 0.1 GB for the graph and 0.1 GB per worker, 1 worker, ... GB free: full batch.
     """
     chosen, automatic = batches_of(batch_size), batch_size == "auto"
     each = [training_mb(graph, one) for one in candidates]
@@ -204,9 +204,9 @@ def _terms_can_sample(settings: Settings) -> bool:
 
 
 def size_text(megabytes: float) -> str:
-    """Return a size for people.
+    """Return a size for people, of at least 0.1 GB.
 
-    >>> size_text(3140)
-    '3.1 GB'
+    >>> size_text(3140), size_text(3)
+    ('3.1 GB', '0.1 GB')
     """
-    return f"{megabytes / 1000:.1f} GB"
+    return f"{max(megabytes / 1000, 0.1):.1f} GB"
