@@ -150,7 +150,6 @@ def read(
     >>> read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labeled, 0 splits
     """
-    refuse_pyg(nodes, "read takes files, tables and NetworkX graphs")
     columns = {"id": id, "label": label, "split": split}
     columns |= {"source": source, "target": target, "weight": weight}
     encoder, name = feature_encoder, name or _name(nodes, edges)
@@ -164,6 +163,7 @@ def read(
 
 def _read(nodes: Any, edges: Any, request: Request) -> Graph:
     """Read the tables, match the edges with the nodes, and encode labels and features."""
+    refuse_pyg(nodes, "read takes files, tables and NetworkX graphs")
     encoder, na, notes = request.feature_encoder, request.na, Notes()
     requested: Mapping[str, str | None] = request.columns
     _check_choices(request.unknown, request.date_order)
