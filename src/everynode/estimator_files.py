@@ -88,6 +88,7 @@ def _portfolio_card(model: NodeClassifier) -> dict[str, Any]:
         "num_nodes": model.ensemble_.num_nodes,
         "inputs": model.ensemble_.num_features,
         "class_shift": list(model.ensemble_.shift),
+        "contrast": model.ensemble_.contrast,
         "leaderboard": model.leaderboard_.to_list(),
         "graph_gain": model.graph_gain_.to_dict(),
     }
@@ -120,7 +121,12 @@ def load_classifier(
     model.ensemble_ = model.leaderboard_ = model.graph_gain_ = None
     if "members" in card:
         model.ensemble_ = PortfolioEnsemble.load(
-            folder, card["members"], card["num_nodes"], card["inputs"], card["class_shift"]
+            folder,
+            card["members"],
+            card["num_nodes"],
+            card["inputs"],
+            card["class_shift"],
+            card["contrast"],
         )
         check_together([model.fitted_, *model.ensemble_.results], folder)
         model.leaderboard_ = Leaderboard.from_list(card["leaderboard"])

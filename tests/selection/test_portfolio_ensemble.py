@@ -10,6 +10,7 @@ import torch
 
 from everynode.datasets import generate
 from everynode.errors import DataError
+from everynode.evaluation.contrast import with_contrast
 from everynode.selection.candidate import Candidate
 from everynode.selection.class_shares import class_shift
 from everynode.selection.portfolio import run_portfolio
@@ -47,7 +48,8 @@ def test_the_ensemble_is_the_weighted_mean_of_calibrated_networks(graph, selecti
         mean = torch.stack(each).mean(0).log()
         expected += member.weight * torch.softmax(mean / member.temperature, 1)
     found = selection.ensemble.unshifted(graph)
-    torch.testing.assert_close(found.exp(), expected)
+    expected = with_contrast(expected.log(), selection.ensemble.contrast)
+    torch.testing.assert_close(found, expected)
     nodes = torch.tensor([3, 50])
     torch.testing.assert_close(selection.ensemble.unshifted(graph, nodes), found[nodes])
 
@@ -99,7 +101,9 @@ def test_candidates_without_a_result_are_listed_too(graph):
 def test_saved_and_loaded_it_predicts_the_same(graph, selection, tmp_path):
     ensemble = selection.ensemble
     ensemble.save(tmp_path)
-    again = PortfolioEnsemble.load(tmp_path, len(ensemble.members), 120, 6, ensemble.shift)
+    again = PortfolioEnsemble.load(
+        tmp_path, len(ensemble.members), 120, 6, ensemble.shift, ensemble.contrast
+    )
     assert torch.equal(again.log_probabilities(graph), ensemble.log_probabilities(graph))
     assert [m.candidate for m in again] == [m.candidate for m in ensemble]
     (tmp_path / "members" / "1" / "member.json").unlink()

@@ -67,24 +67,25 @@ def calibration_table() -> str:
 def average_calibration_table() -> str:
     """Calibration errors of the delivered average with 500 labels, graph by graph."""
     lines = [
-        "| graph | test nodes | draws | test accuracy | calibration error, as trained | delivered | delivered, less its bias | by chance |",
-        "|---|---|---|---|---|---|---|---|",
+        "| effort | graph | test nodes | draws | test accuracy | calibration error, as trained | one temperature | delivered | delivered, less its bias | by chance |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    by_graph: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in result("calibration-500")["rows"]:
-        by_graph.setdefault(row["graph"], []).append(row)
-    for graph, rows in by_graph.items():
-        delivered = [row["rules"]["delivered"] for row in rows]
+        groups.setdefault((row["effort"], row["graph"]), []).append(row)
+    for (effort, graph), rows in sorted(groups.items(), reverse=True):
+
+        def mean(rule: str, key: str, rows: list[dict[str, Any]] = rows) -> float:
+            return statistics.mean(row["rules"][rule][key] for row in rows)
+
         cells = [
             statistics.mean(row["accuracy"] for row in rows),
-            statistics.mean(row["rules"]["as trained"]["ece"] for row in rows),
-            *(
-                statistics.mean(one[key] for one in delivered)
-                for key in ("ece", "debiased", "by_chance")
-            ),
+            mean("as trained", "ece"),
+            mean("one temperature", "ece"),
+            *(mean("delivered", key) for key in ("ece", "debiased", "by_chance")),
         ]
         shown = " | ".join(f"{100 * value:.1f}%" for value in cells)
-        lines.append(f"| {graph} | {rows[0]['test_nodes']:,} | {len(rows)} | {shown} |")
+        lines.append(f"| {effort} | {graph} | {rows[0]['test_nodes']:,} | {len(rows)} | {shown} |")
     return "\n".join(lines)
 
 

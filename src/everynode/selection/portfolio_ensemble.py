@@ -20,6 +20,7 @@ from torch import Tensor
 
 from everynode.errors import DataError
 from everynode.evaluation.calibration import LEAST_TO_COMPARE, HeldOut, nodes_without
+from everynode.evaluation.contrast import contrast, with_contrast
 from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
@@ -147,12 +148,16 @@ class PortfolioEnsemble:
     shift : tuple of float
         What the logit of each class gains, because its share among the unlabeled nodes is larger
         than among the labels; see :mod:`.class_shares`. Empty: nothing.
+    contrast : float
+        The contrast of the mean probabilities
+        (:func:`~everynode.evaluation.contrast.with_contrast`).
     """
 
     members: tuple[Member, ...]
     num_nodes: int
     num_features: int
     shift: tuple[float, ...] = ()
+    contrast: float = 0.0
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self.members)
@@ -189,7 +194,10 @@ class PortfolioEnsemble:
         return torch.log_softmax(log_p + torch.tensor(self.shift).to(log_p), dim=1)
 
     def unshifted(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
-        """Return the log-probabilities for nodes whose class shares are those of the labels."""
+        """Return the log of the weighted mean probabilities, with contrast.
+
+        They are for nodes whose class shares are those of the labels.
+        """
         members = self._usable(graph)
         prepared: dict[str, Graph] = {}
         each = []
@@ -199,7 +207,7 @@ class PortfolioEnsemble:
                 prepared[name] = member.preparation.apply(graph)
             each.append(member.log_probabilities(prepared[name], nodes))
         weights = np.array([member.weight for member in members])
-        return combine(torch.stack(each), weights / weights.sum())
+        return with_contrast(combine(torch.stack(each), weights / weights.sum()), self.contrast)
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
         """Return the unshifted log-probabilities of each fold that all members have.
@@ -210,10 +218,11 @@ class PortfolioEnsemble:
         members = [m.by_fold(m.preparation.apply(graph), nodes) for m in self.members]
         folds = min((len(each) for each in members if len(each) > 1), default=1)
         weights = np.array([member.weight for member in self.members])
-        return [
+        means = (
             combine(torch.stack([each[min(fold, len(each) - 1)] for each in members]), weights)
             for fold in range(folds)
-        ]
+        )
+        return [with_contrast(mean, self.contrast) for mean in means]
 
     def embed(self, graph: Graph) -> Tensor:
         """Return one vector per node, of the first network of the first member."""
@@ -233,10 +242,12 @@ class PortfolioEnsemble:
         num_nodes: int,
         num_features: int,
         shift: Sequence[float] = (),
+        contrast: float = 0.0,
     ) -> PortfolioEnsemble:
         """Read ``count`` members."""
         members = (Member.load(folder / "members" / str(i)) for i in range(1, count + 1))
-        return cls(tuple(members), num_nodes, num_features, tuple(map(float, shift)))
+        moved = tuple(map(float, shift))
+        return cls(tuple(members), num_nodes, num_features, moved, contrast)
 
 
 @dataclass(frozen=True)
@@ -304,7 +315,11 @@ def assemble(
         members.append(Member(candidate, preparation, results, divisor, weights[name], judges))
         predicted.append(log_p)
     together = combine(torch.stack(predicted), np.array([member.weight for member in members]))
-    ensemble = PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features)
+    chosen = contrast(together, labels)
+    together = with_contrast(together, chosen)
+    ensemble = PortfolioEnsemble(
+        tuple(members), graph.num_nodes, graph.num_features, contrast=chosen
+    )
     taught = torch.cat([part for split in graph.splits for part in split[:2]])
     others = nodes_without(taught, graph.num_nodes)
     if len(others) >= LEAST_TO_COMPARE:

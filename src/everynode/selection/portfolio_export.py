@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from everynode.errors import UsageError
+from everynode.evaluation.contrast import with_contrast
 from everynode.graph.preparation import PREPARATIONS
 from everynode.models.export import export_program
 from everynode.models.model import Model
@@ -91,6 +92,8 @@ class PortableEnsemble(nn.Module):
         The logarithm of each member's weight.
     shift : Tensor
         What the logit of each class gains.
+    contrast : float
+        The contrast of the mean probabilities.
     num_features : int
         Input columns.
     """
@@ -101,7 +104,7 @@ class PortableEnsemble(nn.Module):
         self.log_weights = [math.log(member.weight) for member in ensemble]
         self.register_buffer("shift", torch.tensor(ensemble.shift or (0.0,)))
         self.num_features = ensemble.num_features
-        self.temperature = temperature
+        self.temperature, self.contrast = temperature, ensemble.contrast
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
         """Return the n x k probabilities; see :class:`everynode.models.export.Portable`."""
@@ -109,8 +112,8 @@ class PortableEnsemble(nn.Module):
             member(x, edge_index, edge_weight) + weight
             for member, weight in zip(self.members, self.log_weights, strict=True)
         ]
-        log_p = torch.logsumexp(torch.stack(each), dim=0) + cast(Tensor, self.shift)
-        return torch.softmax(log_p / self.temperature, dim=1)
+        log_p = with_contrast(torch.logsumexp(torch.stack(each), dim=0), self.contrast)
+        return torch.softmax((log_p + cast(Tensor, self.shift)) / self.temperature, dim=1)
 
     def export(self, file: Path) -> None:
         """Write a program for ``torch.export.load`` that takes graphs of any size."""

@@ -42,6 +42,10 @@ def _is_positive(value: Any) -> bool:
     return _is_number(value) and math.isfinite(value) and value > 0
 
 
+def _is_not_negative(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value) and value >= 0
+
+
 def _is_some(value: Any) -> bool:
     return _is_count(value) and 1 <= value <= MOST_PARTS
 
@@ -108,6 +112,7 @@ REQUIRED: Schema = {
 }
 OPTIONAL: Schema = {
     "temperature": (_is_positive, "a finite number above 0"),
+    "contrast": (_is_not_negative, "a finite number from 0"),
     **dict.fromkeys(
         ("networks", "members"), (_is_some, f"a whole number from 1 to {MOST_PARTS:,}")
     ),
