@@ -47,7 +47,8 @@ def test_a_missing_package_names_the_extra(extra, monkeypatch):
     with pytest.raises(UsageError) as caught:
         need_extra(extra, "Flying", otherwise=", or walk")
     assert str(caught.value) == (
-        f"Flying needs {missing}: pip install 'everynode[{extra}]', or walk."
+        f"Flying needs {missing}: pip install 'everynode[{extra}]' (in a clone: '.[{extra}]'), "
+        "or walk."
     )
 
 

@@ -17,6 +17,15 @@ EXTRAS = {
 }
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, also from a clone.
+
+    >>> install_command("tune")
+    "pip install 'everynode[tune]' (in a clone: '.[tune]')"
+    """
+    return f"pip install 'everynode[{extra}]' (in a clone: '.[{extra}]')"
+
+
 def need_extra(extra: str, feature: str, *, otherwise: str = "") -> ModuleType:
     """Import the packages of an extra and return the first of them.
 
@@ -39,6 +48,6 @@ def need_extra(extra: str, feature: str, *, otherwise: str = "") -> ModuleType:
     except ImportError as error:
         raise UsageError(
             f"{feature} needs {error.name or EXTRAS[extra][0]}: "
-            f"pip install 'everynode[{extra}]'{otherwise}."
+            f"{install_command(extra)}{otherwise}."
         ) from error
     return modules[0]

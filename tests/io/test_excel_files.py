@@ -101,7 +101,7 @@ def test_damaged_workbooks_and_a_missing_package(monkeypatch):
     with pytest.raises(DataError, match="not an Excel workbook that can be read"):
         en.read("book.xlsx", "book.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(DataError, match=r"pip install 'everynode\[excel\]', or save the sheet"):
+    with pytest.raises(DataError, match=r"pip install 'everynode\[excel\]' .*, or save the sheet"):
         en.read("book.xlsx", "book.xlsx")
 
 

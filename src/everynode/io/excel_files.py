@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from everynode.errors import DataError
+from everynode.extras import install_command
 from everynode.io.delimited_layout import is_number
 from everynode.io.formats import check_unpacked, unpacked_limit
 from everynode.io.summary import Notes, counted
@@ -30,7 +31,7 @@ def read_excel(path: Path, sheet: str, notes: Notes, *, edges: bool = False) -> 
         import openpyxl
     except ImportError:
         raise DataError(
-            f"{path} is an Excel workbook, which needs openpyxl: pip install 'everynode[excel]', "
+            f"{path} is an Excel workbook, which needs openpyxl: {install_command('excel')}, "
             "or save the sheet as CSV."
         ) from None
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from everynode.errors import DataError, UsageError
+from everynode.extras import install_command
 from everynode.io.formats import check_path, database_parts
 from everynode.io.summary import counted
 from everynode.io.tables import COUNTED, Table, make_table
@@ -63,7 +64,7 @@ def _run_duckdb(file: str, statement: str) -> list[tuple[str, Any]]:
         import duckdb
     except ImportError:
         raise DataError(
-            "Reading from DuckDB needs its package: pip install 'everynode[duckdb]', or export the "
+            f"Reading from DuckDB needs its package: {install_command('duckdb')}, or export the "
             "table as Parquet."
         ) from None
     try:
