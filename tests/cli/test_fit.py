@@ -1126,6 +1126,8 @@ def test_a_killed_portfolio_goes_on_with_what_is_missing(call, own_files, monkey
         "--label",
         "team",
         *PORTFOLIO,
+        "--time-limit",
+        "10m",
         "--seed",
         "3",
     )
