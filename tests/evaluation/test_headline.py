@@ -89,4 +89,4 @@ def test_a_leak_gets_no_advice_on_the_metric(fit_of):
     fit = dataclasses.replace(fit, graph=dataclasses.replace(fit.graph, summary=summary))
     fit.__dict__.update(alerts=(), without_leaks=Score(0.9, 0.8, 0.95))
     assert "of class yes are found" in headline(fit)[-1]
-    assert "--metric" not in headline(fit)[-1]
+    assert "--monitor" not in headline(fit)[-1]
