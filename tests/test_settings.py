@@ -14,11 +14,12 @@ import pytest
 
 from everynode.errors import UsageError
 from everynode.evaluation.metrics import MONITORS
-from everynode.models.build import build_model
+from everynode.models.build import build_model, unused_settings
 from everynode.models.names import MODELS as BACKBONES
+from everynode.models.names import model_class
 from everynode.objective_names import named_terms, objective_name, parse_objective
 from everynode.presets import PRESETS, read_preset
-from everynode.settings import TERMS, Settings, declarations
+from everynode.settings import TERMS, Declaration, Settings, declarations
 
 SOURCE = Path(__file__).parents[1] / "src" / "everynode"
 PAPER = read_preset("paper")
@@ -85,6 +86,39 @@ def test_no_constructor_declares_the_default_of_a_setting_again(file: Path) -> N
 def test_a_default_is_noticed() -> None:
     code = ast.parse("def f(a, b=1, *, c=2, d): ...\nclass A:\n    def g(self, e='x'): ...")
     assert [*defaults(code)] == [("b", "1"), ("c", "2"), ("e", "'x'")]
+
+
+def outside(declared: Declaration) -> float:
+    """A number just below the range of a setting."""
+    low = max(declared.low, declared.above)
+    return low if declared.above == low else low - 1
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_a_model_refuses_what_its_settings_refuse(name: str) -> None:
+    cls = model_class(name)
+    used = {*Settings().group("Model")} - unused_settings(name) - {"backbone"}
+    for option in used:
+        declared, default = declarations()[option], getattr(Settings, option)
+        if isinstance(default, bool):
+            continue
+        with pytest.raises(UsageError, match=f"'{option}' of "):
+            cls(num_features=8, num_classes=3, **{option: type(default)(outside(declared))})
+
+
+@pytest.mark.parametrize("name", [n for n, d in declarations().items() if d.of_term])
+def test_a_term_refuses_what_its_settings_refuse(name: str) -> None:
+    declared, default = declarations()[name], getattr(Settings, name)
+    module, _, cls = declarations()[declared.of_term].term.partition(":")
+    value = "none such" if declared.choices else type(default)(outside(declared))
+    message = "Unknown" if declared.choices else f"'{declared.option}' of {cls} must be"
+    with pytest.raises(UsageError, match=message):
+        getattr(import_module(module), cls)(1.0, **{declared.option: value})
+
+
+def test_settings_are_named_not_counted() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        Settings("gat")  # type: ignore[misc]
 
 
 def test_the_defaults_are_the_default_preset() -> None:

@@ -182,6 +182,7 @@ class Declaration:
 
     def check(self, name: str, value: Any, default: Any, owner: str = "Settings") -> None:
         """Refuse a value of another type than the default's, or outside the range."""
+        value = _plain_number(value)
         kind = type(default)
         if kind in KINDS:
             allowed = (int, float) if kind is float else kind
@@ -225,13 +226,17 @@ def plain_value(value: Any, name: str, default: Any) -> Any:
     >>> plain_value(1, "tv", 5.0), plain_value({"b": 1, "a": 2}, "weights", ())
     (1.0, (('a', 2.0), ('b', 1.0)))
     """
-    if hasattr(value, "item"):  # a NumPy number
-        value = value.item()
+    value = _plain_number(value)
     if type(default) is float and type(value) is int:
         return float(value)
     if isinstance(value, Mapping | list):
         return _pairs(value, name)
     return value
+
+
+def _plain_number(value: Any) -> Any:
+    """Return the Python number of a NumPy number or a tensor; other values pass unchanged."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _pairs(values: Any, name: str) -> tuple[tuple[Any, float], ...]:

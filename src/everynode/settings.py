@@ -20,10 +20,18 @@ from everynode.errors import DataError, UsageError, require, unknown
 from everynode.evaluation.metrics import MONITORS
 from everynode.settings_of_systems import SystemSettings
 
-__all__ = ["TERMS", "Declaration", "Group", "Search", "Settings", "declarations"]
+__all__ = [
+    "TERMS",
+    "Declaration",
+    "Group",
+    "Search",
+    "Settings",
+    "check_settings",
+    "declarations",
+]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings(SystemSettings):
     """Every choice of a run except the graph, the fold and the seed.
 
@@ -344,6 +352,20 @@ Settings.__dataclass_fields__ = dict(
 def declarations() -> dict[str, Declaration]:
     """Return the declaration of every field of :class:`Settings`, by name."""
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(Settings)}
+
+
+def check_settings(owner: str, **values: Any) -> None:
+    """Refuse values of another type, or outside the declared range of their setting.
+
+    The message names the class ``owner``, and the option of its constructor.
+
+    >>> check_settings("TotalVariation", tv_sigma=-1)
+    Traceback (most recent call last):
+    everynode.errors.UsageError: The 'sigma' of TotalVariation must be > 0. Got -1.
+    """
+    for name, value in values.items():
+        declared = declarations()[name]
+        declared.check(declared.option or name, value, getattr(Settings, name), owner=owner)
 
 
 #: The terms that have a weight in :class:`Settings`, in the order of the sum.

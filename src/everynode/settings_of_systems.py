@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from everynode.declaration import Search, document, setting, weight
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SystemSettings:
     """The settings of single systems; :class:`~everynode.settings.Settings` adds all others.
 

@@ -37,9 +37,12 @@ from everynode.objectives import (
     p_reg,
     total_variation,
 )
-from everynode.objectives.cross_validating_gradients import HALVES, draw_halves
+from everynode.objectives.cross_validating_gradients import draw_halves
 from everynode.objectives.term import Step
+from everynode.settings import declarations
 
+#: The draws of the two halves of CVG.
+HALVES = declarations()["halves"].choices
 #: The networks of the paper; a model of another kind has tests of its own.
 NETWORKS = [name for name in MODELS if issubclass(model_class(name), Network)]
 
@@ -369,7 +372,7 @@ def test_the_keywords_that_are_there_at_all() -> None:
         ),
         (
             lambda: CrossValidatingGradients(halves="stratifed"),
-            "Unknown choice of halves 'stratifed' (did you mean 'stratified'?). Choose from: random, stratified, fixed.",
+            "Unknown halves 'stratifed' (did you mean 'stratified'?). Choose from: random, stratified, fixed.",
         ),
         (lambda: ENC(GRAPH, mi=-1), "The 'mi' of ENC must be >= 0. Got -1."),
         (lambda: ENC(GRAPH, tv=float("nan")), "The 'tv' of ENC must be >= 0. Got nan."),

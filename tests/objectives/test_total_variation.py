@@ -12,7 +12,7 @@ from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.sample import Sample
 from everynode.objectives import TotalVariation, total_variation
-from everynode.objectives.total_variation import GATES
+from everynode.settings import declarations
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def graph() -> Graph:
     )
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", declarations()["tv_gate"].choices)
 def test_two_halves_of_the_edges_add_up(graph, gate):
     """A sample that is not the full graph takes the other way to the operator."""
     sample = Sample.of_graph(graph)

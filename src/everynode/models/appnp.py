@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 class APPNP(PropagatedMLP):
@@ -54,8 +53,7 @@ class APPNP(PropagatedMLP):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(0 <= appnp_alpha <= 1, "appnp_alpha", "APPNP", "in [0, 1]", appnp_alpha)
-        require(appnp_steps >= 1, "appnp_steps", "APPNP", ">= 1", appnp_steps)
+        check_settings("APPNP", appnp_alpha=appnp_alpha, appnp_steps=appnp_steps)
         self.alpha, self.steps = appnp_alpha, appnp_steps
 
     def spread(self, z: Tensor, propagate: Propagation) -> Tensor:

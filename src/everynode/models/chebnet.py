@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -116,7 +115,7 @@ class ChebNet(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(chebnet_filters >= 1, "chebnet_filters", "ChebNet", ">= 1", chebnet_filters)
+        check_settings("ChebNet", chebnet_filters=chebnet_filters)
         generator = torch.Generator().manual_seed(seed)
         widths = [num_features, *[self.hidden_channels] * (self.num_layers - 1), num_classes]
         self.layers = nn.ModuleList(

@@ -14,7 +14,7 @@ from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -82,7 +82,7 @@ class EGNN(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(0 <= egnn_residual <= 1, "egnn_residual", "EGNN", "in [0, 1]", egnn_residual)
+        check_settings("EGNN", egnn_residual=egnn_residual)
         good = 0 <= egnn_initial <= egnn_residual
         expected = f"between 0 and egnn_residual={egnn_residual}"
         require(good, "egnn_initial", "EGNN", expected, egnn_initial)

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix, spmm
 
 #: The sum over neighbors, from one weight per edge and one row per source.
@@ -105,7 +104,7 @@ class FAGCN(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(0 <= fagcn_eps <= 1, "fagcn_eps", "FAGCN", "in [0, 1]", fagcn_eps)
+        check_settings("FAGCN", fagcn_eps=fagcn_eps)
         self.eps, width = fagcn_eps, self.hidden_channels
         generator = torch.Generator().manual_seed(seed)
         self.opening = Linear(num_features, width, generator=generator)

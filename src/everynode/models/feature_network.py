@@ -8,13 +8,13 @@ from typing import Any
 
 from torch import Tensor
 
-from everynode.errors import UsageError, require
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.linear import rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
 #: A map from one row per node to one row per node, such as the mean over neighbors.
@@ -51,10 +51,8 @@ class FeatureNetwork(Model):
     ):
         super().__init__()
         owner = type(self).__name__
-        require(num_layers >= 1, "num_layers", owner, ">= 1", num_layers)
-        require(hidden_channels >= 1, "hidden_channels", owner, ">= 1", hidden_channels)
-        for name, p in (("dropout", dropout), ("layer_dropout", layer_dropout)):
-            require(0 <= p < 1, name, owner, "in [0, 1)", p)
+        check_settings(owner, num_layers=num_layers, hidden_channels=hidden_channels)
+        check_settings(owner, dropout=dropout, layer_dropout=layer_dropout)
         self.num_features, self.num_classes = num_features, num_classes
         self.num_layers, self.hidden_channels = num_layers, hidden_channels
         self.dropout, self.layer_dropout = dropout, layer_dropout

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.models.edge_list import EdgeList
 from everynode.models.layer import Layer
 from everynode.models.layer_derivatives import Propagation
 from everynode.models.network import Network
 from everynode.models.receptive_field import Hop, Level
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 class GCNIILayer(Layer):
@@ -121,7 +120,6 @@ class GCNII(Network):
         gcnii_lambda: float = Settings.gcnii_lambda,
         **options: Any,
     ):
-        require(0 <= gcnii_alpha <= 1, "gcnii_alpha", "GCNII", "in [0, 1]", gcnii_alpha)
-        require(gcnii_lambda >= 0, "gcnii_lambda", "GCNII", ">= 0", gcnii_lambda)
+        check_settings("GCNII", gcnii_alpha=gcnii_alpha, gcnii_lambda=gcnii_lambda)
         layer_options = {"alpha": gcnii_alpha, "lam": gcnii_lambda}
         super().__init__(num_features, num_classes, layer_options=layer_options, **options)

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu, softplus
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.fagcn import WeightedSum
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix, spmm
 
 
@@ -155,7 +154,7 @@ class GGCN(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(ggcn_decay >= 0, "ggcn_decay", "GGCN", ">= 0", ggcn_decay)
+        check_settings("GGCN", ggcn_decay=ggcn_decay)
         self.decay, width = ggcn_decay, self.hidden_channels
         generator = torch.Generator().manual_seed(seed)
         self.opening = Linear(num_features, width, generator=generator)

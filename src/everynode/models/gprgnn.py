@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 class GPRGNN(PropagatedMLP):
@@ -58,8 +57,7 @@ class GPRGNN(PropagatedMLP):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(0 <= gprgnn_alpha <= 1, "gprgnn_alpha", "GPRGNN", "in [0, 1]", gprgnn_alpha)
-        require(gprgnn_steps >= 1, "gprgnn_steps", "GPRGNN", ">= 1", gprgnn_steps)
+        check_settings("GPRGNN", gprgnn_alpha=gprgnn_alpha, gprgnn_steps=gprgnn_steps)
         decay = (1 - gprgnn_alpha) ** torch.arange(gprgnn_steps + 1.0)
         share = torch.full_like(decay, gprgnn_alpha)
         share[-1] = 1.0

@@ -7,11 +7,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.models.feature_network import Propagation
 from everynode.models.linear import Linear
 from everynode.models.propagated_mlp import PropagatedMLP
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -69,9 +68,7 @@ class GRAND(PropagatedMLP):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        good = 0 <= grand_drop_node < 1
-        require(good, "grand_drop_node", "GRAND", "in [0, 1)", grand_drop_node)
-        require(grand_steps >= 0, "grand_steps", "GRAND", ">= 0", grand_steps)
+        check_settings("GRAND", grand_drop_node=grand_drop_node, grand_steps=grand_steps)
         self.drop_node, self.steps = grand_drop_node, grand_steps
 
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:

@@ -15,7 +15,7 @@ from everynode.models.fagcn import SignedHop
 from everynode.models.feature_network import FeatureNetwork, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -84,7 +84,7 @@ class GRANDDiffusion(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(diffusion_time > 0, "diffusion_time", "GRANDDiffusion", "> 0", diffusion_time)
+        check_settings("GRANDDiffusion", diffusion_time=diffusion_time)
         width, heads = self.hidden_channels, attention_heads
         good, expected = heads >= 1 and width % heads == 0, f"a divisor of hidden_channels={width}"
         require(good, "attention_heads", "GRANDDiffusion", expected, heads)

@@ -8,13 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -79,8 +78,7 @@ class GraphCON(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        for name, value in (("damping", graphcon_damping), ("pull", graphcon_pull)):
-            require(value >= 0, f"graphcon_{name}", "GraphCON", ">= 0", value)
+        check_settings("GraphCON", graphcon_damping=graphcon_damping, graphcon_pull=graphcon_pull)
         self.damping, self.pull = graphcon_damping, graphcon_pull
         generator, width = torch.Generator().manual_seed(seed), self.hidden_channels
         self.opening = Linear(num_features, width, generator=generator)

@@ -9,7 +9,7 @@ from everynode.graph import Graph
 from everynode.models.linear import Linear
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -67,6 +67,13 @@ class JKNet(Model):
         seed: int = 0,
     ):
         super().__init__()
+        check_settings(
+            "JKNet",
+            num_layers=num_layers,
+            hidden_channels=hidden_channels,
+            dropout=dropout,
+            layer_dropout=layer_dropout,
+        )
         self.num_features, self.num_classes = num_features, num_classes
         self.dropout, self.layer_dropout = dropout, layer_dropout
         self.normalize_features = normalize_features

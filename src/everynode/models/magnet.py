@@ -11,14 +11,13 @@ import scipy.sparse
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.chebnet import ChebLayer
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -98,9 +97,7 @@ class MagNet(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(chebnet_filters >= 1, "chebnet_filters", "MagNet", ">= 1", chebnet_filters)
-        good = 0 <= magnet_charge <= 0.25
-        require(good, "magnet_charge", "MagNet", "in [0, 0.25]", magnet_charge)
+        check_settings("MagNet", chebnet_filters=chebnet_filters, magnet_charge=magnet_charge)
         self.charge = magnet_charge
         generator = torch.Generator().manual_seed(seed)
         widths = [num_features, *[self.hidden_channels] * self.num_layers]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import UsageError, require
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.field_cache import FieldCache, FieldView
@@ -17,7 +17,7 @@ from everynode.models.layer import Layer, LayerTrace, brings
 from everynode.models.linear import Linear, rows_divided_by_sum
 from everynode.models.model import Model, input_features, node_indices
 from everynode.models.receptive_field import Batch, Hop
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix, draw_noise, drop
 
 #: A larger receptive field is not worth a selection: the whole graph is cheaper.
@@ -100,10 +100,8 @@ class Network(Model):
             raise UsageError(
                 f"{owner} has no layers: use GCN, GAT or GCNII, or name the layer in a subclass."
             )
-        require(num_layers >= 1, "num_layers", owner, ">= 1", num_layers)
-        require(hidden_channels >= 1, "hidden_channels", owner, ">= 1", hidden_channels)
-        for name, p in (("dropout", dropout), ("layer_dropout", layer_dropout)):
-            require(0 <= p < 1, name, owner, "in [0, 1)", p)
+        check_settings(owner, num_layers=num_layers, hidden_channels=hidden_channels)
+        check_settings(owner, dropout=dropout, layer_dropout=layer_dropout)
         self.num_features, self.num_classes, self.num_hops = num_features, num_classes, num_layers
         self.dropout, self.layer_dropout = dropout, layer_dropout
         self.normalize_features = normalize_features

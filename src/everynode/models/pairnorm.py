@@ -8,13 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import Propagation, full_graph_only
 from everynode.models.plain_gcn import PlainGCN
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -63,7 +62,7 @@ class PairNorm(PlainGCN):
         from torch_geometric.nn import PairNorm as Normalization  # takes seconds to import
 
         super().__init__(num_features, num_classes, **options)
-        require(pairnorm_scale > 0, "pairnorm_scale", "PairNorm", "> 0", pairnorm_scale)
+        check_settings("PairNorm", pairnorm_scale=pairnorm_scale)
         self.norm = Normalization(scale=pairnorm_scale, scale_individually=True)
 
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:

@@ -9,13 +9,12 @@ import scipy.sparse
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.models.edge_list import EdgeList
 from everynode.models.feature_network import FeatureNetwork, Propagation, full_graph_only
 from everynode.models.linear import Linear
 from everynode.models.receptive_field import Batch
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -96,7 +95,7 @@ class PDEGCN(FeatureNetwork):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, **options)
-        require(pdegcn_step > 0, "pdegcn_step", "PDEGCN", "> 0", pdegcn_step)
+        check_settings("PDEGCN", pdegcn_step=pdegcn_step)
         self.step, width = pdegcn_step, self.hidden_channels
         generator = torch.Generator().manual_seed(seed)
         self.opening = Linear(num_features, width, generator=generator)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from everynode.models.feature_network import Propagation
 from everynode.models.propagated_mlp import PropagatedMLP
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -53,6 +53,7 @@ class SGC(PropagatedMLP):
         **options: Any,
     ):
         super().__init__(num_features, num_classes, num_layers=1, **options)
+        check_settings("SGC", num_layers=num_layers)
         self.steps = num_layers
 
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:

@@ -8,9 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import require
 from everynode.models.gatv2 import GATv2
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
 
 
@@ -60,8 +59,7 @@ class SuperGAT(GATv2):
         supergat_edge_share: float = Settings.supergat_edge_share,
         **options: Any,
     ):
-        good = 0 < supergat_edge_share <= 1
-        require(good, "supergat_edge_share", "SuperGAT", "in (0, 1]", supergat_edge_share)
+        check_settings("SuperGAT", supergat_edge_share=supergat_edge_share)
         self._edge_share = supergat_edge_share
         super().__init__(num_features, num_classes, **options)
 

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from everynode.errors import UsageError, require
+from everynode.errors import UsageError
 from everynode.graph.sample import Sample
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.term import Step, Term
-from everynode.settings import Settings
-
-#: The distances from the targets.
-DISTANCES = ("cross_entropy", "squared")
+from everynode.settings import Settings, check_settings
 
 
 def consistency(
@@ -54,8 +51,9 @@ def consistency(
     >>> consistency([torch.tensor([[9.0, 0.0]]), torch.tensor([[0.0, 9.0]])])  # they disagree
     tensor(4.5001)
     """
-    require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
-    require(distance in DISTANCES, "distance", "Consistency", " or ".join(DISTANCES), distance)
+    check_settings(
+        "Consistency", consistency_temperature=temperature, consistency_distance=distance
+    )
     _check(views)
     n = len(views[0])
     share = views[0].new_full((n,), 1.0 / max(n, 1), dtype=torch.float64)
@@ -136,10 +134,8 @@ class Consistency(Term):
         passes: int = Settings.consistency_passes,
     ):
         super().__init__(weight)
-        require(temperature > 0, "temperature", "Consistency", "> 0", temperature)
-        require(ramp >= 0, "ramp", "Consistency", ">= 0", ramp)
-        require(distance in DISTANCES, "distance", "Consistency", " or ".join(DISTANCES), distance)
-        require(passes >= 2, "passes", "Consistency", ">= 2", passes)
+        check_settings("Consistency", consistency_temperature=temperature, consistency_ramp=ramp)
+        check_settings("Consistency", consistency_distance=distance, consistency_passes=passes)
         self.temperature, self.ramp, self.distance = temperature, ramp, distance
         self._passes = passes
 

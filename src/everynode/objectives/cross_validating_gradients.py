@@ -9,17 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from everynode.errors import UsageError, require, unknown
+from everynode.errors import UsageError, require
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.numerics import gradient_cosine
 from everynode.objectives.cross_entropy import class_weights, cross_entropy
 from everynode.objectives.term import Step, Term
-from everynode.settings import Settings, declarations
-
-#: The draws of the two halves, by name.
-HALVES = declarations()["halves"].choices
+from everynode.settings import Settings, check_settings
 
 
 def cross_validating_gradients(
@@ -126,9 +123,7 @@ class CrossValidatingGradients(Term):
         every: int = Settings.cvg_every,
     ):
         super().__init__(weight)
-        require(every >= 1, "every", "CrossValidatingGradients", ">= 1", every)
-        if halves not in HALVES:
-            unknown("choice of halves", halves, HALVES)
+        check_settings("CrossValidatingGradients", cvg_every=every, halves=halves)
         self.halves, self.every, self.seed = halves, every, 0
         self.register_buffer("class_weight", None, persistent=False)
         self.register_buffer("in_first_half", None, persistent=False)

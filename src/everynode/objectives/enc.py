@@ -279,14 +279,11 @@ def _name_of(term: Term) -> str:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse an option that does not exist, or is out of its range."""
+    """Refuse an option that does not exist, has another type, or is out of its range."""
     for name, value in options.items():
         if name not in OPTIONS:
             unknown("option of ENC", name, OPTIONS)
-        declared = declarations()[name]
-        if declared.choices and value not in declared.choices:
-            unknown(name, value, declared.choices)
-        require(declared.allows(value), name, "ENC", declared.expected, value)
+        declarations()[name].check(name, value, OPTIONS[name], owner="ENC")
 
 
 def _declared_terms(values: Mapping[str, Any]) -> list[Term]:

@@ -15,7 +15,7 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Step, Term, mean_of
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class GraphMixLoss(Term):
     ):
         super().__init__(weight)
         owner = type(self).__name__
-        require(unlabeled >= 0, "unlabeled", owner, ">= 0", unlabeled)
+        check_settings(owner, graphmix_unlabeled=unlabeled)
         require(temperature > 0, "temperature", owner, "> 0", temperature)
         require(passes_for_targets >= 1, "passes_for_targets", owner, ">= 1", passes_for_targets)
         require(0 <= start < end, "start", owner, "at least 0 and below end", start)

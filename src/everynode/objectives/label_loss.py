@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from everynode.errors import UsageError, require
+from everynode.errors import UsageError
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step, Term
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import spmm
 
 
@@ -47,7 +47,7 @@ class LabelLoss(Term):
 
     def __init__(self, weight: float | None = None, *, steps: int = Settings.lpa_steps):
         super().__init__(weight)
-        require(steps >= 1, "steps", "LabelLoss", ">= 1", steps)
+        check_settings("LabelLoss", lpa_steps=steps)
         self.steps = steps
 
     def evaluate(self, step: Step) -> Tensor:

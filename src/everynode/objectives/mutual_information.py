@@ -8,13 +8,12 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.graph.disk_graph import DiskGraph
 from everynode.graph.sample import Sample
 from everynode.numerics import log_softmax_by_class
 from everynode.objectives.term import Step, Term, mean_of
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 #: The share of a new step in the running class marginal of mini-batches: large enough to follow
 #: the network, small enough to average out the noise of one step.
@@ -45,7 +44,7 @@ def mutual_information(logits: Tensor, *, lam: float = Settings.mi_lambda) -> Te
     >>> mutual_information(torch.tensor([[99.0, 0.0], [0.0, 99.0]]), lam=1.0)  # -log 2: the least
     tensor(-0.6931)
     """
-    require(lam >= 0, "lam", "MutualInformation", ">= 0", lam)
+    check_settings("MutualInformation", mi_lambda=lam)
     share = logits.new_full((len(logits),), 1.0 / max(len(logits), 1), dtype=torch.float64)
     return of_log_probabilities(log_softmax_by_class(logits), share, lam)
 
@@ -143,7 +142,7 @@ class MutualInformation(Term):
 
     def __init__(self, weight: float | None = None, *, lam: float = Settings.mi_lambda):
         super().__init__(weight)
-        require(lam >= 0, "lam", "MutualInformation", ">= 0", lam)
+        check_settings("MutualInformation", mi_lambda=lam)
         self.lam = lam
         self.register_buffer("marginal", torch.zeros(0, dtype=torch.float64))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Step, Term, mean_of
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 def neighbor_consistency(
@@ -50,7 +49,7 @@ def neighbor_consistency(
     >>> neighbor_consistency(torch.tensor([[9.0, 0.0], [0.0, 9.0]]), graph)
     tensor(3.8070)
     """
-    require(temperature > 0, "temperature", "NeighborConsistency", "> 0", temperature)
+    check_settings("NeighborConsistency", neighbor_temperature=temperature)
     log_y = torch.log_softmax(logits, 1, dtype=at_least_single(logits.dtype))
     mean = graph.mean_operator
     if mean.dtype != log_y.dtype or mean.values.device != log_y.device:
@@ -92,7 +91,7 @@ class NeighborConsistency(Term):
         self, weight: float | None = None, *, temperature: float = Settings.neighbor_temperature
     ):
         super().__init__(weight)
-        require(temperature > 0, "temperature", "NeighborConsistency", "> 0", temperature)
+        check_settings("NeighborConsistency", neighbor_temperature=temperature)
         self.temperature = temperature
 
     def evaluate(self, step: Step) -> Tensor:

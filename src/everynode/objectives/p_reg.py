@@ -5,16 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from everynode.errors import require
 from everynode.graph import Graph
 from everynode.graph.sample import Sample
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Term
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 from everynode.sparse import SparseMatrix
-
-#: The distances between the predictions of a node and of its neighborhood.
-DISTANCES = ("squared", "cross_entropy")
 
 
 def p_reg(logits: Tensor, graph: Graph, *, distance: str = Settings.preg_distance) -> Tensor:
@@ -78,7 +74,7 @@ class PReg(Term):
 
     def __init__(self, weight: float | None = None, *, distance: str = Settings.preg_distance):
         super().__init__(weight)
-        require(distance in DISTANCES, "distance", "PReg", " or ".join(DISTANCES), distance)
+        check_settings("PReg", preg_distance=distance)
         self.distance = distance
 
     def forward(self, logits: Tensor, sample: Sample) -> Tensor:

@@ -10,17 +10,14 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.errors import UsageError, require, unknown
+from everynode.errors import UsageError
 from everynode.graph import Graph
 from everynode.graph.disk_graph import ROWS, DiskGraph
 from everynode.graph.operators import normalize_rows
 from everynode.graph.sample import Sample
 from everynode.objectives.term import Step, Term, mean_of
-from everynode.settings import Settings, declarations
+from everynode.settings import Settings, check_settings
 from everynode.sparse import Pattern, SparseMatrix
-
-#: The gates of total variation, by name.
-GATES = declarations()["tv_gate"].choices
 
 
 def graph_gradient(f: Tensor, graph: Graph) -> Tensor:
@@ -121,9 +118,7 @@ class TotalVariation(Term):
         gate: str = Settings.tv_gate,
     ):
         super().__init__(weight)
-        require(sigma > 0, "sigma", "TotalVariation", "> 0", sigma)
-        if gate not in GATES:
-            unknown("gate", gate, GATES)
+        check_settings("TotalVariation", tv_sigma=sigma, tv_gate=gate)
         self.sigma, self.gate = sigma, gate
         self._column_scale: np.ndarray | None = None
 

@@ -13,7 +13,7 @@ from everynode.models.feature_network import FeatureNetwork
 from everynode.models.model import input_features
 from everynode.numerics import at_least_single
 from everynode.objectives.term import Step, Term, mean_of
-from everynode.settings import Settings
+from everynode.settings import Settings, check_settings
 
 
 class VirtualAdversarial(Term):
@@ -60,7 +60,7 @@ class VirtualAdversarial(Term):
     ):
         super().__init__(weight)
         require(epsilon > 0, "epsilon", type(self).__name__, "> 0", epsilon)
-        require(xi > 0, "xi", type(self).__name__, "> 0", xi)
+        check_settings(type(self).__name__, vat_xi=xi)
         self.epsilon, self.xi = epsilon, xi
 
     def evaluate(self, step: Step) -> Tensor:
