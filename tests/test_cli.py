@@ -67,6 +67,13 @@ def timeless(record: dict) -> dict:
 # ---------------------------------------------------------------------- the first impression
 
 
+def test_no_module_of_a_command_replaces_the_app():
+    code = "import everynode.cli as cli; cli.resolve([]); cli.app(['--version'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert done.stdout.strip()
+
+
 def test_help_names_the_commands():
     done = spawn("--help")
     assert done.returncode == 0

@@ -49,7 +49,9 @@ for command in (
     shared: dict[str, Any] = {}
     if command in ("fit", "train", "compare"):
         shared = {"group_parameters": TRAINING}
-    app.command(f"everynode.cli.{command}:{command}", **shared)
+    # A module named app would replace the app of this package once it is imported.
+    module = "serve" if command == "app" else command
+    app.command(f"everynode.cli.{module}:{command}", **shared)
 for group in ("tune", "data", "results"):
     app.command(f"everynode.cli.{group}:{group}_app", name=group)
 
