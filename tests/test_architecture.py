@@ -20,7 +20,7 @@ ROOMS = (
     "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
     "datasets", "io", "evaluation", "plugins", "declaration", "batches", "fit_options",
     "settings_of_systems", "settings", "objective_names",
-    "models", "presets", "objectives", "training", "selection",
+    "models", "presets", "objectives", "training", "selection", "explanations",
     "estimator_settings", "estimator_inputs", "estimator_files", "estimator_refit", "estimator_decisions", "estimator_training",
     "estimator",
     "experiments", "report", "benchmarks", "app", "cli",

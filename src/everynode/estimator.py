@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from everynode.batches import Batches
-from everynode.estimator_decisions import held_out_labels, kept_labels, prediction_sets
+from everynode.estimator_decisions import (
+    explanations,
+    find_node,
+    held_out_labels,
+    kept_labels,
+    prediction_sets,
+)
 from everynode.estimator_files import load_classifier, save_classifier
 from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
 from everynode.estimator_refit import refit_classifier
@@ -43,6 +49,7 @@ from everynode.training.model_card import refuse_broken_folders
 
 if TYPE_CHECKING:
     from everynode.evaluation.held_out_labels import HeldOutLabels
+    from everynode.explanations.explanation import Explanation
     from everynode.objectives.term import Term
     from everynode.training.callbacks import Callback
     from everynode.training.process_pool import Engine
@@ -423,6 +430,45 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         graph = prediction_graph(self, X, edge_index, edge_weight)
         chosen = None if nodes is None else node_indices(torch.as_tensor(nodes), graph)
         return prediction_sets(self, graph, chosen, coverage, per_class=per_class, seed=seed)
+
+    def explain(
+        self,
+        X: Any,
+        node: Any,
+        *,
+        label: Any = None,
+        edge_index: Any = None,
+        edge_weight: Any = None,
+    ) -> Explanation:
+        """Explain the prediction of a node: what carried it, and what it would be without that.
+
+        Columns and words of the node take a neutral value, one at a time; neighbors and labeled
+        nodes nearby lose all their edges. Each time the whole classifier predicts again. Two calls
+        give the same answer.
+
+        Parameters
+        ----------
+        X : Graph or array of shape (n, c)
+            The graph, or the features.
+        node : Hashable
+            The name of the node; its index if the nodes have no names.
+        label : Hashable, optional
+            The class to explain. None: the predicted one.
+        edge_index, edge_weight : array, optional
+            The edges, if ``X`` is an array.
+
+        Examples
+        --------
+        >>> from everynode.datasets import generate
+        >>> graph = generate(200, 600, 8, 3, seed=0)
+        >>> model = NodeClassifier(objective="ce", settings={"epochs": 20}, verbose=False)
+        >>> explanation = model.fit(graph).explain(graph, 7)
+        >>> explanation.label == model.predict(graph, nodes=[7])[0]
+        True
+        """
+        check_is_fitted(self, "fitted_")
+        graph = prediction_graph(self, X, edge_index, edge_weight)
+        return explanations(self, graph, [find_node(graph, node)], label)[0]
 
     def suspicious_labels(self) -> list[SuspiciousLabel]:
         """Return the labels that look wrong, the worst first (confident learning).

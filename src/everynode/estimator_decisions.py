@@ -1,16 +1,20 @@
-"""The decisions that NodeClassifier supports beside the labels: how sure, and what looks wrong."""
+"""The decisions that NodeClassifier supports beside the labels: how sure, why, what looks wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from everynode.errors import UsageError
+from everynode.console import showable
+from everynode.errors import UsageError, unknown
 from everynode.evaluation.held_out_labels import HeldOutLabels
 from everynode.evaluation.prediction_sets import calibrate_sets, neighbor_scores
+from everynode.explanations.explanation import Explanation, explain
+from everynode.explanations.occlusion import Occlusion
 from everynode.graph import Graph
 from everynode.selection.ensemble import log_probabilities_by_fold
 
@@ -94,3 +98,44 @@ def prediction_sets(
         neighbors, p = neighbor_scores(graph, p)[chosen].cpu(), p[chosen]
     sets: np.ndarray = rule.sets(p.cpu(), uniform[chosen], neighbors).numpy()
     return sets
+
+
+def find_node(graph: Graph, name: Hashable) -> int:
+    """Return the index of a node from its name, its text, or its index if nodes have no names."""
+    if graph.node_ids is None:
+        text = str(name)
+        if text.isdecimal() and int(text) < graph.num_nodes:
+            return int(text)
+        raise UsageError(
+            f"There is no node {showable(text)!r}: the nodes are 0 to {graph.num_nodes - 1}."
+        )
+    names = graph.node_ids
+    places = [i for i, one in enumerate(names) if one == name]
+    places = places or [i for i, one in enumerate(names) if str(one) == str(name)]
+    summary = graph.summary
+    if not places and summary is not None and summary.name_column:
+        shown = summary.shown[summary.name_column]
+        places = [i for i, one in enumerate(shown) if one == name]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        ids = ", ".join(str(names[i]) for i in places[:5])
+        raise UsageError(f"{len(places)} nodes are named {name!r}: give the id of one ({ids}).")
+    some = ", ".join(showable(str(one)) for one in names[:3])
+    raise UsageError(f"There is no node {showable(str(name))!r}. The first nodes are {some}.")
+
+
+def explanations(
+    model: NodeClassifier, graph: Graph, nodes: Sequence[int], label: Hashable | None = None,
+    **options: int,
+) -> list[Explanation]:  # fmt: skip
+    """Explain the predictions of some nodes; see ``NodeClassifier.explain``."""
+    classes = model.classes_.tolist()
+    code = None
+    if label is not None:
+        by_text = {str(one): i for i, one in enumerate(classes)}
+        if str(label) not in by_text:
+            unknown("class", str(label), by_text)
+        code = by_text[str(label)]
+    occlusion = Occlusion(model, graph)
+    return [explain(occlusion, node, classes, label=code, **options) for node in nodes]

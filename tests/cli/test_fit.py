@@ -70,6 +70,7 @@ def test_everything_is_in_the_folder(fitted):
     assert sorted(path.name for path in out.iterdir()) == [
         "fit.json",
         "model",
+        "model-card.md",
         "predictions.csv",
         "report.html",
         "run.json",

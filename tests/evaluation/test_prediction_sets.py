@@ -86,12 +86,19 @@ def coverage_of(count: int, *, per_class: bool = False, diffuse: bool = False) -
     return torch.stack([inside, total])
 
 
-@pytest.mark.parametrize(("count", "diffuse"), [(9, False), (60, False), (120, True)])
-def test_new_nodes_are_covered_as_promised(count, diffuse):
+@pytest.mark.parametrize(("count", "diffuse"), [(5, False), (9, False), (60, False), (120, True)])
+def test_new_nodes_are_covered_as_promised_and_no_more(count, diffuse):
     inside, total = coverage_of(count, diffuse=diffuse).sum(1).tolist()
-    kept = count - int(0.25 * count) if diffuse else count
-    rank = math.ceil(round((kept + 1) * 0.8, 9))
-    assert inside / total == pytest.approx(rank / (kept + 1), abs=0.02)
+    assert inside / total == pytest.approx(0.8, abs=0.02)  # 5 labels rounded up: 83 %
+
+
+def test_a_random_number_rounds_the_rank_up_as_often_as_its_fraction_says():
+    scores = torch.arange(1.0, 7.0)  # rank 7 x 0.75 = 5.25
+    assert conformal_threshold(scores, 0.75, 0.24) == 6.0
+    assert conformal_threshold(scores, 0.75, 0.26) == 5.0
+    assert conformal_threshold(scores[:1], 0.25, 0.6) == -math.inf
+    assert conformal_threshold(scores, 0.9, 0.2) == math.inf
+    assert conformal_threshold(scores, 0.9, 0.4) == 6.0
 
 
 def test_each_class_is_covered_if_that_is_promised():

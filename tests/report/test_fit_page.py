@@ -18,10 +18,12 @@ from everynode.report.fit_page import page
 #: A name that must be escaped.
 ODD = "<b>x</b>&\"'</script><!--"
 SECTIONS = (
+    "uncertain",
+    "suspicious",
     "quality",
     "classes",
+    "slices",
     "probabilities",
-    "uncertain",
     "disagreements",
     "map",
     "data",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from cyclopts import Parameter
 
@@ -82,6 +82,23 @@ class Tables:
         with size_limit(columns.pop("max_size")):
             return read(**columns | options, feature_encoder=feature_encoder)
 
+    def keeping(self, columns: Sequence[str]) -> Self:
+        """Return the same flags, with more columns to write beside the predictions."""
+        kept = [name for name in self.keep.split(",") if name.strip()]
+        return replace(self, keep=",".join(dict.fromkeys([*kept, *columns])))
+
+    def recall(self) -> dict[str, Any]:
+        """Return the flags that differ from their defaults, with absolute paths, for JSON."""
+        default = type(self)()
+        own = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            if value != getattr(default, name)
+        }
+        for name in {"nodes", "edges"} & own.keys():
+            own[name] = absolute(str(own[name]))
+        return own
+
     def spare(self, results: Iterable[Path], *also: Path | str | None) -> None:
         """Refuse results that would replace the input files, under any name."""
         from everynode.io.formats import source_file
@@ -119,6 +136,12 @@ class Files(Tables):
     directed: Annotated[bool, Parameter(negative="")] = False
 
 
+def absolute(source: str) -> str:
+    """Return a source of a table with an absolute path; a query or a sheet stays as it is."""
+    path = Path(source)
+    return str(path.resolve()) if path.is_file() else source
+
+
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Columns:
@@ -139,6 +162,13 @@ class Columns:
     label: str | None = None
     labels: str | None = None
     features: str = "all"
+
+
+def recorded(files: Files, columns: Columns) -> dict[str, Any]:
+    """Return the flags that read a labeled graph again, for JSON."""
+    labels = {"label": columns.label} if columns.label else {}
+    more = {"labels": absolute(columns.labels)} if columns.labels else {}
+    return {"flags": files.recall(), "columns": labels | more}
 
 
 class OpenGraph(NamedTuple):

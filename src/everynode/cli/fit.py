@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.batch_options import FitBatchOptions
-from everynode.cli.files import Columns, Files
+from everynode.cli.files import Columns, Files, recorded
 from everynode.cli.fit_flags import LabelFlags, OutputFlags, PortfolioFlags
 from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 #: The files of a finished fit, in the order of writing.
 RESULTS = (
-    "model/model.safetensors", "model/model.json", "predictions.csv", "report.html", "fit.json",
+    "model/model.safetensors", "model/model.json", "predictions.csv", "report.html",
+    "model-card.md", "fit.json",
 )  # fmt: skip
 #: What to do if the memory does not suffice.
 LESS_MEMORY = "use a smaller --batch-size, --workers 1 or fewer --hidden-channels"
@@ -63,6 +64,7 @@ def fit(
     portfolio.check(model)
     model.load_plugins()
     torch.set_num_threads(output.threads)
+    files = files.keeping(output.slice_by)
     given = files.read(
         label=columns.label, labels=columns.labels, features=columns.features, split=labels.split,
         name=files.name,
@@ -90,7 +92,7 @@ def fit(
             quiet=output.quiet,
         ),
         graph, nodes, notes, not given.splits, portfolio.for_new_nodes, portfolio.calibrate,
-        output.coverage, labels.clean_labels,
+        output.coverage, labels.clean_labels, recorded(files, columns), output.slice_by,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     if prepare(folder, plan.key, RESULTS, STATES, output.resume):
@@ -121,6 +123,10 @@ class Plan:
         Whether the split was drawn here.
     for_new_nodes, calibrate, coverage, clean_labels
         The flags of the same names.
+    files : dict
+        The flags that read the files, for ``everynode explain``.
+    slice_by : tuple of str
+        The columns of the slices.
     """
 
     classifier: NodeClassifier
@@ -132,6 +138,8 @@ class Plan:
     calibrate: bool
     coverage: float | None
     clean_labels: bool = False
+    files: dict[str, Any] = field(default_factory=dict)
+    slice_by: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -150,6 +158,7 @@ class Plan:
             self.calibrate,
             self.coverage,
             self.clean_labels,
+            self.slice_by,
             None if self.nodes is None else self.nodes.tolist(),
             graph.name,
             graph.digest,
@@ -189,8 +198,10 @@ def _train(plan: Plan, folder: Path, engine: Engine | None, output: OutputFlags)
         if one is not None and not plan.calibrate:
             one.temperature_ = one.held_out_temperature_ = 1.0
             one.held_out_labels_ = kept_labels(one).uncalibrated()
-    fitted = FitSummary.of(classifier, plan.graph, plan.notes, delivered, plan.coverage)
-    result = _write(folder, fitted, drawn=plan.drawn)
+    fitted = FitSummary.of(
+        classifier, plan.graph, plan.notes, delivered, plan.coverage, plan.slice_by
+    )
+    result = _write(folder, fitted, drawn=plan.drawn, files=plan.files)
     if not result["interrupted"]:
         remove_states(states)
     return result
@@ -255,18 +266,22 @@ def _check_labels(graph: Graph) -> None:
     )
 
 
-def _write(folder: Path, fitted: FitSummary, *, drawn: bool) -> dict[str, Any]:
+def _write(
+    folder: Path, fitted: FitSummary, *, drawn: bool, files: dict[str, Any]
+) -> dict[str, Any]:
     """Write the results, and return their summary."""
+    from everynode.report.fit_card import model_card
     from everynode.report.fit_page import page
     from everynode.storage.atomic import write_atomically
 
-    summary = fitted.to_dict()
+    summary = fitted.to_dict() | {"files": files}
     model = showable(str(folder / "model"))
     html = page(fitted, command=command(), model=model, drawn=drawn)
     with publish(folder, "fit.json") as new:
         (fitted.delivered or fitted.model).save(new / "model")
         fitted.predictions.write_csv(new / "predictions.csv")
         write_atomically(new / "report.html", html.encode())
+        write_atomically(new / "model-card.md", model_card(fitted, command=command()).encode())
         write_atomically(new / "fit.json", json.dumps(summary, indent=1).encode())
     return summary
 

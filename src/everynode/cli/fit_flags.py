@@ -152,6 +152,9 @@ class OutputFlags:
     coverage : float, optional
         Add a column `set` to predictions.csv: classes that contain the true one with this
         probability, such as 0.9 (needs 9 held-out labels).
+    slice_by : tuple of str
+        A column of --nodes whose values divide the accuracy, beside degree, component and class
+        size. May be given several times. It is written beside the predictions.
     dry_run : bool
         Show how the files were read, and stop.
     resume : bool
@@ -166,6 +169,7 @@ class OutputFlags:
 
     out: Path | None = None
     coverage: float | None = None
+    slice_by: Annotated[tuple[str, ...], Parameter(name="--slice", negative="")] = ()
     dry_run: Annotated[bool, Parameter(negative="")] = False
     resume: bool = True
     threads: int = 1

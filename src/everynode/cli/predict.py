@@ -16,7 +16,9 @@ from everynode.console import say
 from everynode.errors import UsageError
 
 if TYPE_CHECKING:
+    from everynode.estimator import NodeClassifier
     from everynode.evaluation.predictions import Predictions
+    from everynode.graph import Graph
 
 #: Endings of other formats than CSV.
 NOT_CSV = (
@@ -83,16 +85,9 @@ def predict(
     classifier = NodeClassifier.load(folder, device=device)
     for network in classifier.networks_:
         network.block = block_size(batch_size)
-    if classifier.feature_encoder_ is None:
-        raise UsageError(
-            f"{folder} has no encoder of columns: 'everynode fit' did not write it. Use it from "
-            "Python."
-        )
     files.spare([out], *folder.rglob("model.*"))
     _check_out(out)
-    graph = replace(files, directed=files.directed or classifier.directed_).read(
-        feature_encoder=classifier.feature_encoder_, label=label, name=files.name
-    )
+    graph = read_as_trained(classifier, folder, files, label=label)
     if graph.summary is not None:
         for line in graph.summary.lines(warnings_only=quiet):
             say(line)
@@ -107,6 +102,20 @@ def predict(
         lines.append(f"  sets of {size:.2f} classes on average, for a coverage of {coverage:g}")
     print(json.dumps(summary) if json_output else "\n".join(lines))
     return 0
+
+
+def read_as_trained(
+    classifier: NodeClassifier, folder: Path, files: Files, **options: Any
+) -> Graph:
+    """Read files as in the training of a classifier, which was loaded from ``folder``."""
+    if classifier.feature_encoder_ is None:
+        raise UsageError(
+            f"{folder} has no encoder of columns: 'everynode fit' did not write it. Use it from "
+            "Python."
+        )
+    return replace(files, directed=files.directed or classifier.directed_).read(
+        feature_encoder=classifier.feature_encoder_, name=files.name, **options
+    )
 
 
 def _accuracy(table: Predictions) -> tuple[dict[str, Any], list[str]]:

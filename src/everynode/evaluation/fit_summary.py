@@ -10,23 +10,29 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from everynode.evaluation.alerts import Alert, find_alerts
 from everynode.evaluation.baselines import Baseline, baselines
-from everynode.evaluation.calibration import Bin, chance_error, reliability
+from everynode.evaluation.calibration import Bin, reliability
 from everynode.evaluation.delivery import Delivery, delivery, sentence
 from everynode.evaluation.headline import headline
 from everynode.evaluation.intervals import Score
-from everynode.evaluation.metrics import expected_calibration_error
 from everynode.evaluation.node_map import node_map
 from everynode.evaluation.predictions import Predictions, predictions
 from everynode.evaluation.quality import quality
+from everynode.evaluation.scored_part import ClassCounts, ScoredPart
+from everynode.evaluation.slices import (
+    Slice,
+    class_groups,
+    column_groups,
+    graph_groups,
+    slice_quality,
+)
 from everynode.evaluation.without_columns import score_without
 
 if TYPE_CHECKING:
@@ -39,93 +45,6 @@ BINS, FEW_NODES = 10, 200
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ScoredPart:
-    """Labeled nodes with the predictions of networks that did not train on them.
-
-    Parameters
-    ----------
-    name : str
-        ``test`` or ``validation``.
-    nodes, labels : array of int
-        The nodes and their class indices.
-    log_probabilities : Tensor
-        n x k, before the temperature.
-    temperature : float
-        The temperature that calibrates the probabilities.
-    """
-
-    name: str
-    nodes: Ints
-    labels: Ints
-    log_probabilities: Tensor
-    temperature: float
-
-    @cached_property
-    def probabilities(self) -> Floats:
-        """Calibrated probabilities, n x k."""
-        return torch.softmax(self.log_probabilities / self.temperature, dim=1).cpu().numpy()
-
-    @cached_property
-    def uncalibrated(self) -> Floats:
-        """Probabilities before the temperature, n x k."""
-        return self.log_probabilities.exp().cpu().numpy()
-
-    @property
-    def ece_before(self) -> float:
-        """Calibration error before the temperature."""
-        return expected_calibration_error(
-            torch.from_numpy(self.uncalibrated), torch.from_numpy(self.labels)
-        )
-
-    @property
-    def ece_by_chance(self) -> float:
-        """Calibration error that calibrated probabilities would show on these nodes."""
-        return chance_error(torch.from_numpy(self.probabilities))
-
-    def answers(self) -> tuple[Ints, Ints]:
-        """Return the true and the predicted class of each node."""
-        return self.labels, self.probabilities.argmax(1)
-
-    def confused(self, at_most: int) -> list[tuple[int, int, int]]:
-        """Return the most frequent mistakes: true class, predicted class and number of nodes."""
-        answers = np.stack(self.answers())
-        mistakes = answers[:, answers[0] != answers[1]]
-        pairs, counts = np.unique(mistakes, axis=1, return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:at_most]
-        return [(int(pairs[0, i]), int(pairs[1, i]), int(counts[i])) for i in order]
-
-    def confusion(self, num_classes: int) -> list[list[int]]:
-        """Return the number of nodes by true class (rows) and predicted class (columns)."""
-        codes = self.labels * num_classes + self.probabilities.argmax(1)
-        counts = np.bincount(codes, minlength=num_classes**2)
-        table: list[list[int]] = counts.reshape(num_classes, num_classes).tolist()
-        return table
-
-
-class ClassCounts(NamedTuple):
-    """Counts of one class.
-
-    Attributes
-    ----------
-    name : str
-        The name of the class.
-    train : int
-        Labeled training nodes of the class.
-    true, called, right : int
-        Nodes of the scored part with this label, with this prediction, and with both.
-    predicted : int
-        Predictions of the class among all nodes.
-    """
-
-    name: str
-    train: int
-    true: int
-    called: int
-    right: int
-    predicted: int
 
 
 @dataclass(frozen=True)
@@ -150,6 +69,8 @@ class FitSummary:
         The scores of each part, by metric.
     delivered : NodeClassifier or None
         The classifier that was refitted on all labels after ``model`` was measured.
+    slice_by : tuple of str
+        Shown columns that divide the nodes into slices, beside degree, component and class size.
 
     Examples
     --------
@@ -168,6 +89,7 @@ class FitSummary:
     parts: dict[str, ScoredPart]
     quality: dict[str, dict[str, Score]]
     delivered: NodeClassifier | None = None
+    slice_by: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -177,11 +99,12 @@ class FitSummary:
         notes: Sequence[str] = (),
         delivered: NodeClassifier | None = None,
         coverage: float | None = None,
+        slice_by: Sequence[str] = (),
     ) -> FitSummary:
         """Predict every node and score the test and validation nodes.
 
         With a ``delivered`` classifier, it predicts all nodes except these. With a ``coverage``,
-        the predictions have sets.
+        the predictions have sets. ``slice_by``: columns among those that the graph's summary shows.
         """
         test, held_out = graph.nodes("test"), model.held_out_
         outputs = {
@@ -202,7 +125,7 @@ class FitSummary:
         scores = {name: quality(part.probabilities, part.labels) for name, part in parts.items()}
         measured = model if delivered else None
         table = predictions(delivered or model, graph, measured=measured, coverage=coverage)
-        return cls(model, graph, notes, table, parts, scores, delivered)
+        return cls(model, graph, notes, table, parts, scores, delivered, tuple(slice_by))
 
     @property
     def folds(self) -> int:
@@ -310,6 +233,44 @@ class FitSummary:
             for name, p in probabilities.items()
         }
 
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """The slices of the judged nodes: by degree, component, class size and columns."""
+        part, shown = self.judged, self.predictions.shown
+        trained = self.predictions.labels[self.predictions.nodes("train")]
+        if not len(trained):  # folds: each label trained the networks of the others
+            trained = part.labels
+        columns = {
+            name: column_groups([shown[name][node] for node in part.nodes.tolist()])
+            for name in self.slice_by
+        }
+        structure = graph_groups(self.graph, part.nodes)
+        return columns | structure | {"class size": class_groups(part.labels, trained)}
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """The accuracy on the judged nodes by slice."""
+        labels, predicted = self.judged.answers()
+        return slice_quality(labels == predicted, self.groups)
+
+    @cached_property
+    def coverage(self) -> tuple[Slice, ...]:
+        """The share of test nodes whose prediction set has their class: all, by class, by degree.
+
+        Empty without sets or without test nodes: other labels calibrated the sets.
+        """
+        part, sets = self.judged, self.predictions.sets
+        if sets is None or part.name != "test":
+            return ()
+        inside = sets[part.nodes, part.labels]
+        names = [str(self.predictions.classes[label]) for label in part.labels]
+        groups = {
+            "": ["all test nodes"] * len(names),
+            "class": names,
+            "degree": self.groups["degree"],
+        }
+        return slice_quality(inside, groups)
+
     def confusion(self) -> list[list[int]]:
         """Return the confusion matrix of the judged nodes."""
         return self.judged.confusion(len(self.predictions.classes))
@@ -396,4 +357,6 @@ class FitSummary:
             "caution": self.caution,
             "temperature": self.judged.temperature,
             "disagreements": len(self.disagreements()),
+            "slices": [one.to_dict() for one in self.slices],
+            "coverage": [one.to_dict() for one in self.coverage],
         }

@@ -12,7 +12,8 @@ from everynode.evaluation.metrics import LOSSES
 from everynode.io.summary import counted
 
 if TYPE_CHECKING:
-    from everynode.evaluation.fit_summary import ClassCounts, FitSummary
+    from everynode.evaluation.fit_summary import FitSummary
+    from everynode.evaluation.scored_part import ClassCounts
 
 #: The accuracy on fewer nodes is a count with an interval: a percentage would mislead.
 FEW_NODES = 100

@@ -71,13 +71,22 @@ def neighbor_scores(graph: Graph, probabilities: Tensor) -> Tensor:
     return torch.where(has_neighbors, means, scores)
 
 
-def conformal_threshold(scores: Tensor, coverage: float) -> float:
-    r"""Return the :math:`\lceil (n + 1) c \rceil`-th smallest score; infinity if there is none.
+def conformal_threshold(scores: Tensor, coverage: float, uniform: float = 0.0) -> float:
+    r"""Return the conformal threshold of n scores; infinity if it lies above all of them.
+
+    It is the score at rank :math:`\lfloor r \rfloor + [u < r - \lfloor r \rfloor]` with
+    :math:`r = (n + 1) c`. A random number u from 0 to 1 makes the coverage exactly c, also with few
+    scores; u = 0 rounds the rank up.
 
     >>> conformal_threshold(torch.arange(1.0, 10.0), 0.9)
     9.0
+    >>> [conformal_threshold(torch.arange(1.0, 10.0), 0.85, u) for u in (0.4, 0.6)]
+    [9.0, 8.0]
     """
-    rank = math.ceil(round((len(scores) + 1) * coverage, 9))
+    place = round((len(scores) + 1) * coverage, 9)
+    rank = math.floor(place) + (uniform < place - math.floor(place))
+    if not rank:
+        return -math.inf
     return math.inf if rank > len(scores) else scores.sort().values[rank - 1].item()
 
 
@@ -114,8 +123,8 @@ def calibrate_sets(
     r"""Return the rule whose sets contain the true class with probability ``coverage``.
 
     A new node that is exchangeable with the held-out ones has a set that contains its class with
-    a probability between :math:`c` and :math:`c + 1/(n+1)`. The weight of the neighbors is chosen
-    on labels that the thresholds do not use.
+    probability :math:`c`, over the held-out labels and the random numbers of the seed. The weight
+    of the neighbors is chosen on labels that the thresholds do not use.
 
     Parameters
     ----------
@@ -146,9 +155,13 @@ def calibrate_sets(
         else:
             kept = order
     true = _mixed(own, neighbors, weight).gather(1, labels[:, None])[:, 0][kept]
+    uniform = torch.rand(num_classes, generator=generator).tolist()
     if not per_class:
-        return SetRule((conformal_threshold(true, coverage),) * num_classes, weight)
-    by_class = (conformal_threshold(true[labels == c], coverage) for c in range(num_classes))
+        limit = conformal_threshold(true, coverage, uniform[0])
+        return SetRule((limit,) * num_classes, weight)
+    by_class = (
+        conformal_threshold(true[labels == c], coverage, uniform[c]) for c in range(num_classes)
+    )
     return SetRule(tuple(by_class), weight)
 
 

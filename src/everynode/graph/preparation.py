@@ -72,7 +72,11 @@ class FittedPreparation:
             )
         if self.name == "structure":
             return graph.with_features(_structure(graph))
-        return graph.with_features(PREPARATIONS[self.name].transform(graph.features, self.tensors))
+        return graph.with_features(self.transform(graph.features))
+
+    def transform(self, features: Features) -> Features:
+        """Return prepared features of any nodes; ``structure`` needs the graph instead."""
+        return PREPARATIONS[self.name].transform(features, self.tensors)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tensors, for JSON."""

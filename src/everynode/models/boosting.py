@@ -122,6 +122,11 @@ class Boosting(ClosedFormModel):
             self._key = key
         return self._booster
 
+    @property
+    def reach(self) -> int:
+        """The number of hops."""
+        return self.hops
+
     def clear_cache(self) -> None:
         """Forget the trees of later rounds."""
         self._booster, self._key = None, ()

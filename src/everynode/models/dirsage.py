@@ -47,6 +47,11 @@ class DirSAGE(ResidualNetwork):
         super().__init__(num_features, num_classes, **options)
         self.num_hops = None
 
+    @property
+    def reach(self) -> int:
+        """The number of layers."""
+        return self.num_layers
+
     def hops_of(self, graph: Graph | Batch) -> list[ResidualHop]:
         """Return the hop of each layer."""
         return [self.hop(Hop(full_graph_only(self, graph)))] * self.num_layers

@@ -8,6 +8,7 @@ from torch import Tensor
 from everynode.errors import DataError
 from everynode.graph import Graph
 from everynode.models.closed_form import ClosedFormModel, sample_weight
+from everynode.models.feature_network import Propagation
 
 #: The share that a label takes from its neighbors; validation chooses.
 SHARES = (0.5, 0.8, 0.9, 0.97, 0.99)
@@ -101,13 +102,29 @@ class LabelPropagation(ClosedFormModel):
 
     def logits(self, graph: Graph, nodes: Tensor | None) -> Tensor:
         """Return the logarithms of the propagated labels."""
-        start = self.seed_weight.new_zeros(graph.num_nodes, self.num_classes).to(graph.dtype)
-        start[self.seeds, self.seed_labels] = self.seed_weight.to(graph.dtype)
-        scores, share = start, float(self.share)
+        start, share = self.start(graph.dtype), float(self.share)
+        scores = start
         for _ in range(STEPS):
             scores = graph.gcn_operator.blend(scores, start, 1 - share)
+        logits = self.finish(scores)
+        return logits if nodes is None else logits.index_select(0, nodes)
+
+    def start(self, dtype: torch.dtype) -> Tensor:
+        """Return the weighted one-hot labels of the training nodes (n x k)."""
+        start = self.seed_weight.new_zeros(int(self.num_nodes), self.num_classes).to(dtype)
+        start[self.seeds, self.seed_labels] = self.seed_weight.to(dtype)
+        return start
+
+    def spread(self, z: Tensor, propagate: Propagation) -> Tensor:
+        """Return the propagated scores; linear in ``z``."""
+        scores, share = z, float(self.share)
+        for _ in range(STEPS):
+            scores = share * propagate(scores) + (1 - share) * z
+        return scores
+
+    def finish(self, scores: Tensor) -> Tensor:
+        """Return the logarithms of normalized scores."""
         total = scores.sum(1, keepdim=True)
         uniform = torch.full_like(scores, 1 / self.num_classes)
         shares = torch.where(total > 1e-30, scores / total.clamp_min(1e-30), uniform)
-        logits = ((1 - SMOOTHING) * shares + SMOOTHING * uniform).log()
-        return logits if nodes is None else logits.index_select(0, nodes)
+        return ((1 - SMOOTHING) * shares + SMOOTHING * uniform).log()

@@ -115,6 +115,11 @@ class Logistic(ClosedFormModel):
         self.learn("weight", weight.to(graph.dtype))
         self.learn("bias", bias.to(graph.dtype))
 
+    @property
+    def reach(self) -> int:
+        """The number of propagations."""
+        return self.hops
+
     def clear_cache(self) -> None:
         """Forget the training rows."""
         self._design = None

@@ -67,6 +67,11 @@ class Model(nn.Module):
         tensors = itertools.chain(self.parameters(), self.buffers(), [torch.empty(0)])
         return next(tensors).device
 
+    @property
+    def reach(self) -> int | None:
+        """Edges between a node and the farthest node that its logits depend on; None: unknown."""
+        return self.num_hops
+
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Return every parameter once, by group.
 

@@ -36,14 +36,14 @@ class PropagatedMLP(MLP):
     num_hops = None
 
     def spread(self, z: Tensor, propagate: Propagation) -> Tensor:
-        """Return the logits from those of the MLP."""
+        """Return the logits from those of the MLP; linear in ``z``."""
         return z
 
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:
         """Return the propagated logits."""
-        return self.spread(self._own_logits(x), hops)
+        return self.spread(self.own_logits(x), hops)
 
-    def _own_logits(self, x: SparseMatrix | Tensor) -> Tensor:
+    def own_logits(self, x: SparseMatrix | Tensor) -> Tensor:
         """Return the logits of the MLP.
 
         On a large graph, a block of rows at a time: its hidden values are computed again for the

@@ -56,6 +56,11 @@ class SGC(PropagatedMLP):
         check_settings("SGC", num_layers=num_layers)
         self.steps = num_layers
 
+    @property
+    def reach(self) -> int:
+        """The number of propagations."""
+        return self.steps
+
     def compute(self, x: SparseMatrix | Tensor, hops: Propagation) -> Tensor:
         """Return the logits."""
         layer: Any = self.layers[0]

@@ -1,4 +1,4 @@
-"""The nodes on the page of a fit: uncertain ones, doubtful labels, and a map."""
+"""The nodes on the page of a fit: doubtful labels, and a map."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from everynode.evaluation.fit_summary import FitSummary
 from everynode.report.figures import figure
 from everynode.report.html import Html, h, join, table
 from everynode.report.scatter import scatter
-from everynode.report.text import count, percent, significant
+from everynode.report.text import count, percent
 
-#: Number of rows of the two tables of nodes.
-UNCERTAIN, DISAGREEMENTS = 20, 30
+#: Number of rows of the table of nodes.
+DISAGREEMENTS = 30
 #: The map colors this many classes.
 SIGNS = 50
 #: The parts of ``predictions.csv`` in words.
@@ -24,29 +24,6 @@ def _names(fit: FitSummary) -> list[str]:
 
 def _probability(p: float) -> Html:
     return h("td", percent(float(p)), data_v=f"{p:.6g}")
-
-
-def uncertain_nodes(fit: FitSummary) -> Html:
-    """Build the table of the nodes with the lowest confidence."""
-    predictions, names, degree = fit.predictions, _names(fit), fit.graph.degree
-    rows = []
-    for i in fit.uncertain(UNCERTAIN).tolist():
-        first, second = predictions.probabilities[i].argsort()[::-1][:2]
-        rows.append(
-            [
-                h("th", predictions.name(i), scope="row"),
-                h("td", names[first]),
-                _probability(predictions.probabilities[i][first]),
-                h("td", names[second]),
-                _probability(predictions.probabilities[i][second]),
-                h("td", significant(float(degree[i]))),
-            ]
-        )
-    unlabeled = "unlabeled " if any(name is None for name in predictions.label_names) else ""
-    note = f"The {unlabeled}nodes with the lowest confidence: check these predictions first."
-    edges = "edges" if fit.graph.edge_weight is None else "total edge weight"
-    heads = ["node", "predicted", "probability", "second choice", "probability", edges]
-    return join(h("p", note), table(heads, rows, "Most uncertain nodes", look="plain sortable"))
 
 
 def disagreements(fit: FitSummary) -> Html:

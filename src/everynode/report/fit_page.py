@@ -13,8 +13,10 @@ from everynode.datasets import check
 from everynode.evaluation.fit_summary import FitSummary
 from everynode.report.fit_head import first_screen
 from everynode.report.fit_models import models
-from everynode.report.fit_nodes import disagreements, node_map, uncertain_nodes
+from everynode.report.fit_nodes import disagreements, node_map
+from everynode.report.fit_reasons import suspicious, uncertain_nodes
 from everynode.report.fit_scores import classes, probabilities, scores
+from everynode.report.fit_slices import coverage, slices
 from everynode.report.fit_training import training
 from everynode.report.html import Html, command, document, h, join, layout, small, table
 from everynode.report.text import setting_lines
@@ -34,12 +36,18 @@ def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: boo
     drawn : bool
         Whether the split was drawn here and did not come with the data.
     """
+    wrong = suspicious(fit)
     sections = {
+        "uncertain": ("Nodes to look at", uncertain_nodes(fit)),
+        **({} if wrong is None else {"suspicious": ("Labels that look wrong", wrong)}),
         "quality": ("How good it is", scores(fit)),
         **({"models": ("What was tried", models(fit))} if fit.model.leaderboard_ else {}),
         "classes": ("Class by class", classes(fit)),
-        "probabilities": ("How reliable the probabilities are", probabilities(fit)),
-        "uncertain": ("Most uncertain nodes", uncertain_nodes(fit)),
+        "slices": ("Where it fails", slices(fit)),
+        "probabilities": (
+            "How reliable the probabilities are",
+            join(probabilities(fit), coverage(fit)),
+        ),
         "disagreements": ("Where prediction and label disagree", disagreements(fit)),
         "map": ("The nodes on a map", node_map(fit)),
         "data": ("How the files were read", _data(fit, drawn)),

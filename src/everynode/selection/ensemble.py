@@ -137,10 +137,9 @@ def log_probabilities_by_fold(
     trained: Sequence[TrainingResult], graph: Graph, nodes: Tensor | None
 ) -> list[Tensor]:
     """Return the log-probabilities of the networks of each fold."""
-    return [
-        mean_log_probabilities([one.network for one in trained if one.fold == fold], graph, nodes)
-        for fold in sorted({one.fold for one in trained})
-    ]
+    with torch.no_grad():
+        each = [logits(one.network, graph, nodes) for one in trained]
+        return log_means_by_fold([one.fold for one in trained], each)
 
 
 @torch.no_grad()
@@ -148,7 +147,18 @@ def mean_log_probabilities(
     networks: Sequence[nn.Module], graph: Graph, nodes: Tensor | None
 ) -> Tensor:
     """Return the logarithm of the mean probabilities (n x k, float64), for all nodes or some."""
-    each = [
-        torch.log_softmax(logits(network, graph, nodes).double(), dim=1) for network in networks
-    ]
+    return log_mean([logits(network, graph, nodes) for network in networks])
+
+
+def log_mean(logits: Sequence[Tensor]) -> Tensor:
+    """Return the logarithm of the mean probabilities of several networks, from their logits."""
+    each = [torch.log_softmax(one.double(), dim=1) for one in logits]
     return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+
+
+def log_means_by_fold(folds: Sequence[int], logits: Sequence[Tensor]) -> list[Tensor]:
+    """Return the logarithm of the mean probabilities in each fold, from the networks' logits."""
+    return [
+        log_mean([one for one, other in zip(logits, folds, strict=True) if other == fold])
+        for fold in sorted(set(folds))
+    ]

@@ -27,7 +27,7 @@ from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
 from everynode.selection.class_shares import class_shift
 from everynode.selection.closed_form_refit import solve_on_all
-from everynode.selection.ensemble import log_probabilities_by_fold
+from everynode.selection.ensemble import log_means_by_fold, log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.leaderboard import NO_TIME, Leaderboard, LeaderboardRow
@@ -75,8 +75,17 @@ class Member:
 
         The temperature was chosen for the mean of the networks of a fold, so it divides that.
         """
-        each = self._calibrated(self.results, graph, nodes)
-        return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+        return self._mean(self._calibrated(self.results, graph, nodes))
+
+    def from_logits(self, logits: Sequence[Tensor]) -> Tensor:
+        """Return the same from the logits of :attr:`results`, in their order."""
+        by_fold = log_means_by_fold([result.fold for result in self.results], logits)
+        return self._mean([torch.log_softmax(one / self.temperature, dim=1) for one in by_fold])
+
+    @staticmethod
+    def _mean(each: Sequence[Tensor]) -> Tensor:
+        """Return the logarithm of the mean probabilities of the folds."""
+        return torch.logsumexp(torch.stack(list(each)), dim=0) - math.log(len(each))
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
         """Return the calibrated log-probabilities of each fold of a prepared graph."""
@@ -167,7 +176,7 @@ class PortfolioEnsemble:
         """All networks, those of the first member first."""
         return [result for member in self.members for result in member.results]
 
-    def _usable(self, graph: Graph) -> tuple[Member, ...]:
+    def usable(self, graph: Graph) -> tuple[Member, ...]:
         """Return the members that can predict a graph; warn if some cannot."""
         if graph.num_nodes == self.num_nodes:
             return self.members
@@ -188,7 +197,10 @@ class PortfolioEnsemble:
 
     def log_probabilities(self, graph: Graph, nodes: Tensor | None = None) -> Tensor:
         """Return the log of the weighted mean probabilities, shifted (n x k, float64)."""
-        log_p = self.unshifted(graph, nodes)
+        return self.shifted(self.unshifted(graph, nodes))
+
+    def shifted(self, log_p: Tensor) -> Tensor:
+        """Return log-probabilities after the shift of the classes."""
         if not self.shift:
             return log_p
         return torch.log_softmax(log_p + torch.tensor(self.shift).to(log_p), dim=1)
@@ -198,7 +210,7 @@ class PortfolioEnsemble:
 
         They are for nodes whose class shares are those of the labels.
         """
-        members = self._usable(graph)
+        members = self.usable(graph)
         prepared: dict[str, Graph] = {}
         each = []
         for member in members:
@@ -206,8 +218,13 @@ class PortfolioEnsemble:
             if name not in prepared:
                 prepared[name] = member.preparation.apply(graph)
             each.append(member.log_probabilities(prepared[name], nodes))
+        return self.together(members, each)
+
+    def together(self, members: Sequence[Member], each: Sequence[Tensor]) -> Tensor:
+        """Return the log of the weighted mean probabilities of some members, with contrast."""
         weights = np.array([member.weight for member in members])
-        return with_contrast(combine(torch.stack(each), weights / weights.sum()), self.contrast)
+        mean = combine(torch.stack(list(each)), weights / weights.sum())
+        return with_contrast(mean, self.contrast)
 
     def by_fold(self, graph: Graph, nodes: Tensor | None) -> list[Tensor]:
         """Return the unshifted log-probabilities of each fold that all members have.

@@ -1,0 +1,1 @@
+"""Explanations: the columns, words, neighbors and labeled nodes that carried a prediction."""
