@@ -51,7 +51,9 @@ def fitted(graph: Graph) -> en.NodeClassifier:
         )
         candidate = Candidate(name, settings, preparation, "both")
         members.append(Member(candidate, prepared, results, 1 + place / 10, 1 + place % 3))
-    model.ensemble_ = PortfolioEnsemble(tuple(members), graph.num_nodes, graph.num_features, SHIFT, CONTRAST)
+    model.ensemble_ = PortfolioEnsemble(
+        tuple(members), graph.num_nodes, graph.num_features, SHIFT, CONTRAST
+    )
     model.temperature_ = 1.3
     return model
 
