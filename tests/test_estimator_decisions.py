@@ -95,3 +95,16 @@ def test_few_or_no_held_out_labels_are_refused(graph, model):
     small.held_out_labels_ = None
     with pytest.raises(UsageError, match="has no held-out labels"):
         kept_labels(small)
+
+
+def test_prediction_sets_leave_out_the_neighbors_of_large_graphs():
+    """The limit is of nodes, and of nodes times classes."""
+    from types import SimpleNamespace
+
+    from everynode.estimator_decisions import MOST_NODES, _is_small
+
+    for nodes, classes, small in [
+        (MOST_NODES, 40, True), (MOST_NODES + 1, 2, False), (6000, 1000, False), (6000, 300, True),
+    ]:  # fmt: skip
+        graph = SimpleNamespace(num_nodes=nodes, classes=tuple(range(classes)))
+        assert _is_small(graph) == small

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from everynode.estimator_training import Trained
     from everynode.selection.refit import Refit
 
-#: On larger graphs, prediction sets do not use the neighbors: every network predicts every node.
-MOST_NODES = 50_000
+#: With more nodes, or more nodes times classes, prediction sets do not use the neighbors: for that,
+#: every network predicts every node.
+MOST_NODES, MOST_CELLS = 50_000, 2_000_000
 
 
 def held_out_labels(trained: Trained | Refit, temperature: float) -> HeldOutLabels:
@@ -47,7 +48,7 @@ def _neighbors(trained: Trained | Refit, temperature: float) -> Tensor | None:
     """
     graph, nodes = trained.graph, trained.held_out.nodes
     batched = any(result.batches is not None for result in trained.results)
-    if batched or graph.num_nodes > MOST_NODES:
+    if batched or not _is_small(graph):
         return None
     held_out = [split.val for split in graph.splits if len(split.val)]
     each = (
@@ -62,6 +63,12 @@ def _neighbors(trained: Trained | Refit, temperature: float) -> Tensor | None:
         for log_p, val in zip(each, held_out, strict=True)
     ]
     return torch.cat(scores)
+
+
+def _is_small(graph: Graph) -> bool:
+    """Whether every network can predict every node in little time and memory."""
+    cells = graph.num_nodes * max(len(graph.classes or ()), 1)
+    return graph.num_nodes <= MOST_NODES and cells <= MOST_CELLS
 
 
 def kept_labels(model: NodeClassifier) -> HeldOutLabels:
@@ -80,7 +87,7 @@ def prediction_sets(
 ) -> np.ndarray:  # fmt: skip
     """Return whether each class belongs to the set of each node; see ``predict_set``."""
     kept = kept_labels(model)
-    every = kept.neighbors is not None and graph.num_nodes <= MOST_NODES
+    every = kept.neighbors is not None and _is_small(graph)
     rule = calibrate_sets(
         kept.probabilities, kept.labels, coverage, per_class=per_class, seed=seed,
         neighbors=kept.neighbors if every else None,

@@ -59,3 +59,21 @@ def test_export_is_the_same(random_graph) -> None:
     model.check_export()
     exported = model.export(graph.dense_features, graph.edge_index, graph.edge_weight)
     torch.testing.assert_close(exported, model(graph))
+
+
+def test_many_rows_and_classes_take_fewer_steps(random_graph, monkeypatch) -> None:
+    """With a thousand classes, one fit took minutes."""
+    graph = random_graph(2)
+    train, taken = graph.nodes("train"), []
+    solve = logistic.minimize
+
+    def minimize(*arguments, options, **others):
+        taken.append(options["maxiter"])
+        return solve(*arguments, options=options, **others)
+
+    monkeypatch.setattr(logistic, "minimize", minimize)
+    cells = len(train) * len(graph.labels[train].unique())
+    for limit in (logistic.MAX_CELLS, 25 * cells, cells):
+        monkeypatch.setattr(logistic, "MAX_CELLS", limit)
+        Logistic(5, len(graph.classes)).solve(graph, train)
+    assert taken == [logistic.MAX_STEPS, 25, 10]

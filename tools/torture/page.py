@@ -49,9 +49,9 @@ edges as an independent reader counts. A refusal is one sentence with file, plac
   minutes if they are words.
 - One node may be linked to all others. Of such a graph, the structural features leave out the returns
   of a random walk after three steps (zeros) if they need more than 200 million multiplications.
-- Memory grows with nodes times classes: training and selection hold several probabilities of every
-  node and class. The page lists the 100 largest classes, has a confusion matrix of up to 50, and
-  colors the 50 largest on the map.
+- Time and memory grow with nodes times classes. Where these are many, logistic regression takes
+  fewer steps, and prediction sets leave out the neighbors. The page lists the 100 largest classes,
+  has a confusion matrix of up to 50, and colors the 50 largest on the map.
 - Ctrl-C within the first tenth of a second, while Python itself starts, shows Python's traceback.
 - A store of runs needs SQLite 3.37 or newer. Only Python 3.11 on Linux was tried; other systems are
   simulated by tests (no fcntl, no preadv, spawned processes).

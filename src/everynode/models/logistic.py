@@ -21,8 +21,8 @@ from everynode.sparse import SparseMatrix
 
 #: Inverse strengths of regularization for rows of length 1; validation chooses.
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
-#: Steps of the solver.
-MAX_STEPS = 300
+#: Steps of the solver, and the same times training rows and classes. Ten steps are always taken.
+MAX_STEPS, MAX_CELLS = 300, 300_000_000
 #: A dense matrix of training rows may have this many entries; otherwise products stay sparse.
 MAX_ENTRIES = 10_000_000
 #: With more walks from the training nodes, rows of powers of P are not built: they may be dense.
@@ -102,7 +102,8 @@ class Logistic(ClosedFormModel):
 
         start = design.reduced(self.weight.double()[:, present]).reshape(-1)
         bias = self.bias.double()[present] if stage else start.new_zeros(classes)
-        options = {"maxiter": MAX_STEPS, "ftol": 1e-7, "gtol": 1e-4}
+        steps = min(max(MAX_CELLS // (len(labels) * classes), 10), MAX_STEPS)
+        options = {"maxiter": steps, "ftol": 1e-7, "gtol": 1e-4}
         solution = minimize(
             loss, torch.cat([start * min(stage, 1), bias]).cpu().numpy(), jac=True,
             method="L-BFGS-B", options=options,
