@@ -17,7 +17,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 #: From the bottom to the top: a room imports from rooms below it, and from itself.
 ROOMS = (
-    "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage", "sparse", "graph",
+    "errors", "extras", "_lazy", "console", "machine", "numerics", "progress", "storage",
+    "machine_code", "dense_assembly", "dense_products", "sparse", "graph",
     "datasets", "io", "evaluation", "plugins", "declaration", "batches", "fit_options",
     "settings_of_systems", "settings", "objective_names",
     "models", "presets", "objectives", "training", "selection", "explanations",

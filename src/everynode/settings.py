@@ -146,6 +146,11 @@ class Settings(SystemSettings):
         1, "Take cross-validating gradients at every n-th step only.", "Objective", low=1,
         of_term="cvg", option="every",
     )  # fmt: skip
+    cvg_nodes: int = setting(
+        0, "Largest number of labeled nodes of each half that cross-validating gradients take in a"
+        " step, drawn anew each time; 0: all.", "Objective", low=0, off=0, of_term="cvg",
+        option="nodes",
+    )  # fmt: skip
     consistency: float = weight(
         0.0, "consistency", "Weight of consistency between two passes with different dropout"
         " (not in the paper; doubles the time).",

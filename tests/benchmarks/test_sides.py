@@ -8,9 +8,10 @@ from everynode.datasets import generate, load
 
 @pytest.mark.parametrize("backbone", list(DEPTH))
 @pytest.mark.parametrize("objective", ["ce", "mi+tv", "enc"])
-def test_the_same_loss_and_gradient(backbone: str, objective: str) -> None:
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_same_loss_and_gradient(backbone: str, objective: str, sparse: bool) -> None:
     graph = one_fold(load("citeseer"))
-    loss, gradient = check_same(graph, graph.to_pyg(), settings_for(backbone, objective))
+    loss, gradient = check_same(graph, graph.to_pyg(), settings_for(backbone, objective), sparse)
     assert loss < 1e-4
     assert gradient < 1e-3
 

@@ -104,11 +104,11 @@ def test_short_way_is_the_long_way(
 
 
 @pytest.mark.parametrize("backbone", NETWORKS)
-@pytest.mark.parametrize("labeled", [2, 3, 20, 40])
+@pytest.mark.parametrize("labeled", [2, 5, 20, 40])
 def test_few_and_many_labels(backbone: str, labeled: int) -> None:
     """A field that is small, one that reaches everywhere after some layers, and all of the graph."""
     graph = make(dense=False, weighted=True, labeled=labeled)
-    network = network_for(graph, backbone=backbone, num_layers=3)
+    network = network_for(graph, backbone=backbone, num_layers=2)
     check(graph, network)
     levels = network._view(graph, graph.nodes("train")).field.levels
     assert (levels[0].nodes is None) == (labeled > 2)
@@ -208,7 +208,7 @@ def test_copies_do_not_carry_the_graph() -> None:
 
 
 class _Products(TorchDispatchMode):
-    """Counts matrix products, dense and sparse, a batched one as one."""
+    """Counts matrix products, dense and sparse, of each half."""
 
     count = 0
 
@@ -220,7 +220,7 @@ class _Products(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gcnii"])
-def test_a_layer_takes_twelve_products(backbone: str) -> None:
+def test_a_layer_takes_fourteen_products(backbone: str) -> None:
     graph = make(dense=True, weighted=False)
 
     def products(num_layers: int) -> int:
@@ -231,4 +231,4 @@ def test_a_layer_takes_twelve_products(backbone: str) -> None:
             halves.short(logits, network)
         return counted.count
 
-    assert products(5) - products(4) == 12
+    assert products(5) - products(4) == 14

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from everynode.objectives import kernel_code as module
-from everynode.objectives.kernel_code import DIGEST, kernels
+from everynode import machine_code as module
+from everynode.machine_code import DIGEST
+from everynode.objectives.kernel_code import kernels
 
 numba_kernels = pytest.importorskip("everynode.objectives.numba_kernels")
 fresh = kernels.__wrapped__
@@ -45,7 +46,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bytes]
     monkeypatch.setattr(module, "_keep", lambda name, code: names.append(name))
     read, counted = module._read, list[bytes]()
     monkeypatch.setattr(module, "_read", lambda name: names.append(name))
-    monkeypatch.setattr(module, "_compile", lambda *_: None)
+    monkeypatch.setattr(module, "compile_kernels", lambda *_: None)
     monkeypatch.setattr(numba_kernels, "to_llvm", lambda dtype: {})
     assert fresh("float32") is None
     code = read(names[0])
@@ -56,7 +57,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bytes]
         counted.append(code)
         return code
 
-    monkeypatch.setattr(module, "_compile", compile_again)
+    monkeypatch.setattr(module, "compile_kernels", compile_again)
     monkeypatch.setattr(numba_kernels, "to_llvm", lambda dtype: {})
     monkeypatch.setattr(module, "_folders", lambda: iter([tmp_path]))
     return counted
@@ -93,27 +94,6 @@ def test_code_that_cannot_be_kept_is_used_all_the_same(
     monkeypatch.setattr("everynode.storage.atomic._replace", full)
     assert shifted(fresh("float32")) == shifted(fresh("float32"))
     assert len(compilations) == 2
-
-
-def test_another_source_or_type_has_another_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    import llvmlite.binding as llvm
-
-    names = {module._file_name(llvm, dtype) for dtype in ("float32", "float64")}
-    (tmp_path / "numba_kernels.py").write_text("# changed")
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "kernel_code.py"))
-    assert len(names | {module._file_name(llvm, "float32")}) == 3
-
-
-def test_code_that_calls_other_libraries_is_refused() -> None:
-    import llvmlite.binding as llvm
-
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    text = "define i32 @f() {{\n {} ret i32 0\n}}\n{}"
-    call = text.format("call void @NRT_Free()\n", "declare void @NRT_Free()")
-    assert module._compile(llvm, machine, {"kernel": (call, "f")}) is None
-    assert module._compile(llvm, machine, {"kernel": (text.format("", ""), "f")})
 
 
 @pytest.mark.parametrize("why", ["no numba", "no llvmlite", "disabled"])

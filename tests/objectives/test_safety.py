@@ -312,7 +312,7 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
 
 # What a term takes beyond its function: where its halves and its shares come from, and when.
 MODULE_ONLY = {
-    CrossValidatingGradients: {"halves", "every"},
+    CrossValidatingGradients: {"halves", "every", "nodes"},
     ClassPrior: {"shares"},
     Consistency: {"ramp", "passes"},
 }

@@ -7,7 +7,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,14 +15,16 @@ import torch
 
 from everynode.benchmarks.sides import DEPTH, Ours, Stock, check_same, one_fold, settings_for
 from everynode.datasets import load
+from everynode.datasets.entries import find
 from everynode.graph import Graph
 from everynode.models.receptive_field import ReceptiveField
+from everynode.numerics import subnormals_flushed
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
 from everynode.training.memory import reused_memory
 
-#: Graph, backbone, objective and number of threads.
-Combination = tuple[str, str, str, int]
+#: Split, graph, backbone, objective and number of threads.
+Combination = tuple[str, str, str, str, int]
 
 
 def bench(
@@ -33,83 +35,96 @@ def bench(
     seconds: float,
     data_dir: Any = None,
     skip: Collection[Combination] = (),
+    splits: Sequence[str] = ("default",),
+    changes: Mapping[str, Any] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield one row for each combination: the medians of both sides in ms, and their ratio.
+    """Yield one row for each combination: the medians of all sides in ms, and their ratios.
 
     ``limits``: the results of :func:`machine`, one for each number of threads; ``roofline_ms``: the
-    time for the flops and bytes of :func:`work` at these limits; ``skip``: combinations to skip.
+    time for the flops and bytes of :func:`work` at these limits; ``skip``: combinations to skip;
+    ``splits``: names, or "default" for the one that papers use; a graph's others are left out;
+    ``changes``: settings of everynode's side that differ.
     """
-    wanted = {
-        c
-        for c in product(graphs, backbones, objectives, [limit["threads"] for limit in limits])
-        if c not in skip
-    }
-    for name in graphs:
-        if not any(combination[0] == name for combination in wanted):
+    places = dict.fromkeys((name, own) for name in graphs for own in splits_of(name, splits))
+    for (name, split), backbone, objective in product(places, backbones, objectives):
+        missing = [
+            limit
+            for limit in limits
+            if (split, name, backbone, objective, limit["threads"]) not in skip
+        ]
+        if not missing:
             continue
-        graph = one_fold(load(name, data_dir=data_dir))
-        data = graph.to_pyg()
-        for backbone in backbones:
-            for objective in objectives:
-                missing = [
-                    limit
-                    for limit in limits
-                    if (name, backbone, objective, limit["threads"]) in wanted
-                ]
-                if not missing:
-                    continue
-                settings = settings_for(backbone, objective)
-                check_same(graph, data, settings)
-                us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
-                needed = work(graph, backbone, objective)
-                for limit in missing:
-                    count = limit["threads"]
-                    torch.set_num_threads(count)
-                    with reused_memory():  # as in the training loop; stock PyG benefits too
-                        own_times, stock_times = interleaved(us.step, them.step, seconds)
-                    yield {
-                        "graph": name,
-                        "backbone": f"{backbone}-{DEPTH[backbone]}",
-                        "objective": objective,
-                        "threads": count,
-                        "everynode_ms": 1000 * statistics.median(own_times),
-                        "stock_ms": 1000 * statistics.median(stock_times),
-                        "ratio": statistics.median(stock_times) / statistics.median(own_times),
-                        "everynode_quartiles_ms": [
-                            1000 * q for q in statistics.quantiles(own_times, n=4)[::2]
-                        ],
-                        "stock_quartiles_ms": [
-                            1000 * q for q in statistics.quantiles(stock_times, n=4)[::2]
-                        ],
-                        "steps": [len(own_times), len(stock_times)],
-                        "flops": needed["flops"],
-                        "bytes": needed["bytes"],
-                        "roofline_ms": least_ms(needed, limit),
-                        "load": os.getloadavg()[0],
-                    }
+        graph = one_fold(load(name, split, data_dir=data_dir))
+        settings, data = settings_for(backbone, objective), graph.to_pyg()
+        for sparse in (False, True):
+            check_same(graph, data, settings, sparse)
+        sides: dict[str, Ours | Stock] = {
+            "everynode": Ours(graph, settings.replace(**(changes or {}))),
+            "stock": Stock(data, graph.num_classes, settings),
+            "expert": Stock(data, graph.num_classes, settings, sparse=True),
+        }
+        needed = work(graph, backbone, objective)
+        for limit in missing:
+            torch.set_num_threads(limit["threads"])
+            # As in the training loop; PyG benefits too.
+            with reused_memory(), subnormals_flushed():
+                times = interleaved({side: one.step for side, one in sides.items()}, seconds)
+            medians = {side: statistics.median(each) for side, each in times.items()}
+            yield {
+                "graph": name,
+                "split": split,
+                "labeled": len(graph.nodes("train")),
+                "backbone": f"{backbone}-{DEPTH[backbone]}",
+                "objective": objective,
+                **(changes or {}),
+                "threads": limit["threads"],
+                **{f"{side}_ms": 1000 * median for side, median in medians.items()},
+                "ratio": medians["stock"] / medians["everynode"],
+                "ratio_expert": medians["expert"] / medians["everynode"],
+                **{
+                    f"{side}_quartiles_ms": [1000 * q for q in statistics.quantiles(each, n=4)[::2]]
+                    for side, each in times.items()
+                },
+                "steps": [len(each) for each in times.values()],
+                "flops": needed["flops"],
+                "bytes": needed["bytes"],
+                "roofline_ms": least_ms(needed, limit),
+                "load": os.getloadavg()[0],
+            }
+
+
+def splits_of(name: str, wanted: Sequence[str]) -> list[str]:
+    """Return the wanted splits that a graph has.
+
+    >>> splits_of("cora", ["default", "geom-gcn"]), splits_of("actor", ["default", "public"])
+    (['public', 'geom-gcn'], ['geom-gcn'])
+    """
+    available = find(name).splits
+    named = [available[0] if split == "default" else split for split in wanted]
+    return [split for split in named if split in available]
 
 
 def interleaved(
-    us: Callable[[], None], them: Callable[[], None], seconds: float
-) -> tuple[list[float], list[float]]:
-    """Return the times of both sides, which alternate after every two steps.
+    steps: Mapping[str, Callable[[], object]], seconds: float
+) -> dict[str, list[float]]:
+    """Return the times of all sides, which alternate after every two steps.
 
     The measurement takes at least ``seconds``, and at least five turns.
     """
-    for warm in (us, them, us, them):
-        warm()
-    own_times: list[float] = []
-    stock_times: list[float] = []
+    for step in [*steps.values(), *steps.values()]:
+        step()
+    times: dict[str, list[float]] = {side: [] for side in steps}
     gc.collect()
     gc.disable()
     try:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(stock_times) < 10:
-            stock_times += [_time(them) for _ in range(2)]
-            own_times += [_time(us) for _ in range(2)]
+        end, turns = time.perf_counter() + seconds, 0
+        while time.perf_counter() < end or turns < 5:
+            for side, step in steps.items():
+                times[side] += [_time(step) for _ in range(2)]
+            turns += 1
     finally:
         gc.enable()
-    return own_times, stock_times
+    return times
 
 
 def _time(step: Callable[[], object]) -> float:

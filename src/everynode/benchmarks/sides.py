@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCN2Conv, GCNConv
+from torch_geometric.utils import to_torch_csr_tensor
 
 from everynode.benchmarks.stock import StockNetwork, StockObjective
 from everynode.graph import Graph
 from everynode.models import Network
 from everynode.settings import Settings
 from everynode.sparse import SparseMatrix
-from everynode.training.full_batch import build, layer_bytes, step, validate
+from everynode.training.full_batch import WholeGraph
+from everynode.training.loop import Training
 
 #: Number of layers of each backbone: GCN-2, GAT-2, GCNII-8.
 DEPTH = {"gcn": 2, "gat": 2, "gcnii": 8}
@@ -67,19 +69,19 @@ class Ours:
     ----------
     network, objective, optimizer : Network, ENC, Adam
         What a step trains.
-    val, val_labels : Tensor
-        The validation nodes and their classes.
+    training : Training
+        The loop of ``everynode train``.
     layer_bytes : int
         Size of the values of one layer.
     """
 
     def __init__(self, graph: Graph, settings: Settings):
         self.graph = graph
-        model, self.objective, self.optimizer = build(graph, settings, fold=0, seed=0)
-        self.network = cast(Network, model)
-        self.layer_bytes = layer_bytes(graph, settings)
-        self.val = graph.nodes("val")
-        self.val_labels = graph.labels[self.val]
+        self.training = Training(graph, settings)
+        runner = cast(WholeGraph, self.training.runner)
+        self.network = cast(Network, runner.network)
+        self.objective, self.optimizer = runner.objective, runner.optimizer
+        self.layer_bytes = runner.layer_bytes
 
     def loss(self) -> Tensor:
         """Return the training loss of a step."""
@@ -89,9 +91,8 @@ class Ours:
         )
 
     def step(self) -> None:
-        """Train and validate, as in one epoch of the training loop."""
-        step(self.network, self.objective, self.optimizer, self.graph)
-        validate(self.network, self.graph, self.val, self.val_labels)
+        """Take one epoch of ``everynode train``: train, validate, keep the best weights."""
+        self.training.step()
 
 
 class Stock:
@@ -105,17 +106,28 @@ class Stock:
         Number of classes.
     settings : Settings
         Model, objective and optimization.
+    sparse : bool
+        Sparse features, and a sparse adjacency where PyG's layer can take it.
 
     Attributes
     ----------
     network, objective, optimizer : StockNetwork, StockObjective, torch.optim.Adam
         What a step trains.
+    inputs : tuple of Tensor
+        The features and the edges.
     val : Tensor
         The validation nodes.
     """
 
-    def __init__(self, data: Data, classes: int, settings: Settings):
+    def __init__(self, data: Data, classes: int, settings: Settings, sparse: bool = False):
         s, self.data = settings, data
+        x, edges = data.x, data.edge_index
+        if sparse:
+            x = x.to_sparse_csr()
+        if sparse and s.backbone != "gat":
+            # PyG multiplies by the transposed adjacency.
+            edges = to_torch_csr_tensor(edges.flip(0), size=(data.num_nodes, data.num_nodes))
+        self.inputs: tuple[Tensor, Tensor] = x, edges
         self.network = StockNetwork(
             data.num_features,
             classes,
@@ -144,9 +156,7 @@ class Stock:
     def loss(self, halves: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Return the training loss of one forward pass."""
         self.network.train()
-        return self.objective(
-            self.network(self.data.x, self.data.edge_index), list(self.network.parameters()), halves
-        )
+        return self.objective(self.network(*self.inputs), list(self.network.parameters()), halves)
 
     def step(self) -> None:
         """Train and validate, as everynode does."""
@@ -156,7 +166,7 @@ class Stock:
         self.optimizer.step()
         self.network.eval()
         with torch.no_grad():
-            logits = self.network(self.data.x, self.data.edge_index)
+            logits = self.network(*self.inputs)
             float(torch.nn.functional.cross_entropy(logits[self.val], self.data.y[self.val]))
             float((logits[self.val].argmax(1) == self.data.y[self.val]).float().mean())
 
@@ -167,19 +177,21 @@ def one_fold(graph: Graph) -> Graph:
     return graph.with_splits([type(split)(*(graph.nodes(part) for part in split._fields))])
 
 
-def check_same(graph: Graph, data: Data, settings: Settings) -> tuple[float, float]:
+def check_same(
+    graph: Graph, data: Data, settings: Settings, sparse: bool = False
+) -> tuple[float, float]:
     """Return the differences in loss and (relative) gradient; raise if they exceed rounding.
 
     Both sides start from the same weights and use the same dropout masks and halves.
     """
-    us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings)
+    us, them = Ours(graph, settings), Stock(data, graph.num_classes, settings, sparse)
     copy_weights(us, them)
     masks = [
         torch.rand(graph.num_nodes, width) >= settings.dropout
         for width in (graph.num_features, settings.hidden_channels)
     ]
     halves = _record_halves(us.network)
-    with _same_masks(us, them.network, masks, settings.dropout):
+    with _same_masks(us, them, masks, settings.dropout):
         own_loss = us.loss()
         stock_loss = them.loss(halves[0] if halves else None)
     own_loss.backward()
@@ -270,12 +282,16 @@ def _record_halves(network: Network) -> list[tuple[Tensor, Tensor]]:
 
 
 @contextmanager
-def _same_masks(us: Ours, stock: StockNetwork, masks: list[Tensor], p: float) -> Iterator[None]:
+def _same_masks(us: Ours, them: Stock, masks: list[Tensor], p: float) -> Iterator[None]:
     """Use the same dropout masks on both sides: first the input's, then the closing layer's."""
     scale, features = 1.0 / (1.0 - p), us.graph.features
     first = masks[0]
     if isinstance(features, SparseMatrix):
         first = first[features.pattern.row, features.pattern.column]
+    x, stock = them.inputs[0], them.network
+    if x.layout is not torch.strided:
+        entries = x.to_sparse_coo().indices()
+        masks = [masks[0][entries[0], entries[1]], masks[1]]
     own_masks, stock_masks = iter([first, masks[1]]), iter(masks)
     us.network.draw_noise = lambda shape, like: 65535.0 * next(own_masks).to(like.dtype) - 32768.0
     stock.dropout = lambda x, p, training: x * next(stock_masks) * scale

@@ -87,6 +87,7 @@ class FieldCache:
             and view.version == version
             and view.graph is graph
         ):
+            self._views[id(nodes)] = self._views.pop(id(nodes))  # the latest comes last
             return view
         total = hops[-1].looped_adjacency.shape[0]
         if len(nodes) and not (int(nodes.min()) >= 0 and int(nodes.max()) < total):

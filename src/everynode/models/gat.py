@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from everynode.dense_products import product
 from everynode.models.edge_list import EdgeList
 from everynode.models.known_gradient import KnownGradient, times
 from everynode.models.layer import Layer
@@ -163,7 +164,7 @@ class Attention:
         self.pattern = hop.looped_adjacency.pattern
         self.by_row, self.by_column = hop.sums
         self.x, self.direction = inputs.pick(x), direction
-        self.matrix = SparseMatrix(self.pattern, hop.pick(attention))
+        self.matrix = SparseMatrix(self.pattern, hop.pick(attention), once=True)
         # The factor of LeakyReLU at each edge.
         slope = layer.negative_slope
         self.slope = (hop.pick(scores) > 0).to(x.dtype).mul_(1.0 - slope).add_(slope)
@@ -176,7 +177,7 @@ class Attention:
         :math:`g = d M^\top` is the gradient at S and :math:`\bar p` the gradient at x D.
         """
         layer, a = self.layer, self.matrix.values
-        at_s = (at_u.flatten(0, 1) @ matrix.T).view_as(at_u)
+        at_s = product(at_u.flatten(0, 1), matrix.T).view_as(at_u)
         at_a = torch.stack([sddmm(self.pattern, g, self.x) for g in at_s])
         row_sums = self.by_row.product_by_column(a * at_a)
         self.at_s, self.centered = at_s, at_a.sub_(self._per_edge(row_sums))
@@ -191,7 +192,7 @@ class Attention:
         self.at_d = self.x.T @ self.at_p
         gradients[layer.attention_weight] += self.at_d @ layer.a
         gradients[layer.a] += self.at_d.mT @ layer.attention_weight
-        at_x = self.matrix.transpose.products(at_s)
+        at_x = torch.stack([self.matrix.transposed_into(g) for g in at_s])
         return at_x.baddbmm_(self.at_p, self.direction.T.expand(2, -1, -1))
 
     def move(
@@ -211,9 +212,9 @@ class Attention:
         row_sums = self.by_row.product_by_column(a * moved_e)
         moved_a = moved_e.sub_(self._per_edge(row_sums)).mul_(a)
         result = self.matrix.products(moved)
-        moved_matrices = [SparseMatrix(self.pattern, values) for values in moved_a]
+        moved_matrices = [SparseMatrix(self.pattern, v, once=True) for v in moved_a]
         for out, matrix in zip(result, moved_matrices, strict=True):
-            out.addmm_(matrix.csr, self.x)
+            matrix.into(self.x, base=out, weight=1.0, out=out)
         self._add_movements(moved, moved_a, moved_matrices, moved_d, directions, gradient)
         return result
 
@@ -235,7 +236,7 @@ class Attention:
         x, direction, scores, attention = self.saved
         at_x = torch.addbmm(self.x, self.at_p, moved_d.mT, beta=0.0)
         for matrix, g in zip(moved_matrices, self.at_s, strict=True):
-            at_x.addmm_(matrix.transpose.csr, g)
+            at_x += matrix.transposed_into(g)
         at_a = sddmm(self.pattern, self.at_s[0], moved[0])
         at_a = at_a + sddmm(self.pattern, self.at_s[1], moved[1])
         at_e = moved_a.mul_(self.centered)

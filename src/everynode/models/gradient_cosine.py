@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from everynode.dense_products import add_product, product
 from everynode.models.known_gradient import KnownGradient
 from everynode.models.layer import LayerTrace
 from everynode.models.layer_derivatives import ByParameter, LayerDerivatives
@@ -158,7 +159,8 @@ class GradientCosine:
         self.layers, self.derivatives = list(network.layers), derivatives
         # The opening weights are most of the parameters. They come first: no zeros for them.
         self.parameters = list(dict.fromkeys([self.opening.weight, *parameters]))
-        self.trace, self.levels, self.features = trace, field.levels, features
+        self.trace, self.levels = trace, field.levels
+        self.features = features if isinstance(features, Tensor) else features.nonzeros
         self.mixed = [
             level.pick(layer.mixed)
             for level, layer in zip(field.levels[1:], trace.layers, strict=True)
@@ -228,13 +230,13 @@ class GradientCosine:
         # D, at the closing layer: the softmax turns moved logits into a moved gradient.
         n, k = y.shape
         w, v = self.closing.weight, directions[self.closing.weight]
-        z = (moved.flatten(0, 1) @ w).view(2, n, k)
+        z = product(moved.flatten(0, 1), w).view(2, n, k)
         z.baddbmm_(self.last.expand(2, -1, -1), v).add_(directions[self.closing.bias][:, None])
         moved_at_logits = (z - (y * z).sum(2, keepdim=True)).mul_(y).mul_(share).sum(0)
         moved_at_last = torch.addbmm(self.last, at_logits, v.mT, beta=0.0)
         gradient.add(self.trace.logits, moved_at_logits, self.levels[-1].spread)
         gradient.add(self.trace.last, moved_at_last, self.levels[-1].spread)
-        gradient.add(w, moved.flatten(0, 1).T @ at_logits.view(2 * n, k))
+        gradient.add(w, product(moved.flatten(0, 1).T, at_logits.view(2 * n, k)))
         return y.new_tensor(factor * value)
 
     def _backward(self, at_logits: Tensor, gradients: ByParameter) -> list[Tensor]:
@@ -244,7 +246,7 @@ class GradientCosine:
         gradients[self.closing.bias] += at_logits.sum(1)
         # Not -1 in a view: a process may hold no nodes.
         c = len(self.closing.weight)
-        down = (at_logits.view(2 * n, k) @ self.closing.weight.T).view(2, n, c)
+        down = product(at_logits.view(2 * n, k), self.closing.weight.T).view(2, n, c)
         down = self.masks[-1].apply(down)
         opened = self.masks[0].output
         at_f_0 = down.new_zeros(2, *opened.shape) if self.reads_opening else None
@@ -252,7 +254,8 @@ class GradientCosine:
         for index in reversed(range(len(self.layers))):
             layer, s = self.layers[index], self.mixed[index]
             at_u.append(down)
-            gradients[layer.weight].baddbmm_(s.T.expand(2, -1, -1), down, alpha=layer.beta)
+            for of_half, at_half in zip(gradients[layer.weight], down, strict=True):
+                add_product(of_half, s.T, at_half, layer.beta)
             matrix = self.trace.layers[index].matrix
             at_x = self.derivatives[index].backward(down, matrix, at_f_0, gradients)
             down = self.masks[index].apply(at_x)
@@ -260,9 +263,11 @@ class GradientCosine:
             down += where_positive(opened, at_f_0)
         w = gradients[self.opening.weight]
         if isinstance(self.features, Tensor):
-            w.baddbmm_(self.features.T.expand(2, -1, -1), down, beta=0.0)
+            for of_half, at_rows in zip(w, down, strict=True):
+                of_half.copy_(product(self.features.T, at_rows))
         else:
-            self.features.transpose.products(down, w)
+            for of_half, at_rows in zip(w, down, strict=True):
+                self.features.transposed_into(at_rows, out=of_half)
         gradients[self.opening.bias] += down.sum(1)
         return at_u
 
@@ -272,7 +277,7 @@ class GradientCosine:
         """C, and D at the layers. Return the movement of the closing layer's input; empty at_u."""
         v = directions[self.opening.weight]
         if isinstance(self.features, Tensor):
-            moved_0 = self.features @ v
+            moved_0 = torch.stack([product(self.features, of_half) for of_half in v])
         else:
             moved_0 = self.features.products(v)
         moved_0 += directions[self.opening.bias][:, None]
@@ -286,13 +291,14 @@ class GradientCosine:
         for index, (layer, trace) in enumerate(zip(self.layers, self.trace.layers, strict=True)):
             down, s, v = at_u.pop(), self.mixed[index], directions[layer.weight]
             moved_s = self.derivatives[index].move(moved, moved_0, directions, gradient).view(-1, c)
-            at_s = torch.addbmm(s, down, v.mT, beta=0.0, alpha=layer.beta)
+            at_s = product(down[0], v[0].T, layer.beta)
+            add_product(at_s, down[1], v[1].T, layer.beta)
             gradient.add(trace.mixed, at_s, self.levels[index + 1].spread)
-            gradient.add(layer.weight, (moved_s.T @ down.view(-1, c)).mul_(layer.beta))
-            moved = (moved_s @ trace.matrix).view_as(down)
-            # One product per half: a batched product would copy s for each.
+            gradient.add(layer.weight, product(moved_s.T, down.view(-1, c), layer.beta))
+            # u moves by S's movement times M plus S times M's movement: one product per half.
+            moved = product(moved_s, trace.matrix).view_as(down)
             for of_half, direction in zip(moved, v, strict=True):
-                of_half.addmm_(s, direction, alpha=layer.beta)
+                add_product(of_half, s, direction, layer.beta)
             self.masks[index + 1].apply(moved)
         return moved
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from everynode.dense_products import multiply
 from everynode.errors import UsageError
 from everynode.models.edge_list import EdgeList
 from everynode.models.layer_derivatives import LayerDerivatives
@@ -92,7 +93,7 @@ class Layer(nn.Module, ABC):
         """Map n x c features to n x c features; append the values of the pass to ``traces``."""
         mixed, saved = self.mix(f, f_0, hop)
         matrix = self.matrix()
-        output = torch.relu_(mixed @ matrix)
+        output = torch.relu_(multiply(mixed, matrix))
         if traces is not None:
             traces.append(LayerTrace(mixed, saved, matrix, output))
         return output

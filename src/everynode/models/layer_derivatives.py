@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from everynode.dense_products import product
 from everynode.models.known_gradient import KnownGradient
 from everynode.models.receptive_field import Hop
 
@@ -74,16 +75,17 @@ class Propagation:
         self, at_u: Tensor, matrix: Tensor, at_f_0: Tensor | None, gradients: ByParameter
     ) -> Tensor:
         r"""Return :math:`(1 - \alpha) \tilde P^\top g`; :math:`g = d M^\top` is the one at S."""
-        operator = self.hop.gcn_operator.transpose
-        out = at_u.new_empty(2, operator.shape[0], at_u.shape[2])
+        operator = self.hop.gcn_operator
+        out = at_u.new_empty(2, operator.shape[1], at_u.shape[2])
         # One half after the other: g is still in the cache.
         for half, (y, d) in enumerate(zip(out, at_u, strict=True)):
-            g = d @ matrix.T
-            if at_f_0 is not None and self.hop.origins is None:
+            g = product(d, matrix.T)
+            origins = self.hop.origins
+            if at_f_0 is not None and origins is None:
                 at_f_0[half].add_(g, alpha=self.alpha)
-            elif at_f_0 is not None:
-                at_f_0[half].addmm_(self.hop.selection.transpose.csr, g, alpha=self.alpha)
-            y.addmm_(operator.csr, g, beta=0.0, alpha=1.0 - self.alpha)
+            elif at_f_0 is not None and origins is not None:
+                at_f_0[half].index_add_(0, origins, g, alpha=self.alpha)
+            operator.transposed_into(g, 1.0 - self.alpha, out=y)
         return out
 
     def move(
@@ -95,9 +97,6 @@ class Propagation:
         operator, origins = self.hop.gcn_operator, self.hop.origins
         out = moved.new_empty(2, operator.shape[0], moved.shape[2])
         for y, x, x_0 in zip(out, moved, moved_0, strict=True):
-            if origins is None:
-                y.copy_(x_0)
-            else:
-                torch.index_select(x_0, 0, origins, out=y)
-            y.addmm_(operator.csr, x, beta=self.alpha, alpha=1.0 - self.alpha)
+            base = x_0 if origins is None else torch.index_select(x_0, 0, origins, out=y)
+            operator.into(x, 1.0 - self.alpha, base=base, weight=self.alpha, out=y)
         return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from everynode.dense_products import affine
 from everynode.sparse import SparseMatrix
 
 
@@ -38,8 +39,8 @@ class Linear(nn.Module):
     def forward(self, x: Tensor | SparseMatrix) -> Tensor:
         """Map n x inputs, dense or sparse, to n x outputs."""
         if isinstance(x, Tensor):
-            return torch.addmm(self.bias, x, self.weight)
-        return (x @ self.weight).add_(self.bias)
+            return affine(x, self.weight, self.bias)
+        return (x.nonzeros @ self.weight).add_(self.bias)
 
 
 def rows_divided_by_sum(x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from everynode.models.known_gradient import times
 from everynode.sparse import Pattern, SparseMatrix, rows_of
 
 #: A larger share of the nodes counts as all nodes, which saves the selection.
-ALL_ABOVE = 0.8
+ALL_ABOVE = 0.6
 
 
 class Hop:
@@ -33,6 +33,8 @@ class Hop:
         Node indices. None: all nodes.
     origins : Tensor, optional
         The nodes that the opening layer was applied to. None: all nodes.
+    entries : tuple of Tensor, optional
+        The entries of A + I in the rows of the targets, and their row pointers, if they are known.
 
     Attributes
     ----------
@@ -51,8 +53,9 @@ class Hop:
         sources: Tensor | None = None,
         targets: Tensor | None = None,
         origins: Tensor | None = None,
+        entries: tuple[Tensor, Tensor] | None = None,
     ):
-        self.graph, self.sources, self.nodes = graph, sources, targets
+        self.graph, self.sources, self.nodes, self.entries = graph, sources, targets, entries
         self.targets = _positions(targets, sources)
         self.origins = _positions(targets, origins)
         self.num_origins = graph.num_nodes if origins is None else len(origins)
@@ -62,10 +65,13 @@ class Hop:
         """The rows of the targets and columns of the sources of A + I, and their entries there."""
         assert self.nodes is not None  # only a part of a graph calls this
         whole = self.graph.looped_adjacency.pattern
-        entries, crow = rows_of(whole, self.nodes)
-        column, num_sources = whole.column[entries], whole.shape[1]
+        entries, crow = rows_of(whole, self.nodes) if self.entries is None else self.entries
+        column, num_sources = whole.col.index_select(0, entries), whole.shape[1]
         if self.sources is not None:
-            column, num_sources = torch.searchsorted(self.sources, column), len(self.sources)
+            num_sources = len(self.sources)
+            place = torch.empty(whole.shape[1], dtype=torch.int32, device=column.device)
+            place[self.sources] = torch.arange(num_sources, dtype=torch.int32, device=column.device)
+            column = place.index_select(0, column)
         return Pattern(crow, column, (len(self.nodes), num_sources)), entries
 
     @cached_property
@@ -88,12 +94,6 @@ class Hop:
         r"""Matrices that sum the entries of :math:`\tilde A` by target and by source."""
         return self.looped_adjacency.pattern.sums(self.graph.dtype)
 
-    @cached_property
-    def selection(self) -> SparseMatrix:
-        """The matrix that selects the targets from the nodes of the opening layer."""
-        assert self.origins is not None
-        return selection_matrix(self.origins, self.num_origins, self.graph.dtype)
-
     def target_rows(self, f: Tensor) -> Tensor:
         """Select the rows of the targets from one row per source."""
         return f if self.targets is None else f.index_select(0, self.targets)
@@ -102,9 +102,15 @@ class Hop:
         """Select the rows of the targets from the output of the opening layer."""
         return f_0 if self.origins is None else f_0.index_select(0, self.origins)
 
-    def part(self, sources: Tensor | None, targets: Tensor | None, origins: Tensor | None) -> Hop:
+    def part(
+        self,
+        sources: Tensor | None,
+        targets: Tensor | None,
+        origins: Tensor | None,
+        entries: tuple[Tensor, Tensor] | None = None,
+    ) -> Hop:
         """Return the same hop to some targets only (None: to all of them)."""
-        return self if targets is None else Hop(self.graph, sources, targets, origins)
+        return self if targets is None else Hop(self.graph, sources, targets, origins, entries)
 
     def pick(self, values: Tensor) -> Tensor:
         """Select this hop's entries from one value per entry of the graph's A + I."""
@@ -120,7 +126,7 @@ class Hop:
     def _restrict(self, matrix: SparseMatrix) -> SparseMatrix:
         if self.nodes is None:
             return matrix
-        return SparseMatrix(self._part[0], self.pick(matrix.values))
+        return SparseMatrix(self._part[0], self.pick(matrix.values), once=True)
 
 
 class Block(Hop):
@@ -147,7 +153,7 @@ class Block(Hop):
     def __init__(self, looped_adjacency: SparseMatrix, scale: Tensor, dtype: torch.dtype):
         targets, sources = looped_adjacency.shape
         first = torch.arange(targets, device=scale.device)
-        self.sources, self.nodes = None, None
+        self.sources, self.nodes, self.entries = None, None, None
         self.targets = None if targets == sources else first
         self.origins = None if targets == len(scale) else first
         self.num_nodes: int = len(scale)
@@ -236,11 +242,6 @@ class Level:
     def __len__(self) -> int:
         return self.total if self.nodes is None else len(self.nodes)
 
-    @cached_property
-    def _selection(self) -> SparseMatrix:
-        assert self.nodes is not None
-        return selection_matrix(self.nodes, self.total, self.dtype)
-
     def pick(self, x: Tensor) -> Tensor:
         """Select the rows of this level's nodes from one row per node of the graph."""
         return x if self.nodes is None else x.index_select(0, self.nodes)
@@ -249,7 +250,8 @@ class Level:
         """Return ``factor * x`` in the rows of this level's nodes; zero in all other rows."""
         if self.nodes is None:
             return times(x, factor)
-        return self._selection.transpose.product(x, factor)
+        zeros = x.new_zeros(self.total, *x.shape[1:])
+        return zeros.index_copy_(0, self.nodes, times(x, factor))
 
 
 @dataclass(frozen=True)
@@ -281,20 +283,27 @@ class ReceptiveField:
         by_level: list[Tensor | None] = [nodes]
         current: Tensor | None = nodes
         totals = [hops[-1].looped_adjacency.shape[0]]
+        entries: list[tuple[Tensor, Tensor] | None] = []
         for hop in reversed(hops):
             pattern = hop.looped_adjacency.pattern
-            if current is not None:
-                current = torch.unique(pattern.column[rows_of(pattern, current)[0]])
+            entries.append(None if current is None else rows_of(pattern, current))
+            if entries[-1] is not None:
+                reached = torch.zeros(pattern.shape[1], dtype=torch.bool, device=nodes.device)
+                reached[pattern.col.index_select(0, entries[-1][0])] = True
+                current = reached.nonzero()[:, 0]
                 current = None if len(current) > ALL_ABOVE * pattern.shape[1] else current
             by_level.append(current)
             totals.append(pattern.shape[1])
         by_level.reverse()
         totals.reverse()
+        entries.reverse()
         dtype = hops[0].graph.dtype
         levels = tuple(Level(n, dtype, part) for n, part in zip(totals, by_level, strict=True))
         parts = tuple(
-            hop.part(sources, targets, by_level[0])
-            for hop, (sources, targets) in zip(hops, pairwise(by_level), strict=True)
+            hop.part(sources, targets, by_level[0], known)
+            for hop, (sources, targets), known in zip(
+                hops, pairwise(by_level), entries, strict=True
+            )
         )
         return cls(levels, parts, sum(len(level) for level in levels) / max(sum(totals), 1))
 
@@ -304,14 +313,3 @@ def _positions(nodes: Tensor | None, among: Tensor | None) -> Tensor | None:
     if nodes is None or among is None:
         return nodes
     return None if torch.equal(nodes, among) else torch.searchsorted(among, nodes)
-
-
-def selection_matrix(rows: Tensor, total: int, dtype: torch.dtype) -> SparseMatrix:
-    """Return the matrix that selects some rows from ``total`` rows.
-
-    >>> selection_matrix(torch.tensor([2, 0]), 3, torch.float32).to_dense()
-    tensor([[0., 0., 1.],
-            [1., 0., 0.]])
-    """
-    pattern = Pattern(torch.arange(len(rows) + 1, device=rows.device), rows, (len(rows), total))
-    return SparseMatrix(pattern, torch.ones(len(rows), dtype=dtype, device=rows.device))

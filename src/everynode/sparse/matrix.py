@@ -16,7 +16,8 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from everynode.sparse.products import csr_product, csr_tensor
+from everynode.sparse.compiled import compact, kernels_for
+from everynode.sparse.products import csr_tensor, product, transposed_product
 
 
 class _Transposable(ABC):
@@ -138,6 +139,8 @@ class SparseMatrix(_Transposable):
         Value of each entry; no gradient flows to them.
     symmetric
         Whether the matrix is its own transpose, which then needs no second copy.
+    once
+        Whether the matrix lives for one step only, so that a transposed copy would not pay.
 
     Examples
     --------
@@ -147,10 +150,13 @@ class SparseMatrix(_Transposable):
             [1., 0.]])
     """
 
-    def __init__(self, pattern: Pattern, values: Tensor, *, symmetric: bool = False):
+    def __init__(
+        self, pattern: Pattern, values: Tensor, *, symmetric: bool = False, once: bool = False
+    ):
         self.pattern = pattern
         self.values = values
         self.symmetric = symmetric
+        self.once = once
 
     @classmethod
     def from_scipy(
@@ -197,14 +203,23 @@ class SparseMatrix(_Transposable):
 
     def with_values(self, values: Tensor) -> SparseMatrix:
         """Return a matrix with other (constant) values at the same positions."""
-        return self if values is self.values else SparseMatrix(self.pattern, values)
+        return self if values is self.values else SparseMatrix(self.pattern, values, once=True)
+
+    @cached_property
+    def nonzeros(self) -> SparseMatrix:
+        """The matrix without the zeros that dropout left; itself if it is used more than once."""
+        compiled = kernels_for(self.values) if self.once else None
+        if not compiled:
+            return self
+        crow, col, values = compact(compiled["compact"], self.pattern, self.values)
+        return SparseMatrix(Pattern(crow, col, self.shape), values, once=True)
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        return _Product.apply(x, self, 1.0)
+        return _Product.apply(x, self, 1.0, False)
 
     def product(self, x: Tensor, factor: float) -> Tensor:
         """Return ``factor * matrix @ x`` in one pass; differentiable in ``x``."""
-        return _Product.apply(x, self, factor)
+        return _Product.apply(x, self, factor, False)
 
     def blend(self, x: Tensor, base: Tensor, weight: float) -> Tensor:
         """Return ``(1 - weight) * matrix @ x + weight * base``; differentiable in both.
@@ -212,6 +227,31 @@ class SparseMatrix(_Transposable):
         It saves passes over the nodes.
         """
         return _Blend.apply(x, base, self, weight)
+
+    def into(
+        self,
+        x: Tensor,
+        factor: float = 1.0,
+        *,
+        base: Tensor | None = None,
+        weight: float = 0.0,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """Return ``factor * matrix @ x + weight * base``; not differentiable.
+
+        ``out``: where to write the result; it may be the ``base``.
+        """
+        parts = self.pattern, self.values, x, factor
+        return product(*parts, base=base, weight=weight, out=out)
+
+    def transposed_into(self, x: Tensor, factor: float = 1.0, out: Tensor | None = None) -> Tensor:
+        """Return ``factor * matrix.T @ x``, in ``out`` if it is given; not differentiable.
+
+        A matrix that is used ``once`` is not transposed.
+        """
+        if self.once:
+            return transposed_product(self.pattern, self.values, x, factor, out)
+        return self.transpose.into(x, factor, out=out)
 
     def product_by_column(self, columns: Tensor) -> Tensor:
         """Return ``(matrix @ columns.T).T`` without a transposed copy; not differentiable."""
@@ -222,13 +262,12 @@ class SparseMatrix(_Transposable):
     def products(self, xs: Tensor, out: Tensor | None = None) -> Tensor:
         """Return ``matrix @ xs[p]`` for every p, in ``out`` if it is given; not differentiable.
 
-        It multiplies one after the other: over twice the columns MKL takes up to five times as
-        long.
+        It multiplies one after the other: over twice the columns, less of ``xs`` stays in a cache.
         """
         if out is None:
             out = xs.new_empty(len(xs), self.shape[0], xs.shape[2])
         for y, x in zip(out.unbind(), xs.unbind(), strict=True):
-            y.addmm_(self.csr, x, beta=0.0)
+            self.into(x, out=y)
         return out
 
     def to(self, target: torch.dtype | torch.device | str) -> SparseMatrix:
@@ -254,22 +293,25 @@ class SparseMatrix(_Transposable):
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x: Tensor, matrix: SparseMatrix, factor: float) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.matrix, ctx.factor = matrix, factor
-        return csr_product(matrix.csr, x, factor)
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, x: Tensor, matrix: SparseMatrix, factor: float, transposed: bool
+    ) -> Tensor:
+        ctx.matrix, ctx.factor, ctx.transposed = matrix, factor, transposed
+        return matrix.transposed_into(x, factor) if transposed else matrix.into(x, factor)
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
-        return _Product.apply(grad, ctx.matrix.transpose, ctx.factor), None, None
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[no-untyped-def]
+        back = _Product.apply(grad, ctx.matrix, ctx.factor, not ctx.transposed)
+        return back, None, None, None
 
 
 class _Blend(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: Tensor, base: Tensor, matrix: SparseMatrix, weight: float) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.matrix, ctx.weight = matrix, weight
-        return (base * weight).addmm_(matrix.csr, x, alpha=1.0 - weight)
+        return matrix.into(x, 1.0 - weight, base=base, weight=weight)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def]
-        grad_x = _Product.apply(grad, ctx.matrix.transpose, 1.0 - ctx.weight)
+        grad_x = _Product.apply(grad, ctx.matrix, 1.0 - ctx.weight, True)
         return grad_x, grad * ctx.weight, None, None

@@ -9,7 +9,8 @@ Two products suffice, because the derivatives of each consist of these two:
   :math:`\\partial a = \\mathrm{spmm}(P, g, b)` and
   :math:`\\partial b = \\mathrm{spmm}(P^\\top, g^\\top, a)`.
 
-Neither creates an array of edges x channels. Both use torch's CSR kernels (MKL on a CPU).
+Neither creates an array of edges x channels. On a CPU both use compiled kernels
+(:mod:`everynode.sparse.assembly`); elsewhere, torch's for CSR.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+from everynode.sparse.compiled import dots, gather, kernels_for, scatter
 
 if TYPE_CHECKING:
     from everynode.sparse.matrix import Pattern
@@ -64,10 +67,47 @@ def csr_tensor(pattern: Pattern, values: Tensor) -> Tensor:
     )
 
 
-def csr_product(csr: Tensor, x: Tensor, factor: float = 1.0) -> Tensor:
-    """Return ``factor * csr @ x``; not differentiable."""
+def product(
+    pattern: Pattern,
+    values: Tensor,
+    x: Tensor,
+    factor: float = 1.0,
+    *,
+    base: Tensor | None = None,
+    weight: float = 0.0,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return ``factor * matrix @ x + weight * base``; not differentiable.
+
+    ``out``: where to write the result; it may be the ``base``.
+    """
+    if out is None:
+        out = x.new_empty(pattern.shape[0], x.shape[1])
+    compiled = kernels_for(values, x, out) if out.is_contiguous() else None
+    if compiled:
+        return gather(compiled["gather"], pattern, values, x, factor, base, weight, out)
+    if base is not None and base is not out:
+        out.copy_(base)
     # `csr @ x` zeroes and copies its result first, which takes as long as the product itself.
-    return x.new_empty(csr.shape[0], x.shape[1]).addmm_(csr, x, beta=0.0, alpha=factor)
+    beta = 0.0 if base is None else weight
+    return out.addmm_(csr_tensor(pattern, values), x, beta=beta, alpha=factor)
+
+
+def transposed_product(
+    pattern: Pattern, values: Tensor, x: Tensor, factor: float = 1.0, out: Tensor | None = None
+) -> Tensor:
+    """Return ``factor * matrix.T @ x`` without a transposed matrix; not differentiable."""
+    compiled = kernels_for(values, x)
+    if out is None or not out.is_contiguous():
+        result = x.new_zeros(pattern.shape[1], x.shape[1])
+    else:
+        result = out.zero_()
+    if compiled:
+        scatter(compiled["scatter"], pattern, values, x, factor, result)
+    else:
+        transposed = csr_tensor(pattern.transpose, values.index_select(0, pattern.order))
+        result.addmm_(transposed, x, beta=0.0, alpha=factor)
+    return result if out is None or out is result else out.copy_(result)
 
 
 class _SpMM(torch.autograd.Function):
@@ -75,7 +115,7 @@ class _SpMM(torch.autograd.Function):
     def forward(ctx, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(values, x)
         ctx.pattern = pattern
-        return csr_product(csr_tensor(pattern, values), x)
+        return product(pattern, values, x)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[no-untyped-def]
@@ -84,7 +124,22 @@ class _SpMM(torch.autograd.Function):
         grad_values = sddmm(pattern, grad, x) if ctx.needs_input_grad[0] else None
         grad_x = None
         if ctx.needs_input_grad[1]:
-            grad_x = spmm(pattern.transpose, values.index_select(0, pattern.order), grad)
+            grad_x = _TransposedSpMM.apply(values, grad, pattern)
+        return grad_values, grad_x, None
+
+
+class _TransposedSpMM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(values, x)
+        ctx.pattern = pattern
+        return transposed_product(pattern, values, x)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[no-untyped-def]
+        values, x = ctx.saved_tensors
+        grad_values = sddmm(ctx.pattern, x, grad) if ctx.needs_input_grad[0] else None
+        grad_x = spmm(ctx.pattern, values, grad) if ctx.needs_input_grad[1] else None
         return grad_values, grad_x, None
 
 
@@ -93,9 +148,12 @@ class _SDDMM(torch.autograd.Function):
     def forward(ctx, a: Tensor, b: Tensor, pattern: Pattern) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.save_for_backward(a, b)
         ctx.pattern = pattern
+        compiled = kernels_for(a, a, b)
+        if compiled:
+            return dots(compiled["dots"], pattern, a, b)
         zeros = csr_tensor(pattern, a.new_zeros(pattern.nnz))
-        product = torch.sparse.sampled_addmm(zeros, a.contiguous(), b.contiguous().T, beta=0.0)
-        return product.values()
+        result = torch.sparse.sampled_addmm(zeros, a.contiguous(), b.contiguous().T, beta=0.0)
+        return result.values()
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[no-untyped-def]
@@ -104,5 +162,5 @@ class _SDDMM(torch.autograd.Function):
         grad_a = spmm(pattern, grad, b) if ctx.needs_input_grad[0] else None
         grad_b = None
         if ctx.needs_input_grad[1]:
-            grad_b = spmm(pattern.transpose, grad.index_select(0, pattern.order), a)
+            grad_b = _TransposedSpMM.apply(grad, a, pattern)
         return grad_a, grad_b, None

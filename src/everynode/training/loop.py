@@ -320,9 +320,7 @@ class Training:
             while not self.ended and (until is None or self.epoch < until):
                 if self.ranks.any(interrupt.is_set()):
                     break
-                runner.advance(self.epoch)
-                self._require_finite("loss", runner.sums["total"])
-                row = self._end_epoch() if runner.step == runner.steps else None
+                row = self.step()
                 self.seconds = time.perf_counter() - start - saving
                 if report and row:
                     report(self.epoch - 1, row)
@@ -335,6 +333,12 @@ class Training:
             if self.checkpoint:
                 self._save(self.checkpoint)
             self._random = random_state(self._device)
+
+    def step(self) -> dict[str, float] | None:
+        """Take one step; after the last one of an epoch, validate and return the epoch's row."""
+        self.runner.advance(self.epoch)
+        self._require_finite("loss", self.runner.sums["total"])
+        return self._end_epoch() if self.runner.step == self.runner.steps else None
 
     def _end_epoch(self) -> dict[str, float]:
         """Validate, add a row to the history, keep the weights if they are the best so far."""
