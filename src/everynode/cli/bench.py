@@ -87,14 +87,18 @@ def bench(
         result["rows"].append(row)
         if out:
             write_atomically(out, json.dumps(result, indent=1).encode())
-        if json_output:
-            say(_text(row), quiet)
-        else:
-            share = 100 * row["roofline_ms"] / row["everynode_ms"]
-            print(f"{_text(row)}   {share:3.0f}% of the machine's limit", flush=True)
+        _show(row, json_output, quiet)
     if json_output:
         print(json.dumps(result))
     return 0
+
+
+def _show(row: dict[str, Any], json_output: bool, quiet: bool) -> None:
+    if json_output:
+        say(_text(row), quiet)
+    else:
+        share = 100 * row["roofline_ms"] / row["everynode_ms"]
+        print(f"{_text(row)}   {share:3.0f}% of the machine's limit", flush=True)
 
 
 def _check(backbones: list[str], objectives: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from everynode.dense_products import product
+from everynode.dense_products import add_product, multiply, product
 from everynode.models.edge_list import EdgeList
 from everynode.models.known_gradient import KnownGradient, times
 from everynode.models.layer import Layer
@@ -82,7 +82,7 @@ class GATLayer(Layer):
         pattern = adjacency.pattern
         # a' [W f_i || W f_j] is one number per target plus one per source: no edges x channels.
         direction = self.attention_weight @ self.a.T
-        target, source = (f @ direction).unbind(1)
+        target, source = multiply(f, direction).unbind(1)
         target = hop.target_rows(target)
         scores = nn.functional.leaky_relu(
             target[pattern.row] + source[pattern.column], self.negative_slope
@@ -189,11 +189,14 @@ class Attention:
             self.at_p[:, :, 0] = at_t
         else:
             self.at_p[:, self.hop.targets, 0] = at_t
-        self.at_d = self.x.T @ self.at_p
+        at_p = self.at_p.transpose(0, 1).reshape(-1, 4)
+        self.at_d = product(self.x.T, at_p).view(-1, 2, 2).transpose(0, 1)
         gradients[layer.attention_weight] += self.at_d @ layer.a
         gradients[layer.a] += self.at_d.mT @ layer.attention_weight
         at_x = torch.stack([self.matrix.transposed_into(g) for g in at_s])
-        return at_x.baddbmm_(self.at_p, self.direction.T.expand(2, -1, -1))
+        for of_half, at_half in zip(at_x, self.at_p, strict=True):
+            add_product(of_half, at_half, self.direction.T)
+        return at_x
 
     def move(
         self, moved: Tensor, moved_0: Tensor, directions: ByParameter, gradient: KnownGradient
@@ -202,8 +205,10 @@ class Attention:
         layer, a, c = self.layer, self.matrix.values, self.x.shape[1]
         moved_w, moved_v = directions[layer.attention_weight], directions[layer.a]
         moved_d = (moved_w @ layer.a.T).add_(layer.attention_weight @ moved_v.mT)
-        moved_p = (moved.view(-1, c) @ self.direction).view(2, -1, 2)
-        moved_p.baddbmm_(self.x.expand(2, -1, -1), moved_d)
+        moved_p = product(moved.view(-1, c), self.direction).view(2, -1, 2)
+        # One product for both halves: x is read once.
+        of_x = product(self.x, moved_d.permute(1, 0, 2).reshape(c, 4))
+        moved_p += of_x.view(-1, 2, 2).transpose(0, 1)
         moved_t, moved_s = moved_p.unbind(2)
         if self.hop.targets is not None:
             moved_t = moved_t.index_select(1, self.hop.targets)
@@ -234,7 +239,8 @@ class Attention:
         """
         layer, a, c = self.layer, self.matrix.values, self.x.shape[1]
         x, direction, scores, attention = self.saved
-        at_x = torch.addbmm(self.x, self.at_p, moved_d.mT, beta=0.0)
+        at_p = self.at_p.transpose(0, 1).reshape(-1, 4)
+        at_x = product(at_p, moved_d.transpose(1, 2).reshape(4, c))
         for matrix, g in zip(moved_matrices, self.at_s, strict=True):
             at_x += matrix.transposed_into(g)
         at_a = sddmm(self.pattern, self.at_s[0], moved[0])
@@ -247,7 +253,7 @@ class Attention:
         gradient.add(attention, at_a, self._spread)
         gradient.add(scores, at_e, self._spread)
         gradient.add(x, at_x, self.inputs.spread)
-        gradient.add(direction, moved.view(-1, c).T @ self.at_p.view(-1, 2))
+        gradient.add(direction, product(moved.view(-1, c).T, self.at_p.view(-1, 2)))
         gradient.add(layer.attention_weight, at_w)
         gradient.add(layer.a, torch.addbmm(layer.a, self.at_d.mT, moved_w, beta=0.0))
 

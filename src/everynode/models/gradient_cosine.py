@@ -264,7 +264,7 @@ class GradientCosine:
         w = gradients[self.opening.weight]
         if isinstance(self.features, Tensor):
             for of_half, at_rows in zip(w, down, strict=True):
-                of_half.copy_(product(self.features.T, at_rows))
+                add_product(of_half, self.features.T, at_rows, keep=0.0)
         else:
             for of_half, at_rows in zip(w, down, strict=True):
                 self.features.transposed_into(at_rows, out=of_half)
@@ -277,7 +277,9 @@ class GradientCosine:
         """C, and D at the layers. Return the movement of the closing layer's input; empty at_u."""
         v = directions[self.opening.weight]
         if isinstance(self.features, Tensor):
-            moved_0 = torch.stack([product(self.features, of_half) for of_half in v])
+            moved_0 = v.new_empty(2, len(self.features), v.shape[2])
+            for of_half, direction in zip(moved_0, v, strict=True):
+                add_product(of_half, self.features, direction, keep=0.0)
         else:
             moved_0 = self.features.products(v)
         moved_0 += directions[self.opening.bias][:, None]
