@@ -113,13 +113,10 @@ class NodePanel:
     # ------------------------------------------------------------------ the node
 
     def _draw_head(self, view: GraphView, queue: list[int]) -> None:
-        node, work = self.tab.node, self.tab.page.work
+        node = self.tab.node
         with ui.element("div"):
             if node in queue:
-                why = (
-                    "Many nodes depend on it" if work.round is None else "The model is unsure here"
-                )
-                ui.label(f"{why}: number {queue.index(node) + 1} of the queue").classes("over")
+                ui.label(f"Number {queue.index(node) + 1:,} of the queue").classes("over")
             ui.label(view.name(node)).classes("title wrap").props("data-do=name")
             if view.name(node) != view.ids[node]:
                 ui.label(view.ids[node]).classes("quiet small wrap")
