@@ -46,13 +46,18 @@ def test_other_files_and_damaged_projects_are_refused(tmp_path: Path, source: So
 
 
 def test_rounds_are_numbered_and_an_unfinished_one_is_used_again(project: Project) -> None:
-    first = project.new_round()
+    files = {"request.json": "{}", "labels.csv": "id,label"}
+    first = project.new_round(files)
     assert first.name == "0001"
-    assert project.new_round() == first
+    (first / "training").mkdir()
+    assert project.new_round(files) == first
+    assert (first / "training").exists()  # it continues
+    assert project.new_round({"request.json": "{}"}) == first  # other labels: from the beginning
+    assert [path.name for path in first.iterdir()] == ["request.json"]
     assert project.rounds == []
     (first / "round.json").write_text("{}")
     assert project.rounds == [first]
-    assert project.new_round().name == "0002"
+    assert project.new_round(files).name == "0002"
 
 
 @pytest.mark.parametrize("name", ["../../x.csv", "a/b/x.csv", "C:\\x.csv", "...x.csv"])

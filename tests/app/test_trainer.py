@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from everynode.app.project import Source
 from everynode.app.trainer import Trainer
 
 
-def request(source: Source) -> dict[str, Any]:
-    return {
-        "source": asdict(source),
-        "model": "",
-        "effort": "quick",
-        "learn": True,
-        "before": "",
-        "answered": 0,
-    }
+def request(folder: Path, source: Source) -> None:
+    choices = {"model": "", "effort": "quick", "before": "", "answered": 0}
+    (folder / "request.json").write_text(json.dumps({"source": asdict(source), **choices}))
 
 
 def test_it_follows_reports(tmp_path: Path) -> None:
@@ -48,9 +42,10 @@ def test_an_error_of_the_process_is_shown(tmp_path: Path, source: Source) -> Non
     trainer = Trainer(lambda kind, _folder: events.append(kind))
 
     async def run() -> None:
-        await trainer.start(tmp_path, request(replace(source, id="nothing")))
+        request(tmp_path, replace(source, id="nothing"))
+        await trainer.start(tmp_path)
         assert trainer.running
-        await trainer.start(tmp_path, {})  # a second start does nothing
+        await trainer.start(tmp_path)  # a second start does nothing
         while trainer.running:
             await asyncio.sleep(0.05)
 
@@ -63,7 +58,8 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, source: Source) -> Non
     trainer = Trainer(lambda _kind, _folder: None)
 
     async def run() -> int | None:
-        await trainer.start(tmp_path, request(source))
+        request(tmp_path, source)
+        await trainer.start(tmp_path)
         process = trainer._process
         await trainer.close()
         assert process is not None

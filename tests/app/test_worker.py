@@ -25,7 +25,7 @@ from everynode.io import read
 
 def learn(folder: Path, source: Source, **options: Any) -> Round:
     folder.mkdir(parents=True, exist_ok=True)
-    choices: dict[str, Any] = {"model": "", "effort": "quick", "learn": True, "before": ""}
+    choices: dict[str, Any] = {"model": "", "effort": "quick", "before": ""}
     train(folder, source, **choices | options)
     return Round.load(folder)
 
@@ -36,16 +36,13 @@ def ask(folder: Path, source: Source) -> None:
         "source": asdict(source),
         "model": "",
         "effort": "quick",
-        "learn": True,
         "before": "",
         "answered": 0,
     }
     (folder / "request.json").write_text(json.dumps(request))
 
 
-def test_rounds_learn_from_answers_and_keep_the_choice_of_networks(
-    tmp_path: Path, source: Source, capsys
-) -> None:
+def test_rounds_learn_from_answers(tmp_path: Path, source: Source, capsys) -> None:
     first = learn(tmp_path / "0001", source)
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event["event"] for event in events][-1] == "ready"
@@ -66,12 +63,11 @@ def test_rounds_learn_from_answers_and_keep_the_choice_of_networks(
     second = learn(
         tmp_path / "0002",
         source,
-        model=str(first.folder / "model"),
         before=str(first.folder),
         answered=6,
     )
     assert second.facts.labels == first.facts.labels + 6
-    assert second.facts.how == "chosen networks, trained again"
+    assert second.facts.how == "quick"
     assert not set(queue[:6]) & set(second.arrays["queue"].tolist())
     compared = Comparison.of(first, second)
     assert (compared.nodes, compared.new) == (first.facts.judged, 6)
@@ -87,9 +83,7 @@ def test_rounds_learn_from_answers_and_keep_the_choice_of_networks(
 
 def test_a_model_is_shown_without_training(tmp_path: Path, source: Source) -> None:
     first = learn(tmp_path / "0001", source)
-    shown = learn(
-        tmp_path / "other" / "0001", source, model=str(first.folder / "model"), learn=False
-    )
+    shown = learn(tmp_path / "other" / "0001", source, model=str(first.folder / "model"))
     np.testing.assert_allclose(shown.probabilities, first.probabilities, atol=1e-5)
     assert shown.facts.how == "loaded"
     assert shown.facts.judged == first.facts.judged

@@ -85,7 +85,7 @@ class DataTab:
             with ui.element("div").classes("drop"):
                 ui.upload(
                     label="Upload files from this computer", multiple=True, auto_upload=True,
-                    on_upload=self._uploaded,
+                    on_multi_upload=self._uploaded,
                 ).props("flat")  # fmt: skip
             with ui.element("div").classes("row"):
                 nodes = ui.select({"": "none", **options}, label="Nodes", value="")
@@ -106,8 +106,8 @@ class DataTab:
             )
 
     async def _uploaded(self, event: Any) -> None:
-        path = self.page.work.project.upload_path(event.file.name)
-        await event.file.save(path)
+        for file in event.files:  # all at once: a new picture of the page would stop the others
+            await file.save(self.page.work.project.upload_path(file.name))
         self._key = None
         self.refresh()
 

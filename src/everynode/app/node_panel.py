@@ -100,7 +100,7 @@ class NodePanel:
             ui.label(f"{waiting:,} new {noun}").classes("grow")
 
             async def retrain() -> None:
-                await page.run(lambda: work.train(page.data.effort, fresh=work.round is None))
+                await page.run(lambda: work.train(page.data.effort))
 
             text = "Train" if work.round is None else "Retrain"
             button = (

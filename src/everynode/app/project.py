@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -166,14 +167,23 @@ class Project:
         """The folders of the finished rounds, the oldest first."""
         return [path for path in self._folders() if (path / "round.json").exists()]
 
-    def new_round(self) -> Path:
-        """Return the folder of the next round, or of one that was interrupted."""
+    def new_round(self, files: Mapping[str, str]) -> Path:
+        """Return the folder of the next round, with the files that decide its result.
+
+        A round that was interrupted continues if these are the same.
+        """
         folders = self._folders()
         if folders and not (folders[-1] / "round.json").exists():
-            return folders[-1]
-        number = int(folders[-1].name) + 1 if folders else 1
-        folder = self.folder / ROUNDS / f"{number:04}"
-        folder.mkdir(parents=True)
+            folder = folders[-1]
+            earlier = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.*")}
+            if earlier == dict(files):
+                return folder
+            shutil.rmtree(folder)
+        else:
+            number = int(folders[-1].name) + 1 if folders else 1
+            folder = self.folder / ROUNDS / f"{number:04}"
+        for name, text in files.items():
+            write_atomically(folder / name, text.encode())
         return folder
 
     def _folders(self) -> list[Path]:

@@ -122,6 +122,8 @@ def _add_routes(work: Workspace, person_cookie: str) -> None:
     @app.get("/labels.csv")
     def labels() -> Response:
         view = work.view
+        if view is None and work.reading:  # the names of the columns are not known yet
+            raise HTTPException(503, "The files are being read. Try again in some seconds.")
         columns = (view.id_column, view.label_column) if view else ("id", "label")
         text = work.project.labels_csv(columns)
         return Response(text, media_type="text/csv; charset=utf-8", headers=_attached("labels.csv"))

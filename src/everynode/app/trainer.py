@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from everynode.storage.atomic import write_atomically
-
 
 class Trainer:
     """Start one training at a time, and follow its reports.
@@ -58,13 +56,12 @@ class Trainer:
         """Whether a training runs."""
         return self._task is not None and not self._task.done()
 
-    async def start(self, folder: Path, request: Mapping[str, Any]) -> None:
+    async def start(self, folder: Path) -> None:
         """Start the training of a round; nothing happens while another one runs."""
         if self.running:
             return
         self._reset()
         self.error = ""
-        write_atomically(folder / "request.json", json.dumps(dict(request), indent=1).encode())
         environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "everynode.app.worker", str(folder),

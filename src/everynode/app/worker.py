@@ -49,7 +49,7 @@ def main(folder: Path) -> int:
     try:
         train(
             folder, from_plain(Source, request["source"]), model=request["model"],
-            effort=request["effort"], learn=request["learn"], before=request["before"],
+            effort=request["effort"], before=request["before"],
             answered=request["answered"],
         )  # fmt: skip
     except KeyboardInterrupt:
@@ -70,7 +70,6 @@ def train(
     *,
     model: str,
     effort: str,
-    learn: bool,
     before: str,
     answered: int = 0,
 ) -> None:
@@ -83,12 +82,9 @@ def train(
     source : Source
         The files.
     model : str
-        The model folder of an earlier round: its chosen networks are trained again, without a new
-        choice. Empty: the portfolio is trained.
+        The folder of a model to show as it is. Empty: train.
     effort : str
         The effort of the portfolio.
-    learn : bool
-        Whether to train at all; False shows the ``model`` as it is.
     before : str
         The folder of the round whose map this one continues; empty without one.
     answered : int
@@ -100,7 +96,7 @@ def train(
     report("progress", title="Reading the files", done=0, total=0, left=None, note="")
     answers = folder / "labels.csv"
     start = time.monotonic()
-    if not learn:
+    if model:
         classifier = NodeClassifier.load(model)
         options = read_options(source, feature_encoder=classifier.feature_encoder_)
         graph = read(**options)
@@ -112,10 +108,11 @@ def train(
         graph, notes = _split(read(**options), effort, answered)
         with warnings.catch_warnings(), following(_progress):
             warnings.simplefilter("ignore")
-            classifier = _fit(graph, model, effort, folder)
+            classifier = NodeClassifier(effort=effort, verbose=False)
+            classifier.fit(graph, checkpoint=folder / "training")
     seconds, finished = time.monotonic() - start, time.time()
     report("progress", title="Drawing the map", done=0, total=0, left=None, note="")
-    how = "loaded" if not learn else "chosen networks, trained again" if model else effort
+    how = "loaded" if model else effort
     result = summarize(
         classifier,
         graph,
@@ -146,22 +143,6 @@ def _split(graph: Graph, effort: str, answered: int) -> tuple[Graph, list[str]]:
         train, val, test = graph.splits[0]
         graph = graph.with_splits([Split(torch.cat([train, others]).unique(), val, test)])
     return assign_splits(graph, test_share=0, cv=partial(folds_of_nodes, effort))
-
-
-def _fit(graph: Graph, model: str, effort: str, folder: Path) -> NodeClassifier:
-    """Train the chosen networks of a model again, or the portfolio."""
-    from everynode.estimator import NodeClassifier
-    from everynode.graph.label_encoding import in_order
-
-    states = folder / "training"
-    if model:
-        earlier = NodeClassifier.load(model)
-        earlier.set_params(verbose=False)
-        same = earlier.classes_.tolist() == in_order(graph.classes).tolist()
-        if same and not len(graph.nodes("val")):
-            return earlier.refit(graph)
-    classifier = NodeClassifier(effort=effort, verbose=False)
-    return classifier.fit(graph, checkpoint=states)
 
 
 def _progress(step: Step) -> None:

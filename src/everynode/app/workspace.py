@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,6 @@ from everynode.app.project import Project, Source
 from everynode.app.round import Comparison, Round
 from everynode.app.trainer import Trainer
 from everynode.errors import EverynodeError
-from everynode.storage.atomic import write_atomically
 
 
 class Workspace:
@@ -53,7 +54,7 @@ class Workspace:
         self.view: GraphView | None = None
         self.error = ""
         self.tables: dict[str, list[str]] = {"nodes": [], "edges": []}
-        self.reading = False
+        self.reading = bool(project.source.nodes or project.source.edges)
         self.trainer = Trainer(self._on_event)
         self.rounds = [Round.load(folder) for folder in project.rounds]
         self.version = 0
@@ -113,34 +114,34 @@ class Workspace:
         learned = set(file.read_text(encoding="utf-8").splitlines()[1:]) if file.exists() else set()
         return len(set(self.project.labels_csv().splitlines()[1:]) - learned)
 
-    async def train(self, effort: str = "quick", *, fresh: bool = True) -> None:
-        """Train a round; not ``fresh``: only the networks that an earlier round chose."""
+    async def train(self, effort: str = "quick") -> None:
+        """Train a round on the labels of the files and the answers."""
         if self.view is None or self.trainer.running:
             return
-        latest, folder = self.round, self.project.new_round()
-        answers = self.project.answers
-        write_atomically(folder / "answers.csv", self.project.labels_csv().encode())
+        latest, answers = self.round, self.project.answers
         columns = self.view.id_column, self.view.label_column
+        files = {"answers.csv": self.project.labels_csv()}
         if answers.labels and self.project.source.labels is None:
-            write_atomically(folder / "labels.csv", answers.to_csv(*columns).encode())
+            files["labels.csv"] = answers.to_csv(*columns)
         elif answers.labels:
-            write_atomically(folder / "labels.csv", self._all_labels(*columns).encode())
-        chosen = "" if latest is None or fresh else str(latest.folder / "model")
-        await self.trainer.start(folder, {
-            "source": asdict(self.project.source), "model": chosen, "effort": effort,
-            "learn": True, "before": str(latest.folder) if latest else "",
+            files["labels.csv"] = self._all_labels(*columns)
+        await self._start(files, {
+            "effort": effort, "model": "", "before": str(latest.folder) if latest else "",
             "answered": len(answers.labels),
         })  # fmt: skip
-        self.version += 1
 
     async def show_model(self) -> None:
         """Show the model that the project starts with, without a training."""
-        if self.view is None or not self.project.model or self.rounds:
-            return
-        await self.trainer.start(self.project.new_round(), {
-            "source": asdict(self.project.source), "model": self.project.model, "effort": "quick",
-            "learn": False, "before": "", "answered": 0,
-        })  # fmt: skip
+        if self.view is not None and self.project.model and not self.rounds:
+            choices = {"effort": "quick", "model": self.project.model, "before": "", "answered": 0}
+            await self._start({}, choices)
+
+    async def _start(self, files: dict[str, str], choices: dict[str, Any]) -> None:
+        """Start a round."""
+        request = {"source": asdict(self.project.source), **choices}
+        files["request.json"] = json.dumps(request, indent=1)
+        await self.trainer.start(self.project.new_round(files))
+        self.version += 1
 
     def _all_labels(self, id_column: str, label_column: str) -> str:
         """Return every label as a table: those of the files, then the answers."""
