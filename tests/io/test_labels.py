@@ -43,7 +43,7 @@ def test_a_class_with_one_node_is_allowed_and_said(write):
     assert "one node" in en.read("nodes.csv", "edges.csv").summary.warnings[0].text
 
 
-@pytest.mark.parametrize("written", ["-1", "?", "Unknown", "-"])
+@pytest.mark.parametrize("written", ["-1", "?", "Unknown", "-", "unlabeled", "Unlabelled"])
 def test_a_class_that_may_mean_no_label_is_asked_about(write, written):
     others = ("0", "1") if written == "-1" else ("a", "b")
     write(

@@ -59,7 +59,7 @@ MISSING_WORDS = (
 )
 #: Class names that may mean "no label", in lower case. They cause a warning.
 UNLABELED_WORDS = (
-    *("-1", "-", "--", "?", ".", "none", "unknown", "unlabeled", "unlabeled"),
+    *("-1", "-", "--", "?", ".", "none", "unknown", "unlabelled", "unlabeled"),
     *("missing", "tbd"),
 )
 #: Words for true and false, in lower case.
