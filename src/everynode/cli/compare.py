@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from everynode.cli.engine_options import EngineOptions
 from everynode.cli.files import OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import (
     OUTPUT,
     DataOptions,
-    EngineOptions,
     JsonFlag,
     ModelOptions,
     QuietFlag,

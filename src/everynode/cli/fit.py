@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everynode.cli.batch_options import FitBatchOptions
+from everynode.cli.engine_options import EngineOptions
 from everynode.cli.files import Columns, Files, recorded
 from everynode.cli.fit_flags import LabelFlags, OutputFlags, PortfolioFlags
 from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import CandidateOptions, DeviceFlag, EngineOptions
+from everynode.cli.options import CandidateOptions, DeviceFlag
 from everynode.console import say, showable
 from everynode.errors import EverynodeError, UsageError, require
 

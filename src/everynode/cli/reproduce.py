@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
+from everynode.cli.engine_options import EngineOptions
 from everynode.cli.interrupt import INTERRUPTED
-from everynode.cli.options import DeviceFlag, EngineOptions, JsonFlag, QuietFlag
+from everynode.cli.options import DeviceFlag, JsonFlag, QuietFlag
 from everynode.console import say
 from everynode.errors import UsageError
 

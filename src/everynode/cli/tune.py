@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from everynode.cli.engine_options import EngineOptions
 from everynode.cli.files import OpenGraph, OwnGraph, open_graph
 from everynode.cli.interrupt import INTERRUPTED, ctrl_c_raises
-from everynode.cli.options import DataOptions, EngineOptions, JsonFlag, ModelOptions, QuietFlag
+from everynode.cli.options import DataOptions, JsonFlag, ModelOptions, QuietFlag
 from everynode.console import say
 from everynode.errors import EverynodeError
 from everynode.extras import need_extra
