@@ -130,6 +130,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     ),
     # The compiled twin of the fused terms is compared with them, term by term.
     "everynode.objectives.numba_kernels": "objectives/test_fused.py",
+    # A protocol without code; the loop runs each of its implementations.
+    "everynode.training.step_runner": "training/test_loop.py",
     # The runner of mini-batches is tested through the trainings that use it.
     "everynode.training.mini_batch.work": "training/mini_batch/test_train.py",
 }

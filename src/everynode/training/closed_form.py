@@ -16,7 +16,7 @@ from everynode.training.full_batch import build_network, validate, validation_no
 
 
 class Solved:
-    """The :class:`~everynode.training.loop.StepRunner` of closed-form models.
+    """The :class:`~everynode.training.step_runner.StepRunner` of closed-form models.
 
     Each epoch solves the model at one of its stages. Validation then keeps the best one, as it
     keeps the best epoch of a network. Of the objective, only the class weights count.
@@ -45,7 +45,7 @@ class Solved:
     monitor : str
         The validation metric that selects.
     network, objective, optimizer, most_epochs, step, sums
-        See :class:`~everynode.training.loop.StepRunner`.
+        See :class:`~everynode.training.step_runner.StepRunner`.
     """
 
     steps = 1

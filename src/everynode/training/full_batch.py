@@ -24,7 +24,7 @@ from everynode.training.adam import Adam
 
 
 class WholeGraph:
-    """The :class:`~everynode.training.loop.StepRunner` of full-batch training.
+    """The :class:`~everynode.training.step_runner.StepRunner` of full-batch training.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class WholeGraph:
     drop_edge, replace_edges : float
         Shares of the edges that each pass leaves out, and of those that it replaces.
     network, objective, optimizer, layer_bytes, step, sums
-        See :class:`~everynode.training.loop.StepRunner`.
+        See :class:`~everynode.training.step_runner.StepRunner`.
     """
 
     steps = 1

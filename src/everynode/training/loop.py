@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +21,6 @@ from everynode.graph.disk_graph import DiskGraph
 from everynode.machine import usable_device
 from everynode.numerics import subnormals_flushed
 from everynode.settings import Settings
-from everynode.training.adam import Adam
 from everynode.training.checkpoint import TrainingState, UnusableState
 from everynode.training.closed_form import Solved, is_closed_form
 from everynode.training.distributed import CPU, Ranks
@@ -37,9 +35,7 @@ from everynode.training.random_state import (
     set_random_state,
 )
 from everynode.training.result import TrainingResult
-
-if TYPE_CHECKING:
-    from everynode.models.model import Model
+from everynode.training.step_runner import StepRunner
 
 #: Largest share of the time that goes into writing checkpoints.
 SAVING_SHARE = 0.02
@@ -47,53 +43,6 @@ SAVING_SHARE = 0.02
 CHECKPOINT_EVERY = 1.0
 #: Called after every epoch with its number and its row of the history.
 Report = Callable[[int, dict[str, float]], None]
-
-
-class StepRunner(Protocol):
-    """Runs the steps of an epoch: one on the whole graph, or several on mini-batches.
-
-    Attributes
-    ----------
-    steps : int
-        Steps of an epoch.
-    most_epochs : float
-        Epochs after which there is nothing left to train.
-    layer_bytes : int
-        Size of the values of one layer, for :func:`~everynode.training.memory.reused_memory`.
-    step : int
-        Steps done in the current epoch.
-    sums : dict
-        Sum of each term, and of ``total``, over these steps.
-    """
-
-    steps: int
-    layer_bytes: int
-    most_epochs: float
-    step: int
-    sums: dict[str, float]
-
-    @property
-    def network(self) -> Model:
-        """The model in training."""
-        ...
-
-    @property
-    def objective(self) -> nn.Module:
-        """The loss."""
-        ...
-
-    @property
-    def optimizer(self) -> Adam:
-        """The optimizer."""
-        ...
-
-    def advance(self, epoch: int) -> None:
-        """Take the next step of this epoch."""
-        ...
-
-    def validate(self) -> dict[str, float]:
-        """Return ``val_loss``, ``val_accuracy`` and other values for the history."""
-        ...
 
 
 def train(

@@ -30,7 +30,7 @@ from everynode.training.random_state import seed_random
 
 
 class Batched:
-    """The :class:`~everynode.training.loop.StepRunner` of mini-batches, shared by all processes.
+    """The mini-batch :class:`~everynode.training.step_runner.StepRunner`, shared by all processes.
 
     Everything random depends on the seed, the epoch, the step and the process alone, so a
     checkpoint holds no other state of the random numbers.
@@ -68,7 +68,7 @@ class Batched:
     plan : Plan
         Draws the seeds.
     network, objective, optimizer, steps, step, sums, layer_bytes
-        See :class:`~everynode.training.loop.StepRunner`.
+        See :class:`~everynode.training.step_runner.StepRunner`.
     """
 
     most_epochs = math.inf
