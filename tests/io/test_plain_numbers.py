@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import everynode as en
-from everynode.io import feature_encoder, plain_numbers, reader
+from everynode.io import feature_encoder, plain_numbers, table_features
 from everynode.io.labels import Labels
 from everynode.io.summary import Notes
 from everynode.io.tables import make_table
@@ -111,7 +111,7 @@ def test_plain_numbers_take_no_cells_of_their_own(monkeypatch):
     def refuse(*_):
         raise AssertionError("one by one")
 
-    monkeypatch.setattr(reader, "Cells", refuse)
+    monkeypatch.setattr(table_features, "Cells", refuse)
     monkeypatch.setattr(feature_encoder, "Cells", refuse)
     chance = random.Random(0)
     kinds = ("float", "whole", "yes or no", "missing", "one value", "mostly zero", "blanks")
@@ -142,7 +142,9 @@ def test_the_time_of_a_column_is_a_tenth_of_one_by_one():
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(plain_numbers, "plain_columns", lambda *_: [])
                     few = dict.fromkeys(list(kinds)[:60])
-                    reader._fit_transform(few, table, labels, Notes(), na=(), date_order=None)
+                    table_features._fit_transform(
+                        few, table, labels, Notes(), na=(), date_order=None
+                    )
             best = min(best, time.process_time() - began)
         return best
 

@@ -8,19 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from everynode.console import showable
-from everynode.errors import DataError, UsageError
+from everynode.errors import UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
 from everynode.graph.conversions import refuse_pyg
-from everynode.graph.structural_features import structural_features
-from everynode.io.cells import Cells
-from everynode.io.column_encoder import ColumnEncoder
-from everynode.io.column_fitting import fit_column
-from everynode.io.column_names import ALL, NONE
+from everynode.io.column_names import NONE
 from everynode.io.dates import ORDERS, DateOrder
 from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
-    EdgeTable,
     Ends,
     add_nodes,
     find_ends,
@@ -28,28 +23,23 @@ from everynode.io.edge_table import (
     note_repairs,
     read_edge_table,
 )
-from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
+from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.formats import TableFormat, source_file
 from everynode.io.graph_files import GraphTables, is_graph, read_graph
 from everynode.io.id_column import drop_identical_rows, match_id_column
 from everynode.io.ids import check_unique, natural_values, read_ids
 from everynode.io.label_file import join_labels, open_label_file
-from everynode.io.label_leakage import warn_of_label_leakage
-from everynode.io.labels import Labels, read_labels, read_split
-from everynode.io.plain_numbers import fit_plain_columns
+from everynode.io.labels import read_labels, read_split
 from everynode.io.read_summary import summarize
 from everynode.io.roles import (
-    RequestedFeatures,
     check_heading,
     expected_names,
-    find_features,
     find_roles,
-    layout_columns,
 )
 from everynode.io.summary import Notes
+from everynode.io.table_features import fit_encoder, join_features
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table
-from everynode.io.type_inference import AMBIGUOUS_DATES, Kind
 from everynode.io.unused_weight import unused_weight
 
 #: What to do with edges to nodes that are not in the node table.
@@ -197,14 +187,12 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
         node_table, roles.get("label"), notes, na, classes=classes, few=request.few_labels
     )
     if encoder is None:
-        encoder, blocks = _fit_encoder(
-            request, tables, node_table, edge_table, roles, labels, notes
-        )
+        encoder, blocks = fit_encoder(request, tables, node_table, edge_table, roles, labels, notes)
     else:
         blocks = encoder.transform(node_table, notes, na, request.date_order)
     edge_table = edge_table.in_units(encoder.weight_unit)
     graph = Graph.from_arrays(
-        _join_features(blocks, encoder, tables, node_table, edge_table),
+        join_features(blocks, encoder, tables, node_table, edge_table),
         edge_table.pairs,
         labels.codes,
         classes=labels.classes,
@@ -290,124 +278,6 @@ def _match(
     if unknown_policy == "add":
         node_table, ids, ends = add_nodes(node_table, ids, ends, edge_rows, notes)
     return node_table, edge_rows, ids, ends
-
-
-def _without_layout(wanted: RequestedFeatures, features: Any, notes: Notes) -> RequestedFeatures:
-    """Leave out the layout and colors of Gephi, unless the features are named."""
-    drawn = layout_columns(list(wanted.columns)) if features == ALL else []
-    if not drawn:
-        return wanted
-    notes.repair(
-        f"Columns {', '.join(drawn)} left out: they look like Gephi's layout and colors. Name the "
-        "features to use them (features='...', or --features).",
-        len(drawn),
-    )
-    columns = {name: kind for name, kind in wanted.columns.items() if name not in drawn}
-    return wanted._replace(columns=columns)
-
-
-def _fit_encoder(
-    request: Request,
-    tables: GraphTables,
-    node_table: Table,
-    edge_table: EdgeTable,
-    roles: Mapping[str, str],
-    labels: Labels,
-    notes: Notes,
-) -> tuple[FeatureEncoder, list[Any]]:
-    """Fit the encoder of the requested features, and return it with the encoded blocks."""
-    features, na = request.features, request.na
-    wanted = _without_layout(find_features(features, node_table, roles), features, notes)
-    columns, blocks = _fit_transform(
-        wanted.columns, node_table, labels, notes, na=na, date_order=request.date_order
-    )
-    encoder = _make_encoder(
-        columns, wanted, tables, edge_table, roles, labels, na=na, unknown=request.unknown
-    )
-    return encoder, blocks
-
-
-def _fit_transform(
-    kinds: Mapping[str, Kind | None],
-    table: Table,
-    labels: Labels,
-    notes: Notes,
-    *,
-    na: Sequence[str],
-    date_order: DateOrder | None,
-) -> tuple[tuple[ColumnEncoder, ...], list[Any]]:
-    """Fit and apply the encoder of each column in one pass, and check it for label leakage."""
-    columns, blocks = [], []
-    plain = fit_plain_columns(table, kinds, labels, na)
-    for name, kind in kinds.items():
-        if encoder := plain.encoders.get(name):
-            columns.append(encoder)
-            if name in plain.to_check:
-                cells = Cells(table, name, na, date_order)
-                warn_of_label_leakage(cells, encoder, labels, notes, num_columns=len(kinds))
-            if name in plain.blocks:
-                blocks.append(plain.blocks[name].take(encoder, table, notes))
-            continue
-        cells = Cells(table, name, na, date_order)
-        column = fit_column(cells, kind)
-        columns.append(column)
-        if column.reason.startswith(AMBIGUOUS_DATES):
-            notes.warn(
-                f"{cells.where} left out: {column.reason}. Give the order (date_order='dmy' or "
-                "'mdy', or --date-order)."
-            )
-        if column.kind != "ignored":
-            warn_of_label_leakage(cells, column, labels, notes, num_columns=len(kinds))
-            blocks.append(encode_block(column, cells, notes))
-    return tuple(columns), blocks
-
-
-def _make_encoder(
-    columns: tuple[ColumnEncoder, ...],
-    wanted: RequestedFeatures,
-    tables: GraphTables,
-    edges: EdgeTable,
-    roles: Mapping[str, str],
-    labels: Labels,
-    *,
-    na: tuple[str, ...],
-    unknown: str,
-) -> FeatureEncoder:
-    """Return the encoder that gives later files the same features and classes."""
-    has_matrix = wanted.matrix and tables.features is not None
-    has_columns = any(column.feature_names for column in columns)
-    return FeatureEncoder(
-        columns,
-        roles=roles,
-        classes=labels.classes,
-        structural=wanted.structure or not (has_matrix or has_columns),
-        matrix=int(tables.features.shape[1]) if has_matrix else 0,
-        weight_unit=edges.mean_weight,
-        weight_comma=edges.comma,
-        na=na,
-        unknown=unknown,
-    )
-
-
-def _join_features(
-    blocks: list[Any],
-    encoder: FeatureEncoder,
-    tables: GraphTables,
-    node_table: Table,
-    edges: EdgeTable,
-) -> Any:
-    """Join the features: the matrix of the file, then the columns, then the structure."""
-    n, matrix = node_table.num_rows, tables.features
-    if encoder.matrix:
-        if matrix is None or matrix.shape[1] != encoder.matrix:
-            raise DataError(
-                f"{node_table.where} must hold a matrix of {encoder.matrix:,} features. It has "
-                f"{'none' if matrix is None else matrix.shape[1]}."
-            )
-        blocks = [matrix, *blocks]
-    if encoder.structural:
-        blocks = [*blocks, structural_features(edges.pairs, n)]
-    return join_blocks(blocks, n)
 
 
 def _name(nodes: Any, edges: Any) -> str:
