@@ -361,7 +361,7 @@ def test_the_weight_of_a_term_outside_the_objective_is_refused(files) -> None:
 
     with pytest.raises(UsageError, match=r"--term-weight confidence=0\.2 has no effect: --obj"):
         check("mi")
-    for objective in ("mi+confidence", "enc"):
+    for objective in ("mi+confidence", "enc", "ENC"):
         check(objective)
 
 

@@ -17,7 +17,7 @@ from everynode.errors import UsageError, require, unknown
 from everynode.fit_options import FitOptions, fit_declarations
 from everynode.graph import Graph
 from everynode.machine import cores
-from everynode.objective_names import parse_objective
+from everynode.objective_names import objective_parts, parse_objective
 from everynode.presets import candidates
 from everynode.selection.candidate import Effort, portfolio
 from everynode.selection.portfolio_fit import PortfolioOptions
@@ -91,7 +91,7 @@ class Choices:
         place = {"graph": graph.name, "split": split}
         if self.objective == "auto":
             return candidates(preset, **self.changes, **place)
-        named = self.objective.lower().split("+")
+        named = objective_parts(self.objective)
         own = [term for term in self.weights if term not in named and "enc" not in named]
         objective = "+".join([self.objective, *own])
         parse_objective(objective)

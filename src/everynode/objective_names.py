@@ -14,13 +14,22 @@ NOT_OF_THE_PAPER = {
 }
 
 
+def objective_parts(objective: str) -> list[str]:
+    """Return the names that an objective joins by ``+``, in lower case.
+
+    >>> objective_parts("MI+tv")
+    ['mi', 'tv']
+    """
+    return objective.lower().split("+")
+
+
 def parse_objective(objective: str) -> tuple[str, ...]:
     """Return the terms of an objective besides cross-entropy, which every objective has.
 
     >>> parse_objective("enc"), parse_objective("ce"), parse_objective("tv+mi")
     (('mi', 'tv', 'cvg', 'consistency', 'prior'), (), ('mi', 'tv'))
     """
-    named = objective.lower().split("+")
+    named = objective_parts(objective)
     outside = [] if {*named} <= {"ce", "enc", *TERMS} else list(plugins.terms())
     for part in named:
         if part not in ("ce", "enc", *TERMS, *outside):
@@ -36,9 +45,8 @@ def named_terms(objective: str) -> tuple[str, ...]:
     >>> named_terms("mi+tv"), named_terms("enc"), named_terms("enc+preg")
     (('mi', 'tv'), (), ('preg',))
     """
-    return tuple(
-        term for term in parse_objective(objective) if term in objective.lower().split("+")
-    )
+    parts = objective_parts(objective)
+    return tuple(term for term in parse_objective(objective) if term in parts)
 
 
 def plugin_weights(objective: str, weights: dict[str, float]) -> dict[str, float]:
@@ -51,7 +59,7 @@ def plugin_weights(objective: str, weights: dict[str, float]) -> dict[str, float
         if term not in plugins.terms():
             unknown("term", term, (*TERMS, *plugins.terms()))
     named = [term for term in named_terms(objective) if term not in TERMS]
-    chosen = dict(weights) if "enc" in objective.lower().split("+") else {}
+    chosen = dict(weights) if "enc" in objective_parts(objective) else {}
     for term in named:
         chosen[term] = weights.get(term, 0.0) or plugins.terms()[term].default_weight
     return chosen
@@ -64,7 +72,8 @@ def objective_name(objective: str) -> str:
     ('mi+tv', 'ce', 'enc+preg')
     """
     terms = named_terms(objective)
-    return "+".join([*(["enc"] if "enc" in objective.lower().split("+") else []), *terms]) or "ce"
+    enc = ("enc",) if "enc" in objective_parts(objective) else ()
+    return "+".join((*enc, *terms)) or "ce"
 
 
 def remark(settings: Settings, objective: str) -> str:

@@ -147,12 +147,13 @@ class Plan:
         """A digest of everything that decides the files in --out."""
         from everynode import __version__, plugins
         from everynode.estimator_settings import Choices
+        from everynode.objective_names import objective_parts
 
         classifier, graph = self.classifier, self.graph
         parameters = classifier.get_params() | {"for_new_nodes": self.for_new_nodes}
         for name in ("verbose", "device", "n_jobs"):
             del parameters[name]
-        names = {classifier.backbone, *Choices.of(classifier).objective.split("+")}
+        names = {classifier.backbone, *objective_parts(Choices.of(classifier).objective)}
         content = [
             __version__,
             parameters,

@@ -246,6 +246,7 @@ class ModelOptions:
         Call it before any name is resolved.
         """
         from everynode import plugins
+        from everynode.objective_names import objective_parts
 
         load_plugins(self.plugin)
         for name, value in self.named.items():
@@ -256,7 +257,7 @@ class ModelOptions:
             if self.backbone != "auto":
                 self._check_model(declared.flag(name), name)
         for term, weight in self.named.get("weights", {}).items():
-            if term in plugins.terms() and "enc" not in self.objective.split("+"):
+            if term in plugins.terms() and "enc" not in objective_parts(self.objective):
                 self._check_term(f"--term-weight {term}={weight:g}", term)
 
     def _check_term(self, flag: str, term: str) -> None:
