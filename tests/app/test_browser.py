@@ -213,6 +213,8 @@ def test_the_mouse_answers_filters_and_searches(
     tab.open(app)
     tab.click("train")
     tab.trained()
+    tab.click("why")
+    assert "is predicted" in tab.wait(lambda: tab.text("reason"), 60)
     before = tab.text("name")
     tab.click("answer-2")
     tab.wait(lambda: f"Saved: {before} is team1" in tab.text("saved"))

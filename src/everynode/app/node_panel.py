@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from everynode.app.parts import color, dot, facts, percent
+from everynode.errors import EverynodeError
 
 if TYPE_CHECKING:
     from everynode.app.graph_view import GraphView
     from everynode.app.label_tab import LabelTab
+    from everynode.explanations.explanation import Explanation
 
-#: The panel lists this many classes and neighbors.
-CLASSES, NEIGHBORS = 8, 12
+#: The panel lists this many classes, neighbors and reasons.
+CLASSES, NEIGHBORS, REASONS = 8, 12, 6
 #: Keys answer with the first classes.
 KEYS = 9
 
@@ -37,6 +39,7 @@ class NodePanel:
     def __init__(self, tab: LabelTab):
         self.tab = tab
         self.saved = ""
+        self._explained: tuple[tuple[int, int], Explanation] | None = None
         self._box: Any = None
 
     def draw(self) -> None:
@@ -187,6 +190,39 @@ class NodePanel:
                 ui.label(
                     f"Networks that had not seen its label say {names[latest.judged[node]]}."
                 ).classes("quiet small wrap")
+
+        with ui.element("section"):
+            if self._explained is not None and self._explained[0] == (latest.number, node):
+                self._draw_reasons(self._explained[1])
+                return
+            button = ui.button("Why?", on_click=self._explain, color=None)
+            button.classes("plain").props("flat no-caps data-do=why").style("align-self: start")
+            button.set_enabled((latest.folder / "model" / "model.json").exists())
+
+    async def _explain(self, event: Any) -> None:
+        """Ask for the reason of the prediction, which takes some time."""
+        work, node = self.tab.page.work, self.tab.node
+        event.sender.props("loading")
+        latest = work.round
+        try:
+            found = await work.explain(node)
+        except EverynodeError as error:
+            ui.notify(str(error), type="negative")
+            return
+        if found is not None and latest is not None:
+            self._explained = (latest.number, node), found
+            self.refresh()
+
+    def _draw_reasons(self, one: Explanation) -> None:
+        ui.label("Why").classes("over")
+        ui.label(one.sentence).classes("small wrap").props("data-do=reason")
+        rows = [
+            (reason.part.text, f"{percent(reason.without)} ({100 * reason.change:+.0f} points)")
+            for reason in one.reasons[:REASONS]
+        ]
+        if rows:
+            ui.label(f"Probability of {one.label} without:").classes("quiet small")
+            facts(rows)
 
     def _draw_neighbors(self, view: GraphView) -> None:
         work, node = self.tab.page.work, self.tab.node

@@ -7,16 +7,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from everynode.app.graph_view import GraphView
 from everynode.app.journal import Entry
 from everynode.app.project import Project, Source
+from everynode.app.reasons import Reasons
 from everynode.app.round import Comparison, Round
 from everynode.app.trainer import Trainer
 from everynode.errors import EverynodeError
+
+if TYPE_CHECKING:
+    from everynode.explanations.explanation import Explanation
 
 
 class Workspace:
@@ -58,6 +62,7 @@ class Workspace:
         self.trainer = Trainer(self._on_event)
         self.rounds = [Round.load(folder) for folder in project.rounds]
         self.version = 0
+        self._reasons = Reasons()
 
     # ------------------------------------------------------------------ files
 
@@ -158,6 +163,15 @@ class Workspace:
         self.version += 1
         if kind == "ready":
             self.rounds.append(Round.load(folder))
+
+    async def explain(self, node: int) -> Explanation | None:
+        """Explain the prediction of a node; None before the first model is saved."""
+        latest = self.round
+        if latest is None or not (latest.folder / "model" / "model.json").exists():
+            return None
+        loop = asyncio.get_running_loop()
+        source = self.project.source
+        return await loop.run_in_executor(None, self._reasons.explain, source, latest, node)
 
     def comparison(self) -> Comparison | None:
         """Compare the two latest rounds; None before the second."""
