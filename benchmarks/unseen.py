@@ -48,7 +48,7 @@ REGIMES = ("5", "20", "48%")
 MOST_TEST = 5000
 #: The design of the portfolio that a row was measured with. Design 2 differs from 1 without a validation set only:
 #: closed forms learn from the labels of all folds, and 5 labels a class are dealt into five folds, not three.
-#: Design 3 estimates the class shares of the unlabeled nodes.
+#: Design 3 estimates the class shares of the unlabeled nodes, where labels are equally many for most classes: not with 48 %.
 DESIGN = 3
 COLUMNS = ("graph", "half", "regime", "validation", "split", "system", "kind", "accuracy", "test_nodes", "seconds", "design")  # fmt: skip
 

@@ -21,7 +21,7 @@ import torch
 
 from common import ROOT
 from everynode.selection import greedy_ensemble
-from everynode.selection.class_shares import class_shift
+from everynode.selection.class_shares import class_shift, drawn_by_class
 from everynode.selection.fold_result import LOGITS, FoldResult
 from everynode.selection.greedy_ensemble import calibrated, combine, ensemble_weights
 from everynode.selection.race import Race
@@ -79,6 +79,7 @@ class Replay(NamedTuple):
         """
         weights = ensemble_weights(self.log_p, self.labels, handicap=self.handicap)
         together, mixed = combine(self.log_p, weights), combine(self.test, weights)
+        shift = shift and drawn_by_class(self.labels)
         added = class_shift(together, self.labels, mixed) if shift else 0.0
         log_p = torch.log_softmax(mixed + added, 1).numpy()
         loss = -log_p[np.arange(len(log_p)), self.test_labels].mean()

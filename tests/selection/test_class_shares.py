@@ -12,6 +12,7 @@ from everynode.selection.class_shares import (
     PRIOR,
     PSEUDO_NODES,
     class_shift,
+    drawn_by_class,
     estimated_shares,
     mean_predictions,
 )
@@ -82,3 +83,13 @@ def test_classes_without_a_label_stay_and_no_shift_is_beyond_the_limit():
     sure = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).double().clamp(1e-9).log()
     shift = class_shift(sure.repeat(500, 1), torch.tensor([0, 1] * 500), sure[:1])
     assert shift.abs().max() <= math.log(MOST) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((5, 5, 5), True), ((5, 5, 1), True), ((5, 5, 0, 2, 2), True), ((5, 5, 3, 2, 1), False),
+     ((40, 10), False), ((7, 5, 5, 5), False), ((9,), False)],
+)  # fmt: skip
+def test_equal_numbers_of_labels_were_drawn_class_by_class(counts, expected):
+    labels = torch.cat([torch.full((n,), c) for c, n in enumerate(counts)])
+    assert drawn_by_class(labels) is expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from everynode.datasets import generate
 from everynode.errors import DataError
 from everynode.evaluation.contrast import with_contrast
+from everynode.graph import Split
 from everynode.selection.candidate import Candidate
 from everynode.selection.class_shares import class_shift
 from everynode.selection.portfolio import run_portfolio
@@ -54,9 +56,17 @@ def test_the_ensemble_is_the_weighted_mean_of_calibrated_networks(graph, selecti
     torch.testing.assert_close(selection.ensemble.unshifted(graph, nodes), found[nodes])
 
 
-def test_classes_that_are_larger_among_unlabeled_nodes_gain(graph, selection):
+def test_equal_numbers_of_labels_let_larger_classes_of_unlabeled_nodes_gain(graph):
+    def fit(counts):
+        by_class = [(graph.labels == c).nonzero()[:count, 0] for c, count in enumerate(counts)]
+        train, val = (torch.cat([part[i::2] for part in by_class]) for i in (0, 1))
+        split = graph.with_splits([Split(train, val, val[:0])])
+        return select(run_portfolio(split, candidates(), folds=[0])), train, val
+
+    assert fit((24, 20, 16))[0].ensemble.shift == ()  # the numbers may tell the sizes
+    selection, train, val = fit((24, 24, 24))
     ensemble, held_out = selection.ensemble, selection.held_out
-    taught = torch.cat([graph.nodes("train", 0), graph.nodes("val", 0)])
+    taught = torch.cat([train, val])
     others = torch.tensor([i for i in range(120) if i not in taught.tolist()])
     expected = class_shift(
         held_out.log_probabilities, graph.labels[held_out.nodes], ensemble.unshifted(graph, others)
@@ -99,7 +109,7 @@ def test_candidates_without_a_result_are_listed_too(graph):
 
 
 def test_saved_and_loaded_it_predicts_the_same(graph, selection, tmp_path):
-    ensemble = selection.ensemble
+    ensemble = dataclasses.replace(selection.ensemble, shift=(0.5, -0.25, 0.0))
     ensemble.save(tmp_path)
     again = PortfolioEnsemble.load(
         tmp_path, len(ensemble.members), 120, 6, ensemble.shift, ensemble.contrast

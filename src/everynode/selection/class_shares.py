@@ -22,6 +22,22 @@ STEPS = 200
 MOST = 10.0
 
 
+def drawn_by_class(labels: Tensor) -> bool:
+    """Whether labels look like an equal number of each class, but for classes with fewer nodes.
+
+    At least half of the classes, and two, then have as many labels as the most frequent one. Other
+    numbers of labels may tell the sizes of the classes.
+
+    >>> drawn_by_class(torch.tensor([0, 0, 1, 1, 2]))
+    True
+    >>> drawn_by_class(torch.tensor([0, 0, 0, 1, 1, 2]))
+    False
+    """
+    count = torch.bincount(labels)
+    most = int((count == count.max()).sum())
+    return most >= max(2, int((count > 0).sum()) / 2)
+
+
 def mean_predictions(probabilities: Tensor, labels: Tensor) -> Tensor:
     r"""Return the mean prediction :math:`M_c` for held-out nodes of each class (k x k).
 

@@ -25,7 +25,7 @@ from everynode.evaluation.intervals import wilson
 from everynode.graph import Graph
 from everynode.graph.preparation import FittedPreparation
 from everynode.selection.candidate import Candidate
-from everynode.selection.class_shares import class_shift
+from everynode.selection.class_shares import class_shift, drawn_by_class
 from everynode.selection.closed_form_refit import solve_on_all
 from everynode.selection.ensemble import log_means_by_fold, log_probabilities_by_fold
 from everynode.selection.graph_gain import GraphGain
@@ -337,9 +337,9 @@ def assemble(
     ensemble = PortfolioEnsemble(
         tuple(members), graph.num_nodes, graph.num_features, contrast=chosen
     )
-    taught = torch.cat([part for split in graph.splits for part in split[:2]])
+    taught = torch.cat([part for split in graph.splits for part in split[:2]]).unique()
     others = nodes_without(taught, graph.num_nodes)
-    if len(others) >= LEAST_TO_COMPARE:
+    if len(others) >= LEAST_TO_COMPARE and drawn_by_class(graph.labels[taught]):
         shift = class_shift(together, labels, ensemble.unshifted(graph, others).cpu())
         ensemble = dataclasses.replace(ensemble, shift=tuple(shift.tolist()))
     return ensemble, HeldOut(nodes.to(graph.labels.device), together)
