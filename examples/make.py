@@ -361,6 +361,26 @@ def companies() -> None:
     book.save(HERE / "companies.xlsx")
 
 
+def staff() -> None:
+    """360 staff with the date that they joined, and two types of link: work together, and live near each other."""
+    rng = np.random.default_rng(10)
+    units = ["finance", "labs", "sales"]
+    labels = rng.choice(3, 360)
+    joined = np.sort(rng.integers(0, 5000, 360))
+    rows: list[list[object]] = []
+    for i, label in enumerate(labels):
+        day = np.datetime64("2010-01-01") + int(joined[i])
+        desk = round(float(rng.normal(2 + 0.5 * label, 1)), 2)
+        rows.append([f"S{i:03d}", day, desk, units[label] if rng.random() < 0.6 else ""])
+    write("staff.csv", ["staff", "joined", "desk", "unit"], rows)
+    pairs = [(a, b, "works with") for a, b in planted(rng, labels, 700, 0.9)]
+    pairs += [(a, b, "lives near") for a, b in planted(rng, labels, 1400, 0.0)]
+    links: list[list[object]] = [[f"S{a:03d}", f"S{b:03d}", kind] for a, b, kind in pairs]
+    write("contacts.csv", ["from", "to", "kind"], [links[i] for i in rng.permutation(len(links))])
+
+
 if __name__ == "__main__":
-    for make in (people, accounts, genes, papers, club, customers, films, airports, companies):
+    for make in (
+        people, accounts, genes, papers, club, customers, films, airports, companies, staff,
+    ):  # fmt: skip
         make()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from everynode.datasets import load
     from everynode.errors import DataError, EverynodeError, UsageError
     from everynode.estimator import NodeClassifier
+    from everynode.evaluation.suggestions import suggest
     from everynode.graph import Graph, Split
     from everynode.io import read
     from everynode.models import Model
@@ -34,6 +35,7 @@ _HOME = {
     "UsageError": "errors",
     "load": "datasets",
     "read": "io",
+    "suggest": "evaluation.suggestions",
     "train": "training",
 }
 
@@ -51,6 +53,7 @@ __all__ = [
     "UsageError",
     "load",
     "read",
+    "suggest",
     "train",
 ]
 

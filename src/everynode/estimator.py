@@ -23,7 +23,14 @@ from everynode.estimator_decisions import (
     prediction_sets,
 )
 from everynode.estimator_files import load_classifier, save_classifier
-from everynode.estimator_inputs import array_truth, graph_truth, prediction_graph, training_graph
+from everynode.estimator_inputs import (
+    array_truth,
+    graph_truth,
+    prediction_graph,
+    training_graph,
+    type_weights,
+    weigh_types,
+)
 from everynode.estimator_refit import refit_classifier
 from everynode.estimator_settings import check_parameters, draw_seed, memory_plan, portfolio_options
 from everynode.estimator_training import (
@@ -157,6 +164,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         averaged, it allows for the accuracy that averaging gains.
     feature_encoder_ : FeatureEncoder or None
         The encoder of columns, if the graph was read from files.
+    edge_types_ : dict of str to float or None
+        The weight of each type of link; None for a graph without types.
 
     Examples
     --------
@@ -243,11 +252,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoded = encode(y) if arrays else None  # here, so its warnings point to the caller
         given = training_graph(self, X, y, edge_index, edge_weight, encoded)
         self._fold = fold if isinstance(X, Graph) else 0
+        seed = draw_seed(self.random_state)
+        given = weigh_types(given, self._fold, seed)
         self._had_edges = given.num_edges > 0
         plan = plan or memory_plan(self, given, for_new_nodes=for_new_nodes, here=engine is None)
         options = portfolio_options(self, engine, callbacks, for_new_nodes=for_new_nodes, plan=plan)
         states = None if checkpoint is None else Path(checkpoint)
-        seed = draw_seed(self.random_state)
         trained = train_classifier(self, given, options, seed=seed, checkpoint=states)
         if trained.interruption:
             where = trained.interruption
@@ -256,6 +266,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = in_order(trained.graph.classes)
         self.feature_encoder_ = trained.graph.feature_encoder
         self.directed_ = trained.graph.directed
+        self.edge_types_ = type_weights(given)
         self.standings_ = dict(trained.standings)
         self.leaderboard_, self.graph_gain_ = trained.leaderboard, trained.gain
         self._take(trained)

@@ -60,6 +60,7 @@ def save_classifier(model: NodeClassifier, folder: Path) -> None:
         "fold_of_graph": model._fold,
         "had_edges": model._had_edges,
         "directed": model.directed_,
+        "edge_types": model.edge_types_,
     }
     if hasattr(model, "feature_names_in_"):
         extra["feature_names"] = model.feature_names_in_.tolist()
@@ -148,6 +149,8 @@ def load_classifier(
     model.feature_encoder_ = None if encoder is None else FeatureEncoder.from_dict(encoder)
     model.directed_ = bool(card.get("directed", card.get("run", {}).get("directed", False)))
     model._had_edges = bool(card.get("had_edges", False))
+    weights = card.get("edge_types")
+    model.edge_types_ = None if weights is None else {str(k): float(v) for k, v in weights.items()}
     if "feature_names" in card:
         model.feature_names_in_ = np.asarray(card["feature_names"], dtype=object)
     model.standings_ = {

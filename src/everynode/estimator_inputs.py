@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from sklearn.utils.validation import validate_data
 
 from everynode.errors import DataError, UsageError
+from everynode.evaluation.edge_type_weights import learn_edge_types
 from everynode.graph import UNLABELED, Graph, Split
 from everynode.graph.conversions import refuse_pyg
 from everynode.graph.label_encoding import as_row, in_order, unlabeled
@@ -60,7 +62,7 @@ def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight
     """Return the graph to predict, with the type and on the device of the networks."""
     parameter = next(model.network_.parameters(), torch.empty(0))
     if isinstance(X, Graph):
-        return moved(X, parameter.device)
+        return moved(with_type_weights(X, model.edge_types_), parameter.device)
     X = validate_data(model, X, accept_sparse="csr", reset=False, dtype=np.float32)
     if edge_index is None and model._had_edges:
         warnings.warn(
@@ -78,6 +80,31 @@ def prediction_graph(model: NodeClassifier, X: Any, edge_index: Any, edge_weight
         directed=model.directed_,
     )
     return moved(graph.to(parameter.dtype), parameter.device)
+
+
+def weigh_types(graph: Graph, fold: int, seed: int) -> Graph:
+    """Return the graph with learned weights of its types of link, if it has types without them."""
+    if graph.edge_types is None or graph.edge_types.weights is not None:
+        return graph
+    nodes = (graph.labels >= 0).nonzero()[:, 0]
+    if graph.splits:
+        nodes = torch.cat([graph.nodes(part, fold) for part in ("train", "val")])
+    return learn_edge_types(graph, nodes, seed=seed).graph
+
+
+def type_weights(graph: Graph) -> dict[str, float] | None:
+    """Return the weight of each type of link."""
+    types = graph.edge_types
+    if types is None or types.weights is None:
+        return None
+    return dict(zip(types.names, types.weights, strict=True))
+
+
+def with_type_weights(graph: Graph, weights: Mapping[str, float] | None) -> Graph:
+    """Return the graph with the weights of a model; a graph that has them keeps its cache."""
+    if weights is None or type_weights(graph) == weights:
+        return graph
+    return graph.with_edge_type_weights(weights)
 
 
 def graph_truth(graph: Graph, part: str | None, fold: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from everynode.errors import UsageError
-from everynode.estimator_inputs import moved
+from everynode.estimator_inputs import moved, with_type_weights
 from everynode.estimator_settings import memory_plan, portfolio_options
 from everynode.graph import Graph
 from everynode.graph.label_encoding import in_order
@@ -35,6 +35,7 @@ def refit_classifier(
         raise UsageError(f"refit takes the Graph of the fit. Got a {type(graph).__name__}.")
     if in_order(graph.classes).tolist() != model.classes_.tolist():
         raise UsageError("refit takes the graph of the fit, but this one has other classes.")
+    graph = with_type_weights(graph, model.edge_types_)
     if model.device is not None:
         graph = moved(graph, usable_device(model.device))
     states = None if checkpoint is None else Path(checkpoint)

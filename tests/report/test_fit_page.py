@@ -19,6 +19,7 @@ from everynode.report.fit_page import page
 ODD = "<b>x</b>&\"'</script><!--"
 SECTIONS = (
     "uncertain",
+    "label-next",
     "suspicious",
     "quality",
     "classes",

@@ -44,8 +44,8 @@ app = App(
 )
 # A text names a function or an app, whose module is imported when the command runs.
 for command in (
-    "fit", "predict", "explain", "suspicious", "app", "train", "compare", "bench", "reproduce",
-    "report",
+    "fit", "predict", "explain", "suggest", "suspicious", "app", "train", "compare", "bench",
+    "reproduce", "report",
 ):  # fmt: skip
     shared: dict[str, Any] = {}
     if command in ("fit", "train", "compare"):

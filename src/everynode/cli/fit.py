@@ -13,6 +13,7 @@ from everynode.cli.batch_options import FitBatchOptions
 from everynode.cli.engine_options import EngineOptions
 from everynode.cli.files import Columns, Files, recorded
 from everynode.cli.fit_flags import LabelFlags, OutputFlags, PortfolioFlags
+from everynode.cli.fit_time_and_types import time_and_types
 from everynode.cli.folder import command, prepare, publish, read_result, remove_states
 from everynode.cli.interrupt import INTERRUPTED
 from everynode.cli.options import CandidateOptions, DeviceFlag
@@ -68,14 +69,17 @@ def fit(
     files = files.keeping(output.slice_by)
     given = files.read(
         label=columns.label, labels=columns.labels, features=columns.features, split=labels.split,
-        name=files.name,
+        name=files.name, split_by=labels.split_by, edge_type=labels.edge_type,
     )  # fmt: skip
     for line in () if given.summary is None else given.summary.lines(warnings_only=output.quiet):
         output.show(line)
     _check_labels(given)
     graph, notes = labels.hold_out(given, portfolio.effort, is_portfolio=model.is_portfolio)
     _check_coverage(graph, output.coverage)
-    nodes = labels_to_teach(given, graph, fold=labels.fold or 0, refit=labels.refit)
+    refit = labels.refit if labels.split_by is None else labels.refit is not False
+    nodes = labels_to_teach(given, graph, fold=labels.fold or 0, refit=refit)
+    graph, more = time_and_types(graph, labels.split_by, labels.seed)
+    notes += more
     if labels.clean_labels and nodes is None:
         raise UsageError("--clean-labels needs the refit on all labels: pass --refit.")
     for note in () if output.quiet else notes:
@@ -92,8 +96,9 @@ def fit(
             model, labels, batch_size=batch.batch_size(), workers=jobs.workers, device=device,
             quiet=output.quiet,
         ),
-        graph, nodes, notes, not given.splits, portfolio.for_new_nodes, portfolio.calibrate,
-        output.coverage, labels.clean_labels, recorded(files, columns), output.slice_by,
+        graph, nodes, notes, labels.split_by is not None or not given.splits,
+        portfolio.for_new_nodes, portfolio.calibrate, output.coverage, labels.clean_labels,
+        recorded(files, columns), output.slice_by,
     )  # fmt: skip
     engine = None if jobs.engine == "local" else jobs.start(device)
     if prepare(folder, plan.key, RESULTS, STATES, output.resume):

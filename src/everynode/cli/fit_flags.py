@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from everynode.cli.options import OUTPUT, TRAINING, CandidateOptions, JsonFlag, QuietFlag
+from everynode.cli.options import FILES, OUTPUT, TRAINING, CandidateOptions, JsonFlag, QuietFlag
 from everynode.console import say
 from everynode.errors import UsageError, require
 from everynode.fit_options import EFFORT, FitOptions, fit_declarations
@@ -33,6 +33,12 @@ class LabelFlags:
     split : str, optional
         The column in --nodes with train, val or test. Default: hold out labels. `none` ignores a
         split in the file.
+    split_by : str, optional
+        A column of dates or numbers in --nodes: the fifth of the labels with the latest values is
+        the test part.
+    edge_type : str, optional
+        The column of --edges with the type of each link: each type gets its own weight, chosen on
+        held-out labels.
     fold : int, optional
         The fold, from 0, where a file (npz) has several.
     test_share : float, optional
@@ -58,6 +64,8 @@ class LabelFlags:
     """
 
     split: str | None = None
+    split_by: Annotated[str | None, Parameter(group=FILES)] = None
+    edge_type: Annotated[str | None, Parameter(group=FILES)] = None
     fold: int | None = None
     test_share: float | None = None
     val_share: float | None = None
@@ -71,6 +79,11 @@ class LabelFlags:
         from everynode.io.assign_splits import assign_splits
         from everynode.selection.portfolio_fit import folds_of_nodes
 
+        if self.split_by is not None and self.test_share is not None:
+            raise UsageError(
+                "--test-share has no effect with --split-by: the latest fifth of the labels is the "
+                "test part. Leave it out."
+            )
         own_folds = is_portfolio and self.cv is None and self.val_share is None
         graph, notes = assign_splits(
             graph, fold=self.fold, test_share=self.test_share, val_share=self.val_share,

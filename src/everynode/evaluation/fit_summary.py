@@ -33,6 +33,7 @@ from everynode.evaluation.slices import (
     graph_groups,
     slice_quality,
 )
+from everynode.evaluation.suggestions import Suggestion, suggestions
 from everynode.evaluation.without_columns import score_without
 
 if TYPE_CHECKING:
@@ -303,6 +304,11 @@ class FitSummary:
         nodes = np.flatnonzero(unlabeled if unlabeled.any() else np.ones_like(unlabeled))
         return nodes[np.argsort(self.predictions.probability[nodes], kind="stable")[:at_most]]
 
+    def suggestions(self, count: int) -> list[Suggestion]:
+        """Return the nodes to label next, with the predictions of :attr:`predictions`."""
+        found = self.predictions
+        return suggestions(self.graph, count, found.probabilities, found.classes)
+
     def disagreements(self) -> Ints:
         """Return the nodes whose label differs from their prediction, most confident first."""
         labels = self.predictions.labels
@@ -327,6 +333,7 @@ class FitSummary:
                 "ece_by_chance": part.ece_by_chance,
             }  # fmt: skip
         sizes = {part: len(self.graph.nodes(part)) for part in ("train", "val", "test")}
+        types = self.graph.edge_types
         return {
             "graph": self.graph.name,
             "headline": list(self.headline),
@@ -350,6 +357,7 @@ class FitSummary:
             "interrupted": fitted.interrupted,
             "nodes": {"all": self.graph.num_nodes, **sizes},
             "parts": list(self.notes),
+            "edge_types": None if types is None else types.relative,
             "quality": scores,
             "measured": {"part": self.judged.name, "labels": len(self.judged.nodes)},
             "delivered": self.delivery.to_dict(),

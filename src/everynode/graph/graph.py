@@ -14,6 +14,7 @@ from torch import Tensor
 
 from everynode.errors import DataError, UsageError, unknown
 from everynode.graph.conversions import networkx_arrays, pyg_arrays
+from everynode.graph.edge_types import EdgeTypes, tidy_typed_edges
 from everynode.graph.operators import Operators
 from everynode.graph.validation import (
     UNLABELED,
@@ -22,7 +23,6 @@ from everynode.graph.validation import (
     check_node_labels,
     checked_splits,
     encode_labels,
-    tidy_edges,
     tidy_features,
 )
 from everynode.sparse import SparseMatrix
@@ -75,6 +75,8 @@ class Graph(Operators):
         The encoder of columns, if :func:`everynode.read` built the graph; it encodes later files.
     summary : GraphSummary or None
         How :func:`everynode.read` interpreted the files.
+    edge_types : EdgeTypes or None
+        The types of the edges, and the weight of each type.
 
     Examples
     --------
@@ -102,6 +104,7 @@ class Graph(Operators):
     repairs: Mapping[str, int] = field(default_factory=dict)
     feature_encoder: FeatureEncoder | None = None
     summary: GraphSummary | None = None
+    edge_types: EdgeTypes | None = None
     #: Not an argument: ``dataclasses.replace`` starts with an empty cache.
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False)
     #: The part of the cache that depends on the edges alone.
@@ -119,6 +122,7 @@ class Graph(Operators):
         splits: Sequence[Sequence[Any]] = (),
         classes: Sequence[Hashable] | None = None,
         edge_weight: Any = None,
+        edge_type: Any = None,
         directed: bool = False,
         name: str = "graph",
         node_ids: Sequence[Hashable] | None = None,
@@ -143,6 +147,8 @@ class Graph(Operators):
         edge_weight
             Positive weights. Of repeated edges, and of the two directions of an edge, the largest
             weight is kept.
+        edge_type
+            The type of each edge. A classifier learns one weight per type.
         directed
             Keep the direction of the edges.
         name
@@ -165,7 +171,9 @@ class Graph(Operators):
         check_node_labels(codes, len(classes), n)
         if node_ids is not None and len(node_ids) != n:
             raise DataError(f"{n} nodes have {len(node_ids)} names: give one per node.")
-        edges, weights, repairs = tidy_edges(edge_index, edge_weight, n, directed)
+        edges, weights, repairs, types = tidy_typed_edges(
+            edge_index, edge_weight, edge_type, n, directed
+        )
         return cls(
             matrix,
             edges,
@@ -177,6 +185,7 @@ class Graph(Operators):
             name,
             None if node_ids is None else tuple(node_ids),
             repairs,
+            edge_types=types,
         )
 
     @classmethod
@@ -313,6 +322,44 @@ class Graph(Operators):
         copy = dataclasses.replace(self, features=features, feature_encoder=None)
         object.__setattr__(copy, "_structure_cache", self._structure_cache)
         return copy
+
+    def with_edge_type_weights(self, weights: Mapping[str, float]) -> Graph:
+        """Return the graph whose edges weigh what their types weigh.
+
+        Parameters
+        ----------
+        weights
+            The weight of each type, a positive number.
+
+        Examples
+        --------
+        >>> pairs, kinds = [[0, 1], [1, 2]], ["call", "mail"]
+        >>> g = Graph.from_arrays([[1.0], [2.0], [3.0]], pairs, edge_type=kinds)
+        >>> g.with_edge_type_weights({"call": 1.5, "mail": 0.5}).weights.tolist()
+        [1.5, 0.5]
+        """
+        types = self.edge_types
+        if types is None:
+            raise UsageError(
+                "The graph has no types of link, and the model weighs them "
+                f"({', '.join(weights)}). Read it with edge_type='column', or --edge-type."
+            )
+        for name in types.names:
+            if not weights.get(name, 0) > 0:
+                raise DataError(
+                    f"Type of link {name!r} has no positive weight; the types with a weight are "
+                    f"{', '.join(weights)}."
+                )
+        chosen = tuple(float(weights[name]) for name in types.names)
+        encoder = self.feature_encoder
+        if encoder is not None:
+            encoder = dataclasses.replace(encoder, edge_types=dict(weights))
+        return dataclasses.replace(
+            self,
+            weights=types.edge_weights(weights).to(self.labels.device),
+            edge_types=dataclasses.replace(types, weights=chosen),
+            feature_encoder=encoder,
+        )
 
     def _sharing(self, **changes: Any) -> Graph:
         """Return a copy with other labels or splits and the same cache."""

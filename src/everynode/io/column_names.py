@@ -10,9 +10,11 @@ USUAL_NAMES = {
     "id": ("id", "node", "node_id", "nodeid", "name", "index"),
     "label": ("label", "class"),
     "split": ("split",),
+    "split_by": (),
     "source": ("source", "src", "from"),
     "target": ("target", "dst", "to"),
     "weight": ("weight",),
+    "edge_type": (),
 }
 #: Suffixes of the headings in Neo4j's import and export files, such as "personId:ID".
 NEO4J_ENDS = {"id": ":id", "label": ":label", "source": ":start_id", "target": ":end_id"}
@@ -20,8 +22,8 @@ NEO4J_ENDS = {"id": ":id", "label": ":label", "source": ":start_id", "target": "
 LAYOUT = frozenset(("x", "y", "z", "r", "g", "b", "size", "alpha", "timeset", "interval"))
 LAYOUT_MARKS = frozenset(("x", "y", "r", "g", "b"))
 #: The roles of columns in the node table and in the edge table.
-NODE_ROLES = ("id", "label", "split")
-EDGE_ROLES = ("source", "target", "weight")
+NODE_ROLES = ("id", "label", "split", "split_by")
+EDGE_ROLES = ("source", "target", "weight", "edge_type")
 #: Roles that every graph needs: without a usual name, the first column is used.
 REQUIRED_ROLES = ("id", "source", "target")
 #: In place of a column name: no column has this role.

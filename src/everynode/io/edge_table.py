@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everynode.errors import DataError
+from everynode.io.edge_type_column import read_types
 from everynode.io.feature_encoder import FeatureEncoder
 from everynode.io.ids import Ints, find_positions, index_in, read_ids
 from everynode.io.missing_values import clean
@@ -57,12 +58,15 @@ class EdgeTable(NamedTuple):
         The row of each edge in the table.
     comma : str
         The meaning of a comma in the weights.
+    types : array of str of shape (m,) or None
+        The type of each edge.
     """
 
     pairs: Ints
     weight: Floats | None
     rows: Ints
     comma: str = ""
+    types: npt.NDArray[np.object_] | None = None
 
     @property
     def mean_weight(self) -> float:
@@ -177,7 +181,11 @@ def read_edge_table(
             "distinguish them. Check the source and target columns."
         )
     weight = None if weight is None else weight[keep]
-    return EdgeTable(pairs[:, keep], weight, np.flatnonzero(keep), comma)
+    types = None
+    if "edge_type" in roles:
+        trained = feature_encoder.edge_types if feature_encoder else ()
+        types = read_types(edges, roles["edge_type"], trained)[keep]
+    return EdgeTable(pairs[:, keep], weight, np.flatnonzero(keep), comma, types)
 
 
 def _drop_unknown(
@@ -280,6 +288,9 @@ def note_repairs(table: EdgeTable, repairs: Mapping[str, int], edges: Table, not
         )
     if repairs["repeated_edges"]:
         key = source * (int(table.pairs.max()) + 1) + target
+        if table.types is not None:  # two types may link the same nodes
+            names, codes = np.unique(table.types.astype(str), return_inverse=True)
+            key = key * len(names) + codes
         order = np.argsort(key, kind="stable")
         repeated = np.sort(order[1:][np.diff(key[order]) == 0])
         repeated = table.rows[repeated[source[repeated] != target[repeated]]]

@@ -52,6 +52,8 @@ class FeatureEncoder:
         Additional words for a missing value.
     unknown : str
         What to do with edges to unknown nodes: "refuse", "drop" or "add".
+    edge_types : mapping of str to float
+        The weight of each type of link; empty without types.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class FeatureEncoder:
     weight_comma: str = ""
     na: tuple[str, ...] = ()
     unknown: str = "refuse"
+    edge_types: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def feature_names(self) -> list[str]:
@@ -95,6 +98,7 @@ class FeatureEncoder:
             "weight_comma": self.weight_comma,
             "na": list(self.na),
             "unknown": self.unknown,
+            "edge_types": dict(self.edge_types),
         }
 
     @classmethod
@@ -107,6 +111,8 @@ class FeatureEncoder:
                 column.check()
             if encoder.matrix < 0 or encoder.weight_unit <= 0 or encoder.unknown not in UNKNOWN:
                 raise ValueError("a value is out of range")
+            if not all(weight > 0 for weight in encoder.edge_types.values()):
+                raise ValueError("a weight of a type of link is not positive")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
                 f"This is not a feature encoder written by everynode ({error})."

@@ -40,6 +40,7 @@ from everynode.io.summary import Notes
 from everynode.io.table_features import fit_encoder, join_features
 from everynode.io.table_files import open_table
 from everynode.io.tables import Table
+from everynode.io.time_split import check_one_split, split_by_time
 from everynode.io.unused_weight import unused_weight
 
 #: What to do with edges to nodes that are not in the node table.
@@ -52,7 +53,7 @@ class Request(NamedTuple):
     Attributes
     ----------
     columns : dict of str to str or None
-        The ``id``, ``label``, ``source``, ``target``, ``weight`` and ``split`` column.
+        The columns of the roles: ``id``, ``label``, ``source``, ``weight`` and so on.
     features, directed, feature_encoder, name, unknown, na, format, display, keep, date_order
         The other arguments of :func:`read`.
     labels, few_labels
@@ -81,7 +82,8 @@ def read(
     directed: bool = False, feature_encoder: FeatureEncoder | None = None, name: str | None = None,
     unknown: Unknown | None = None, na: Sequence[str] = (), format: TableFormat | None = None,
     display: str | None = None, keep: str | Sequence[str] = (), date_order: DateOrder | None = None,
-    labels: Any = None, few_labels: bool = False,
+    labels: Any = None, few_labels: bool = False, split_by: str | None = None,
+    edge_type: str | None = None,
 ) -> Graph:  # fmt: skip
     """Read a graph from a node table and an edge table, from edges alone, or from a graph file.
 
@@ -94,17 +96,13 @@ def read(
         path may be FILE.xlsx#SHEET, sqlite:FILE?QUERY or duckdb:FILE?QUERY.
     edges : path, data frame or dict, optional
         The edge table or edge list.
-    id, label, split, weight : str, optional
-        The columns of node ids, class labels, parts (train, val, test) and edge weights. Default:
-        the usual names ("id", "node", "name", ...; "label" or "class"; "split"; "weight"). Without
-        such a name, ids are in the first column, or where the values match the ends of the edges.
+    id, label, split, weight, source, target : str, optional
+        The columns of node ids, labels, parts (train, val, test), edge weights and ends of edges.
+        Default: the usual names, else the first columns, or where the ids match the edges.
     features : str or sequence of str, default "all"
-        The feature columns: "all", or some names (in a string: separated by commas). "zip:category"
-        declares the kind of a column, and "all,-zip" leaves it out. "structure" adds features
-        computed from the edges, which are also the fallback if no column is usable.
-    source, target : str, optional
-        The columns of the two ends. Default: "source", "src", "from"; "target", "dst", "to"; else
-        the first two columns.
+        The feature columns: "all", or names (in a string: separated by commas). "zip:category" is a
+        column with its kind, "all,-zip" leaves one out. "structure" adds features computed from
+        the edges, which are also the fallback.
     directed : bool, default False
         Whether messages travel from source to target only.
     feature_encoder : FeatureEncoder, optional
@@ -112,22 +110,24 @@ def read(
     name : str, optional
         The name of the graph. Default: the file name without ending.
     unknown : {"refuse", "drop", "add"}, optional
-        What to do with edges to nodes that are not in the node table: refuse or drop them, or add
-        the nodes without labels. Default: as in ``feature_encoder``, else "refuse".
+        What to do with edges to unknown nodes: refuse or drop them, or add the nodes without
+        labels. Default: as in ``feature_encoder``, else "refuse".
     na : sequence of str
-        Words for a missing value, in addition to the usual ones and those of ``feature_encoder``.
+        Further words for a missing value.
     format : {"text", "parquet", "jsonl", "excel"}, optional
-        The format of the tables. Default: the format of the file's ending.
+        The format of the tables. Default: that of the file's ending.
     display, keep : str or sequence of str, optional
         The column with the name of each node, shown beside its id (default: a text column named
         "name" or "title"), and more columns to write beside the predictions.
     date_order : {"dmy", "mdy"}, optional
-        Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred from
-        the other dates of the column; an ambiguous column is left out.
+        Whether the day or the month comes first in dates such as 03/04/2020. Default: inferred.
     labels : path, data frame or dict, optional
         A table with an id column and a label column; they replace those of the node table.
     few_labels : bool, default False
         Accept labels that nothing can learn from: none, or a single class.
+    split_by, edge_type : str, optional
+        A column of dates or numbers, whose latest fifth of the labels is the test part; and a
+        column of the edges with the type of each link, whose weights a classifier learns.
 
     Returns
     -------
@@ -140,8 +140,9 @@ def read(
     >>> read(people, {"from": ["ann", "bob"], "to": ["bob", "eve"]}, label="team")
     Graph 'graph': 3 nodes, 2 edges, 1 features (dense), 2 classes, 2 labeled, 0 splits
     """
-    columns = {"id": id, "label": label, "split": split}
-    columns |= {"source": source, "target": target, "weight": weight}
+    columns = {"id": id, "label": label, "split": split, "split_by": split_by}
+    columns |= {"source": source, "target": target, "weight": weight, "edge_type": edge_type}
+    check_one_split(split, split_by)
     encoder, name = feature_encoder, name or _name(nodes, edges)
     policy = unknown or (encoder.unknown if encoder else "refuse")
     words = (*(encoder.na if encoder else ()), *na)
@@ -186,6 +187,10 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
     labels = read_labels(
         node_table, roles.get("label"), notes, na, classes=classes, few=request.few_labels
     )
+    if encoder is None and "split_by" in roles:
+        splits = split_by_time(
+            node_table, roles["split_by"], labels.codes, notes, na=na, date_order=request.date_order
+        )
     if encoder is None:
         encoder, blocks = fit_encoder(request, tables, node_table, edge_table, roles, labels, notes)
     else:
@@ -198,16 +203,20 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
         classes=labels.classes,
         splits=() if requested["split"] == NONE else splits or tables.splits,
         edge_weight=edge_table.weight,
+        edge_type=edge_table.types,
         directed=request.directed,
         name=request.name,
         node_ids=tables.ids if tables.ids and roles["id"] == "id" else natural_values(ids),
     )
+    if encoder.edge_types:
+        graph = graph.with_edge_type_weights(encoder.edge_types)
     note_repairs(edge_table, graph.repairs, edge_rows, notes)
     shown = shown_columns(node_table, request.display, request.keep, roles)
     summary = dataclasses.replace(
         summarize(graph, encoder, roles, tables._replace(edges=edge_rows), labels, notes),
         shown=shown,
         name_column=has_name(shown, request.display),
+        time_split=notes.time_split,
     )
     # An edge table lists each undirected edge once, so one-way edges are not a repair.
     repairs = {key: count for key, count in graph.repairs.items() if key != "one_way_edges"}

@@ -26,6 +26,9 @@ from everynode.io.ids import index_in
 from everynode.io.tables import Table, is_unnamed
 from everynode.io.type_inference import Kind
 
+#: Columns that a model needs again.
+NOT_LOST = ("weight", "edge_type")
+
 
 def expected_names(requested: Mapping[str, str | None], edges: bool) -> set[str]:
     """Return likely column names of the edge or node table, in lower case."""
@@ -61,8 +64,8 @@ def find_roles(
             roles[role] = name
         elif feature_encoder is not None and role not in REQUIRED_ROLES:
             column = feature_encoder.roles.get(role)
-            # New nodes need no label, but weights must not be lost.
-            if column is not None and (role == "weight" or column in table.columns):
+            # New nodes need no label, but weights and types must not be lost.
+            if column is not None and (role in NOT_LOST or column in table.columns):
                 table[column]
                 roles[role] = column
         else:

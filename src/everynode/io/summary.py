@@ -92,12 +92,15 @@ class Notes:
         The number of edges with an end that is not in the node table.
     unused_weight : str
         A column of the edge table that may hold weights and has no role; empty without one.
+    time_split : str
+        How the labels were divided by time; empty if they were not.
     """
 
     notes: list[Note] = field(default_factory=list)
     leaks: list[Leak] = field(default_factory=list)
     unmatched_edges: int = 0
     unused_weight: str = ""
+    time_split: str = ""
 
     def repair(self, text: str, count: int = 1) -> None:
         """Record a repair."""
@@ -142,6 +145,8 @@ class GraphSummary:
         The cells of the columns to show beside the ids. They are not part of :meth:`to_dict`.
     name_column : str
         The shown column with the name of each node; empty without one.
+    time_split : str
+        How the labels were divided by time, as a sentence; empty if they were not.
 
     Examples
     --------
@@ -169,6 +174,7 @@ class GraphSummary:
     unused_weight: str = ""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     name_column: str = ""
+    time_split: str = ""
 
     @property
     def labeled(self) -> int:
@@ -215,6 +221,8 @@ class GraphSummary:
         if self.split:
             parts = ", ".join(f"{part} {count:,}" for part, count in self.split.items())
             rows.append(("split", parts))
+        if self.time_split:
+            rows.append(("time", self.time_split))
         rows += [("repaired", note.text) for note in self.repairs]
         return rows + [("warning", note.text) for note in self.warnings]
 

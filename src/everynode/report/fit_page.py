@@ -17,6 +17,7 @@ from everynode.report.fit_nodes import disagreements, node_map
 from everynode.report.fit_reasons import suspicious, uncertain_nodes
 from everynode.report.fit_scores import classes, probabilities, scores
 from everynode.report.fit_slices import coverage, slices
+from everynode.report.fit_suggestions import label_next
 from everynode.report.fit_training import training
 from everynode.report.html import Html, command, document, h, join, layout, small, table
 from everynode.report.text import setting_lines
@@ -37,8 +38,10 @@ def page(fit: FitSummary, *, command: str = "", model: str = "model", drawn: boo
         Whether the split was drawn here and did not come with the data.
     """
     wrong = suspicious(fit)
+    ask = label_next(fit, model)
     sections = {
         "uncertain": ("Nodes to look at", uncertain_nodes(fit)),
+        **({} if ask is None else {"label-next": ("What to label next", ask)}),
         **({} if wrong is None else {"suspicious": ("Labels that look wrong", wrong)}),
         "quality": ("How good it is", scores(fit)),
         **({"models": ("What was tried", models(fit))} if fit.model.leaderboard_ else {}),
