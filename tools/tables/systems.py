@@ -138,7 +138,7 @@ def systems_picture() -> None:
     """Published against measured, a dot for each system and graph."""
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(8.0, 3.8), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(9.0, 5.0), layout="constrained")
     for axis, graph in zip(axes, GRAPHS[:2], strict=True):
         some = [
             cell
@@ -146,22 +146,27 @@ def systems_picture() -> None:
             if cell["column"] == graph and cell["summary"] and cell["published"]
         ]
         some.sort(key=lambda cell: (cell["published"], cell["row"]))
-        for place, cell in enumerate(some):
+        heights = [cell["summary"]["mean"] for cell in some]
+        gap = 0.03 * (max(heights, default=1) - min(heights, default=0))
+        labels: list[tuple[float, float]] = []
+        for cell in sorted(some, key=lambda cell: cell["summary"]["mean"]):
             color = "#b45309" if cell["row"].startswith("ENC-") else "#0f766e"
             x, y = cell["published"], cell["summary"]["mean"]
             axis.errorbar(
                 x, y, yerr=cell["summary"]["std"] or 0, fmt="o", markersize=4, color=color
             )
-            side = {"ha": "left"} if place % 2 else {"ha": "right"}
-            offset = (5, -8) if place % 2 else (-5, 4)  # close dots: one label left, one right
+            height = y
+            while any(abs(height - v) < gap and abs(x - u) < 1.7 for u, v in labels):
+                height += gap / 4  # a label stands above those of close dots
+            labels.append((x, height))
             axis.annotate(
-                cell["row"], (x, y), fontsize=6.5, xytext=offset,
-                textcoords="offset points", **side,
+                cell["row"], (x, y), fontsize=6.5, xytext=(x + 0.1, height), va="center",
+                arrowprops={"arrowstyle": "-", "color": "#9aa4b2", "linewidth": 0.5},
             )  # fmt: skip
         if some:
             first, last = some[0]["published"] - 1, some[-1]["published"] + 1
             axis.plot([first, last], [first, last], color="#9aa4b2", linewidth=1, zorder=0)
-            axis.set_xlim(first - 0.5, last + 0.5)
+            axis.set_xlim(first - 0.5, last + 1.0)
         axis.set_title(graph.capitalize(), fontsize=9)
         axis.set_xlabel("published, %", fontsize=9)
         axis.tick_params(labelsize=8)
