@@ -12,7 +12,7 @@ from functools import partial
 
 from tables.common import ROOT, pages
 from tables.comparisons import demo_table, results_table, stock_loop_table
-from tables.decisions import sets_table, suspicious_table
+from tables.decisions import sets_table, suggestions_table, suspicious_table
 from tables.engine import same_gat_table, same_table, same_training_table
 from tables.files import (
     average_calibration_table,
@@ -79,6 +79,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "authors-heterophilic": partial(paper_table, "heterophilic", "authors"),
     "calibration": calibration_table,
     "sets": sets_table,
+    "suggestions": suggestions_table,
     "suspicious": suspicious_table,
     "calibration-500": average_calibration_table,
     "candidates": candidates_table,

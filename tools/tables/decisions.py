@@ -1,4 +1,4 @@
-"""Prediction sets and suspicious labels, as the pages print them."""
+"""Prediction sets, suggestions and suspicious labels, as the pages print them."""
 
 from __future__ import annotations
 
@@ -41,4 +41,26 @@ def suspicious_table() -> str:
         lines.append(
             f"| {r['graph']} | {flipped} | {cells(r['everynode'])} | {cells(r['logistic_regression'])} |"
         )
+    return "\n".join(lines)
+
+
+def suggestions_table() -> str:
+    """Accuracy by the number of labels and the way to choose them, with the paired gain over random."""
+    cells: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in result("suggestions")["rows"]:
+        if row["judge"] == "sgc":
+            cells.setdefault((row["graph"], row["per_class"]), {})[row["strategy"]] = row
+    ways = ("random", "everynode", "model", "featprop", "age", "uncertainty", "degree")
+    lines = [
+        "| graph | labels a class | seeds | random | `suggest` | gain, 95% interval | `suggest` in rounds | FeatProp | AGE | uncertainty | degree |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (graph, per_class), by in cells.items():
+        if "everynode" not in by or "low" not in by["everynode"]:
+            continue
+        shown = [f"{by[way]['accuracy']:.1f}" if way in by else "" for way in ways]
+        ours = by["everynode"]
+        gain = f"{ours['gain']:+.1f} ({ours['low']:+.1f} to {ours['high']:+.1f})"
+        shown.insert(2, gain)
+        lines.append(f"| {graph} | {per_class} | {ours['seeds']} | {' | '.join(shown)} |")
     return "\n".join(lines)
