@@ -12,7 +12,7 @@ from functools import partial
 
 from tables.common import ROOT, pages
 from tables.comparisons import demo_table, results_table, stock_loop_table
-from tables.decisions import sets_table, suggestions_table, suspicious_table
+from tables.decisions import clean_table, sets_table, suggestions_table, suspicious_table
 from tables.engine import same_gat_table, same_table, same_training_table
 from tables.files import (
     average_calibration_table,
@@ -81,6 +81,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sets": sets_table,
     "suggestions": suggestions_table,
     "suspicious": suspicious_table,
+    "clean": clean_table,
     "calibration-500": average_calibration_table,
     "candidates": candidates_table,
     "cheaper": cheaper_table,

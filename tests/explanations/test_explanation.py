@@ -74,7 +74,7 @@ def test_many_parts_are_chosen_by_gradients(graph, model, monkeypatch):
     assert found.found == everything.found > found.tried
     assert found.reasons[0] == everything.reasons[0]
     assert any("were tried one by one" in line for line in found.lines())
-    monkeypatch.setattr(module, "MOST_ROWS", 1)  # large surroundings leave room for few
+    monkeypatch.setattr(module, "MOST_WORK", 1)  # large surroundings leave room for few
     few = explain(Occlusion(model, graph), 6, model.classes_.tolist())
     assert few.tried <= 2 * module.LEAST_PARTS
 

@@ -93,6 +93,13 @@ def test_every_part_is_shown(browser, fit):
     table = [int(cell.text) for cell in browser.all("#classes .confusion td")]
     assert sum(table) == len(fit.predictions.nodes("test"))
     assert len(browser.all("#uncertain tbody tr")) == 20
+    reasons = [cell.text for cell in browser.all("#uncertain tbody td.words")]
+    assert all(reasons[:10])
+    assert not any(reasons[10:])
+    slices = [row.text for row in browser.all("#slices tbody th")]
+    assert len(slices) == len(fit.slices)
+    places = [browser.one(f"#{name}").location["y"] for name in SECTIONS]
+    assert places == sorted(places)  # what to look at comes before how it was made
     assert len(browser.all("#disagreements tbody tr")) == min(30, len(fit.disagreements()))
     assert "everynode fit --nodes" in browser.one("#again .command").text
     assert len(browser.all("nav a")) == len(SECTIONS)

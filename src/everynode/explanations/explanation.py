@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from everynode.explanations.attribution import part_scores
 from everynode.explanations.changes import Change
@@ -14,9 +15,11 @@ from everynode.explanations.occlusion import Occlusion
 from everynode.explanations.parts import Part, node_name, node_parts, own_parts
 
 #: The most parts of each kind (of the node itself; other nodes) that are occluded, and the least.
-MOST_PARTS, LEAST_PARTS = 48, 6
-#: The nodes that all occlusions of all networks may compute together.
-MOST_ROWS = 4_000_000
+MOST_PARTS, LEAST_PARTS = 32, 6
+#: The work of all occlusions: nodes of the copies, over all networks, each with its numbers.
+MOST_WORK = 5_000_000
+#: As many numbers in the features of a node cost as much as its hidden values.
+NUMBERS = 100
 #: A smaller change of the log-odds is no reason.
 LEAST_CHANGE = 0.02
 
@@ -261,13 +264,16 @@ def _shortlist(
     occlusion: Occlusion, node: int, code: int, own: list[Part], others: list[Part], most: int
 ) -> list[Part]:
     """Return the parts to take away, as many as the work allows."""
-    of_one = sum(
+    of_one: float = sum(
         len(occlusion.surroundings.ball(node, network.reach))
         for view in occlusion.views
         for network in view.networks
         if not occlusion.is_linear(network)
     )
-    room = MOST_ROWS // max(2 * of_one, 1)
+    features = occlusion.graph.features
+    stored = features.numel() if isinstance(features, Tensor) else features.pattern.nnz
+    of_one *= 1 + stored / max(occlusion.graph.num_nodes, 1) / NUMBERS
+    room = int(MOST_WORK // max(2 * of_one, 1))
     limit = max(LEAST_PARTS, min(most, room))
     if len(own) <= limit and len(others) <= limit:
         return [*own, *others]

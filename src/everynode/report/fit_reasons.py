@@ -16,7 +16,9 @@ UNCERTAIN, WRONG, EXPLAINED = 20, 20, 10
 #: Parts of each kind that are tried for a node.
 PARTS = 16
 #: Larger graphs have no reasons on the page; ``everynode explain`` gives them.
-MOST_NODES = 100_000
+MOST_NODES = 50_000
+#: Fewer nodes are explained on a graph with more nodes than this.
+LARGE = 5_000
 HOW = (
     "Reasons: the change of the probability of the predicted class, in points, if a column, a word "
     "or a node were missing. `everynode explain` gives all of them."
@@ -102,8 +104,17 @@ def _reasons(fit: FitSummary, nodes: Iterable[tuple[int, int | None]]) -> dict[i
         node: explain(
             models[part[node] in ("val", "test")], node, classes, label=label, most_parts=PARTS
         )
-        for node, label in list(nodes)[:EXPLAINED]
+        for node, label in list(nodes)[: _num_explained(fit.graph.num_nodes)]
     }
+
+
+def _num_explained(num_nodes: int) -> int:
+    """Return how many nodes are explained: a few seconds on a large graph.
+
+    >>> _num_explained(400), _num_explained(10_000), _num_explained(40_000)
+    (10, 5, 2)
+    """
+    return max(2, min(EXPLAINED, EXPLAINED * LARGE // max(num_nodes, 1)))
 
 
 def _cell(reason: Explanation | None) -> Html:
