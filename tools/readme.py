@@ -37,6 +37,7 @@ from tables.scale import (
 from tables.speed import (
     arxiv_table,
     cheaper_table,
+    folds_table,
     full_speed_table,
     machine_table,
     memory_table,
@@ -90,6 +91,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost": cost_table,
     "demo": demo_table,
     "disk": disk_table,
+    "folds": folds_table,
     "full": full_speed_table,
     "held-out": held_out_table,
     "last-point": last_point_table,

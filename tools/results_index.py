@@ -23,6 +23,10 @@ INDEX = RESULTS / "README.md"
 #: What a file is, and the command that makes it, where the file does not say so itself.
 KNOWN: dict[str, tuple[str, str]] = {
     "bench.json": ("A step of everynode and of stock PyG", ""),
+    "bench-folds.json": (
+        "An epoch of everynode and of two PyG users, half of the nodes labeled",
+        "",
+    ),
     "bench-memory.json": ("Peak memory of a step of everynode and of stock PyG", ""),
     "compare-*.json": ("Cross-entropy and ENC on a public split, ten seeds, paired", ""),
     "held-out-before.json": ("The same with the cross-validation of everynode 0.11.0", ""),

@@ -26,6 +26,26 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
+def folds_table() -> str:
+    found = result("bench-folds")
+    lines = [
+        "| | everynode `train` | PyG as most write it | an expert's PyG |",
+        "|---|---|---|---|",
+    ]
+    for r in found["rows"]:
+        cells = [f"{r['everynode_ms']:.0f} ms"]
+        for side, ratio in (("stock_ms", "ratio"), ("expert_ms", "ratio_expert")):
+            cells.append(f"{r[side]:.0f} ms = **{r[ratio]:.1f}x**")
+        lines.append(f"| {r['graph']}, {r['backbone']} | {' | '.join(cells)} |")
+    loads = [r["load"] for r in found["rows"]]
+    lines += [
+        "",
+        f"`{found['command'].partition(' --out')[0]}`, medians in turn in one process. The machine was busy (load {min(loads):.0f} to "
+        f"{max(loads):.0f} on 2 cores), so only the ratios count.",
+    ]
+    return "\n".join(lines)
+
+
 def full_speed_table() -> str:
     lines = [
         "| graph | network | objective | threads | everynode, ms | stock PyG, ms | ratio | estimate of the limit, ms |",
