@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from everynode.cli.files import Files
+from everynode.cli.fit_flags import LabelFlags
 from everynode.io import column_names
 
 
@@ -17,7 +18,8 @@ def test_every_role_has_usual_names():
     roles = {*column_names.NODE_ROLES, *column_names.EDGE_ROLES}
     assert roles == set(column_names.USUAL_NAMES)
     assert set(column_names.REQUIRED_ROLES) < roles
-    assert set(column_names.EDGE_ROLES) < set(Files.__dataclass_fields__)
+    flags = {*Files.__dataclass_fields__, *LabelFlags.__dataclass_fields__}
+    assert set(column_names.EDGE_ROLES) < flags
 
 
 def test_a_word_is_not_both_true_and_false_or_missing():

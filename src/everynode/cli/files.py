@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from cyclopts import Parameter
 
 from everynode.cli.options import FILES, DataOptions
 from everynode.console import say, showable
 from everynode.errors import UsageError
+from everynode.io.column_names import DateOrder, Unknown
 
 if TYPE_CHECKING:
     from everynode.graph import Graph
@@ -64,11 +65,11 @@ class Tables:
     source: str | None = None
     target: str | None = None
     weight: str | None = None
-    unknown: Literal["refuse", "drop", "add"] | None = None
+    unknown: Unknown | None = None
     na: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     display: Annotated[str | None, Parameter(name="--name")] = None
     keep: str = ""
-    date_order: Literal["dmy", "mdy"] | None = None
+    date_order: DateOrder | None = None
     max_size: str | None = None
 
     def read(self, *, feature_encoder: FeatureEncoder | None = None, **options: Any) -> Graph:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from everynode.io.dates import DateOrder, as_days, order_of_dates
+from everynode.io.column_names import DateOrder
+from everynode.io.dates import as_days, order_of_dates
 from everynode.io.missing_values import clean, distinct_sample, is_list
 from everynode.io.parsing import (
     Comma,

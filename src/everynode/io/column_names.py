@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal, get_args
 
+#: What to do with edges to nodes that are not in the node table.
+Unknown = Literal["refuse", "drop", "add"]
+UNKNOWN: tuple[Unknown, ...] = get_args(Unknown)
+#: The order of dates that end with the year: day or month first.
+DateOrder = Literal["dmy", "mdy"]
+ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
 #: Usual column names per role, in lower case. The first match is used when no column is named.
 USUAL_NAMES = {
     "id": ("id", "node", "node_id", "nodeid", "name", "index"),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The order of dates that end with the year: day or month first.
-DateOrder = Literal["dmy", "mdy"]
-ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
+from everynode.io.column_names import ORDERS, DateOrder
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

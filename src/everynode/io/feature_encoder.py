@@ -15,14 +15,11 @@ from everynode.errors import DataError
 from everynode.graph.validation import SPARSE_DENSITY
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
-from everynode.io.dates import DateOrder
+from everynode.io.column_names import UNKNOWN, DateOrder
 from everynode.io.plain_numbers import encode_plain_columns
 from everynode.io.summary import Notes
 from everynode.io.tables import Table
 from everynode.storage.plain_values import from_plain
-
-#: The policies for edges to unknown nodes.
-UNKNOWN = ("refuse", "drop", "add")
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from everynode.console import showable
 from everynode.errors import UsageError
 from everynode.errors import unknown as refuse
 from everynode.graph import Graph
 from everynode.graph.conversions import refuse_pyg
-from everynode.io.column_names import NONE
-from everynode.io.dates import ORDERS, DateOrder
+from everynode.io.column_names import NONE, ORDERS, UNKNOWN, DateOrder, Unknown
 from everynode.io.display import has_name, shown_columns
 from everynode.io.edge_table import (
     Ends,
@@ -42,9 +41,6 @@ from everynode.io.table_files import open_table
 from everynode.io.tables import Table
 from everynode.io.time_split import check_one_split, split_by_time
 from everynode.io.unused_weight import unused_weight
-
-#: What to do with edges to nodes that are not in the node table.
-Unknown = Literal["refuse", "drop", "add"]
 
 
 class Request(NamedTuple):
@@ -225,8 +221,8 @@ def _read(nodes: Any, edges: Any, request: Request) -> Graph:
 
 def _check_choices(unknown_policy: str, date_order: str | None) -> None:
     """Refuse unknown values of ``unknown`` and ``date_order``."""
-    if unknown_policy not in get_args(Unknown):
-        refuse("choice for edges to unknown nodes", unknown_policy, get_args(Unknown))
+    if unknown_policy not in UNKNOWN:
+        refuse("choice for edges to unknown nodes", unknown_policy, UNKNOWN)
     if date_order is not None and date_order not in ORDERS:
         refuse("order of dates", date_order, ORDERS)
 

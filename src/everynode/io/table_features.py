@@ -10,8 +10,7 @@ from everynode.graph.structural_features import structural_features
 from everynode.io.cells import Cells
 from everynode.io.column_encoder import ColumnEncoder
 from everynode.io.column_fitting import fit_column
-from everynode.io.column_names import ALL
-from everynode.io.dates import DateOrder
+from everynode.io.column_names import ALL, DateOrder
 from everynode.io.edge_table import EdgeTable
 from everynode.io.feature_encoder import FeatureEncoder, encode_block, join_blocks
 from everynode.io.graph_files import GraphTables

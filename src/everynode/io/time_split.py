@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from everynode.errors import DataError, UsageError
 from everynode.io.cells import Cells
-from everynode.io.column_names import NONE
-from everynode.io.dates import DateOrder, as_days, is_date
+from everynode.io.column_names import NONE, DateOrder
+from everynode.io.dates import as_days, is_date
 from everynode.io.parsing import as_numbers, is_text, likely_comma, possible_commas
 from everynode.io.summary import Notes, counted
 from everynode.io.tables import Table
