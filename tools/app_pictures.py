@@ -118,6 +118,8 @@ def walk(driver: Any, address: str) -> None:
         before = do("name").text
         ActionChains(driver).send_keys(key).perform()
         wait(lambda before=before: before in do("saved").text)
+    click("why")
+    wait(lambda: do("reason").text)
     driver.find_element("css selector", ".node-map").send_keys("0")
     driver.execute_script("document.activeElement.blur()")
     picture("map")

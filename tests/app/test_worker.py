@@ -45,7 +45,7 @@ def ask(folder: Path, source: Source) -> None:
 def test_rounds_learn_from_answers(tmp_path: Path, source: Source, capsys) -> None:
     first = learn(tmp_path / "0001", source)
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [event["event"] for event in events][-1] == "ready"
+    assert [event["event"] for event in events][-2:] == ["ready", "queue"]
     assert any(event.get("total") for event in events)  # progress with a number of steps
     n = len(first.predicted)
     assert first.arrays["positions"].shape == (n, 2)
@@ -54,6 +54,8 @@ def test_rounds_learn_from_answers(tmp_path: Path, source: Source, capsys) -> No
     unlabeled = set(range(n)) - set(first.judged)
     queue = first.arrays["queue"].tolist()
     assert set(queue) == unlabeled
+    assert set(first.queue()) == unlabeled
+    assert "similar nodes" in next(iter(first.queue().values()))
     certainty = first.certainty[queue]
     assert (np.diff(certainty) >= 0).all()
 

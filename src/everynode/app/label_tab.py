@@ -128,7 +128,7 @@ class LabelTab:
             else:
                 ui.label(
                     "The map appears after the first training (tab Data). Until then, label the "
-                    "nodes at the side: those with most neighbors come first."
+                    "nodes at the side: each stands for many that are similar."
                 ).classes("quiet")
 
     def _select(self, options: dict[str, str], name: str, label: str) -> None:

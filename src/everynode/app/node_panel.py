@@ -120,6 +120,7 @@ class NodePanel:
         with ui.element("div"):
             if node in queue:
                 ui.label(f"Number {queue.index(node) + 1:,} of the queue").classes("over")
+                ui.label(self.tab.page.work.reasons[node].capitalize()).classes("quiet small wrap")
             ui.label(view.name(node)).classes("title wrap").props("data-do=name")
             if view.name(node) != view.ids[node]:
                 ui.label(view.ids[node]).classes("quiet small wrap")

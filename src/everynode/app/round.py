@@ -21,6 +21,8 @@ from everynode.storage.plain_values import from_plain
 
 #: The arrays of a round, and its facts. The facts are written last.
 ARRAYS, FACTS = "round.safetensors", "round.json"
+#: The nodes to label, each with the reason.
+QUEUE_FILE = "queue.json"
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,13 @@ class Round:
         """The class that networks predicted for each held-out label, which they had not seen."""
         nodes = self.arrays["held_out"].tolist()
         return dict(zip(nodes, self.arrays["held_out_predicted"].tolist(), strict=True))
+
+    def queue(self) -> dict[int, str]:
+        """Return the nodes to label with the reason of each; the least certain follow."""
+        file = self.folder / QUEUE_FILE
+        chosen = dict(parse_json(file.read_text(encoding="utf-8"))) if file.exists() else {}
+        rest = [int(node) for node in self.arrays["queue"] if int(node) not in chosen]
+        return chosen | dict.fromkeys(rest, "among the least certain predictions")
 
     def set_of(self, node: int) -> list[int] | None:
         """Return the prediction set of a node; None without sets."""

@@ -19,7 +19,8 @@ class Trainer:
     Parameters
     ----------
     on_event : callable
-        Called with ``ready`` when a round can be shown, and with ``end`` when the process ended.
+        Called with ``ready`` when a round can be shown, with ``queue`` when its queue was chosen,
+        and with ``end`` when the process ended.
 
     Attributes
     ----------
@@ -95,6 +96,8 @@ class Trainer:
             self.error = str(event["message"])
         elif kind == "stopped":
             self.error = "The training was stopped before a first result."
+        elif kind == "queue":
+            self._on_event("queue", folder)
         elif kind == "ready":
             self.title, self.note = "Writing the report", ""
             self._on_event("ready", folder)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from everynode.app.project import read_options
-from everynode.app.round import Facts, Round
+from everynode.app.round import QUEUE_FILE, Facts, Round
 from everynode.errors import EverynodeError
 from everynode.progress import Step, following
 from everynode.storage.json_text import parse_json
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 #: The coverage of the prediction sets.
 COVERAGE = 0.9
-#: The number of nodes in the queue.
-QUEUE = 500
+#: The number of nodes in the queue: a batch that was chosen together, then the least certain.
+BATCH, QUEUE = 40, 500
 #: The training shares the processor with the page, which must answer at once.
 NICENESS = 5
 
@@ -125,6 +125,8 @@ def train(
     )
     result.write()
     report("ready")
+    write_queue(folder, suggested(graph, result.probabilities.astype(np.float64), result))
+    report("queue")
     _write_results(classifier, graph, folder, notes)
 
 
@@ -205,6 +207,34 @@ def _queue(probabilities: np.ndarray, graph: Graph) -> np.ndarray:
     unlabeled = np.flatnonzero(graph.labels.cpu().numpy() < 0)
     order = np.argsort(probabilities[unlabeled].max(1), kind="stable")
     return unlabeled[order[:QUEUE]].astype(np.int64)
+
+
+def suggested(graph: Graph, probabilities: Any = None, result: Any = None) -> list[list[Any]]:
+    """Return a batch of nodes to label, each with the reason; see :mod:`~everynode.evaluation`.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph with its labels.
+    probabilities : array of shape (n, k), optional
+        Those of a model; None: the links and columns alone decide.
+    result : Round, optional
+        The round of the model.
+    """
+    from everynode.evaluation.suggestions import suggestions
+
+    if not bool((graph.labels < 0).any()):
+        return []
+    classes = () if result is None else result.facts.classes
+    rows = suggestions(graph, BATCH, probabilities, classes)
+    return [[row.node, row.reason] for row in rows]
+
+
+def write_queue(folder: Path, queue: list[list[Any]]) -> None:
+    """Write the queue of a round."""
+    from everynode.storage.atomic import write_atomically
+
+    write_atomically(folder / QUEUE_FILE, json.dumps(queue).encode())
 
 
 def _write_results(

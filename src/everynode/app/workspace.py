@@ -9,14 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from everynode.app.graph_view import GraphView
 from everynode.app.journal import Entry
 from everynode.app.project import Project, Source
 from everynode.app.reasons import Reasons
 from everynode.app.round import Comparison, Round
 from everynode.app.trainer import Trainer
+from everynode.app.worker import suggested
 from everynode.errors import EverynodeError
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ class Workspace:
         The training.
     rounds : list of Round
         The finished rounds, the oldest first.
+    reasons : dict of int to str
+        The nodes to label, the first first, each with the reason.
     version : int
         It grows with every change of the graph, the rounds or the answers.
     """
@@ -63,6 +64,7 @@ class Workspace:
         self.rounds = [Round.load(folder) for folder in project.rounds]
         self.version = 0
         self._reasons = Reasons()
+        self.reasons = self.rounds[-1].queue() if self.rounds else {}
 
     # ------------------------------------------------------------------ files
 
@@ -79,6 +81,9 @@ class Workspace:
         try:
             self.tables = await loop.run_in_executor(None, read_columns, source)
             self.view = await loop.run_in_executor(None, GraphView.read, source)
+            if not self.rounds:
+                queue = await loop.run_in_executor(None, suggested, self.view.graph)
+                self.reasons = dict(queue)
         except EverynodeError as error:
             self.view, self.error = None, str(error)
         finally:
@@ -163,6 +168,8 @@ class Workspace:
         self.version += 1
         if kind == "ready":
             self.rounds.append(Round.load(folder))
+        if self.rounds:
+            self.reasons = self.rounds[-1].queue()
 
     async def explain(self, node: int) -> Explanation | None:
         """Explain the prediction of a node; None before the first model is saved."""
@@ -195,13 +202,7 @@ class Workspace:
         answers, view = self.project.answers, self.view
         taken = {view.place.get(node) for node in {*answers.labels, *answers.conflicts}}
         taken |= {view.place.get(node) for node in answers.skipped(person)}
-        if self.round is not None:
-            order = self.round.arrays["queue"].tolist()
-        else:  # without a model: the nodes with most neighbors
-            unlabeled = np.flatnonzero(view.labels < 0)
-            degree = view.graph.degree.cpu().numpy()
-            order = unlabeled[np.argsort(-degree[unlabeled], kind="stable")].tolist()
-        return [node for node in order if node not in taken][:at_most]
+        return [node for node in self.reasons if node not in taken][:at_most]
 
 
 def read_columns(source: Source) -> dict[str, list[str]]:
