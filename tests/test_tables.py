@@ -84,7 +84,7 @@ def test_the_default_beside_the_others_by_half_of_the_graphs(tmp_path):
     assert "pubmed" not in table
 
     every = cells_table(file)
-    assert "3 cells. The default is -12.3 points" in every
+    assert "3 cells. The default is -12.3 points (standard error 20.3) from" in every
     assert "clearly ahead in 1 cells, clearly behind in 1 " in every
     assert (
         "Median -9.0; mean by half: unseen +6.0, design -49.0; more than 3 points behind in 2."

@@ -144,13 +144,15 @@ def cells_table(path: Path = RESULTS) -> str:
     ahead = [cell for cell in cells if cell.regret > 1.96 * cell.error]
     mean = 100 * statistics.mean(cell.regret for cell in cells)
     median = 100 * statistics.median(cell.regret for cell in cells)
+    spread = statistics.stdev(cell.regret for cell in cells) if len(cells) > 1 else math.nan
+    error = 100 * spread / math.sqrt(len(cells))
     by_half = [
         f"{half} {100 * statistics.mean(x.regret for x in cells if x.half == half):+.1f}"
         for half in HALVES
         if any(x.half == half for x in cells)
     ]
     lines = [
-        f"{len(cells)} cells. The default is {mean:+.1f} points from the best outsider of each cell, which is known only afterwards; "
+        f"{len(cells)} cells. The default is {mean:+.1f} points (standard error {error:.1f}) from the best outsider of each cell, which is known only afterwards; "
         f"clearly ahead in {len(ahead)} cells, clearly behind in {len(behind)} (1.96 standard errors of the test nodes). "
         f"Median {median:+.1f}; mean by half: {', '.join(by_half)}; more than 3 points behind in {sum(x.regret < -0.03 for x in cells)}.",
         "",
