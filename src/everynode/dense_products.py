@@ -64,7 +64,8 @@ def _onednn(a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
 def _is_plain(a: Tensor, b: Tensor) -> bool:
     """Whether these are matrices in ordinary memory, and large enough."""
     return (
-        a.dtype is b.dtype
+        not torch.compiler.is_compiling()  # an exported program takes graphs of any size
+        and a.dtype is b.dtype
         and a.dim() == b.dim() == 2
         and a.device.type == b.device.type == "cpu"
         and a.layout is b.layout is torch.strided

@@ -474,7 +474,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> graph = generate(200, 600, 8, 3, seed=0)
         >>> model = NodeClassifier(objective="ce", settings={"epochs": 20}, verbose=False)
         >>> explanation = model.fit(graph).explain(graph, 7)
-        >>> explanation.label == model.predict(graph, nodes=[7])[0]
+        >>> bool(explanation.label == model.predict(graph, nodes=[7])[0])
         True
         """
         check_is_fitted(self, "fitted_")

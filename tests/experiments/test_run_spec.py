@@ -49,7 +49,10 @@ def test_the_preset_is_a_label(make_run):
 
 
 #: Settings with which every setting has an effect.
-EVERY = {"consistency": 0.5, "prior": 0.5, "preg": 0.5, "backbone": "gcnii"}
+EVERY = {
+    "consistency": 0.5, "prior": 0.5, "preg": 0.5, "neighbor_consistency": 0.5, "graphmix": 0.5,
+    "lpa": 0.5, "vat": 0.5, "backbone": "gcnii",
+}  # fmt: skip
 OTHERS = {
     "backbone": "gcn", "monitor": "loss", "class_weight": "balanced", "weights": {"mine": 0.5},
     "tv_gate": "none", "halves": "fixed", "consistency_distance": "squared",
