@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from everynode.training import train
     from everynode.training.mini_batch.loader import NeighborLoader
 
-__version__ = "0.21.0"
+__version__ = "0.22.0"
 
 _HOME = {
     "ENC": "objectives",
