@@ -2,7 +2,8 @@
 
 torch multiplies float32 matrices with MKL, which is slow for tall and thin ones on AMD processors.
 On one thread of a processor with AVX-512, the kernel of :mod:`everynode.dense_assembly` takes a
-third of the time. Elsewhere oneDNN, which comes with torch, multiplies float32; MKL does the rest.
+third of the time. MKL does the rest. (oneDNN keeps a program for every size, which costs a training
+on sampled subgraphs a gigabyte.)
 """
 
 from __future__ import annotations
@@ -43,24 +44,6 @@ def _kernel_for(a: Tensor, b: Tensor, out: Tensor | None = None) -> Function | N
     return kernel(NAMES[a.dtype])
 
 
-@functools.cache
-def _has_onednn() -> bool:
-    """Whether this build of torch has the operation, and it multiplies right."""
-    if not torch.backends.mkldnn.is_available():
-        return False
-    try:
-        result = _onednn(torch.ones(2, 3), torch.full((3, 4), 2.0), None)
-    except (AttributeError, RuntimeError):
-        return False
-    return bool((result == 6.0).all())
-
-
-def _onednn(a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
-    linear = torch.ops.mkldnn._linear_pointwise
-    result: Tensor = linear(a, b.T, bias, "none", [], "")
-    return result
-
-
 def _is_plain(a: Tensor, b: Tensor) -> bool:
     """Whether these are matrices in ordinary memory, and large enough."""
     return (
@@ -86,8 +69,7 @@ def product(a: Tensor, b: Tensor, factor: float = 1.0) -> Tensor:
         return a @ b if factor == 1.0 else (a @ b).mul_(factor)
     if _kernel_for(a, b):
         return add_product(a.new_empty(a.shape[0], b.shape[1]), a, b, factor, keep=0.0)
-    result = _onednn(a, b, None) if a.dtype is torch.float32 and _has_onednn() else a @ b
-    return result if factor == 1.0 else result.mul_(factor)
+    return a @ b if factor == 1.0 else (a @ b).mul_(factor)
 
 
 def add_product(
@@ -99,23 +81,12 @@ def add_product(
         b = b.contiguous()
         multiply(len(a), len(b), b.shape[1], a, *a.stride(), b, base, factor, keep)
         return base
-    if _is_plain(a, b) and a.dtype is torch.float32 and _has_onednn():
-        result = _onednn(a, b, None)
-        return base.copy_(result.mul_(factor).add_(base, alpha=keep) if keep else result * factor)
     return base.addmm_(a, b, beta=keep, alpha=factor)
 
 
 def multiply(a: Tensor, b: Tensor) -> Tensor:
     """Return ``a @ b``, differentiable any number of times."""
     result: Tensor = _Multiply.apply(a, b) if _is_plain(a, b) else a @ b
-    return result
-
-
-def affine(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    """Return ``a @ b + bias``, differentiable any number of times."""
-    if not (_is_plain(a, b) and a.dtype is torch.float32 and _has_onednn()):
-        return torch.addmm(bias, a, b)
-    result: Tensor = _Affine.apply(a, b, bias)
     return result
 
 
@@ -128,17 +99,6 @@ class _Multiply(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[no-untyped-def]
         return _gradients(ctx, grad)
-
-
-class _Affine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a: Tensor, b: Tensor, bias: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(a, b)
-        return _onednn(a, b, bias)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # type: ignore[no-untyped-def]
-        return *_gradients(ctx, grad), grad.sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _gradients(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[no-untyped-def]

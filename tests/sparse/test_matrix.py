@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -188,3 +189,13 @@ def test_other_values_in_the_same_places() -> None:
     assert other.to_dense().tolist() == [[0.0, 5.0], [7.0, 0.0]]
     assert matrix.to_dense().tolist() == [[0.0, 2.0], [3.0, 0.0]]
     assert other.transpose.to_dense().tolist() == [[0.0, 7.0], [5.0, 0.0]]
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_matrix_can_be_sent_to_another_process(once: bool) -> None:
+    """A task of a cluster got a matrix without the field ``once``."""
+    matrix = SparseMatrix.from_scipy(scipy.sparse.csr_array(np.eye(3)), torch.float64)
+    sent = SparseMatrix(matrix.pattern, matrix.values, symmetric=True, once=once)
+    arrived = pickle.loads(pickle.dumps(sent))
+    assert (arrived.symmetric, arrived.once) == (True, once)
+    close(arrived.nonzeros @ random(3, 2), random(3, 2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from everynode.dense_products import affine
 from everynode.sparse import SparseMatrix
 
 
@@ -39,7 +38,7 @@ class Linear(nn.Module):
     def forward(self, x: Tensor | SparseMatrix) -> Tensor:
         """Map n x inputs, dense or sparse, to n x outputs."""
         if isinstance(x, Tensor):
-            return affine(x, self.weight, self.bias)
+            return torch.addmm(self.bias, x, self.weight)
         return (x.nonzeros @ self.weight).add_(self.bias)
 
 

@@ -284,7 +284,7 @@ class SparseMatrix(_Transposable):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields for copies and pickles; torch cannot copy CSR tensors."""
-        return {"pattern": self.pattern, "values": self.values, "symmetric": self.symmetric}
+        return {name: getattr(self, name) for name in ("pattern", "values", "symmetric", "once")}
 
     def to_dense(self) -> Tensor:
         """Return a dense tensor."""
