@@ -40,8 +40,8 @@ def folds_table() -> str:
     loads = [r["load"] for r in found["rows"]]
     lines += [
         "",
-        f"`{found['command'].partition(' --out')[0]}`, medians in turn in one process. The machine was busy (load {min(loads):.0f} to "
-        f"{max(loads):.0f} on 2 cores), so only the ratios count.",
+        f"`{found['command'].partition(' --out')[0]}`, medians in turn in one process; load of the machine "
+        f"{min(loads):.1f} to {max(loads):.1f} on 2 cores.",
     ]
     return "\n".join(lines)
 
