@@ -4,7 +4,7 @@
 
 Three graphs, two draws; half of the nodes have labels, and none, 10 % or 30 % of these are flipped to another class at random. The default with
 effort "quick" and the refit on all labels; accuracy on the other half, whose labels are as published. "always": the refit without all labels that
-look wrong, whatever the held-out labels say. STORE keeps finished cells; CELLS stops after so many new ones. Writes results/clean-labels.json.
+look wrong, whatever the held-out labels say. STORE keeps finished cells; CELLS limits the number of new ones. Writes results/clean-labels.json.
 """
 
 from __future__ import annotations

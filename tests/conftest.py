@@ -83,7 +83,7 @@ def driver() -> Iterator[Any]:
 
 @pytest.fixture
 def another_driver() -> Iterator[Any]:
-    """A second Chromium, with cookies of its own."""
+    """A second Chromium, with separate cookies."""
     driver = chromium()
     yield driver
     driver.quit()

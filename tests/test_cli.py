@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def spawn(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
-    """``everynode ...`` in a process of its own."""
+    """``everynode ...`` in a separate process."""
     return subprocess.run(
         [EVERYNODE, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
     )

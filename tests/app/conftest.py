@@ -1,4 +1,4 @@
-"""A small project, and the application in a process of its own."""
+"""A small project, and the application in a separate process."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def make_round(
 
 
 class App:
-    """`everynode app` in a process of its own."""
+    """`everynode app` in a separate process."""
 
     def __init__(self, arguments: list[str], folder: Path):
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}

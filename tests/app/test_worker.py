@@ -1,4 +1,4 @@
-"""The training of a round in a process of its own."""
+"""The training of a round in a separate process."""
 
 from __future__ import annotations
 

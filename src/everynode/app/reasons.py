@@ -25,7 +25,7 @@ class Reasons:
         self._loaded: tuple[Round, NodeClassifier, Graph] | None = None
 
     def explain(self, source: Source, latest: Round, node: int) -> Explanation:
-        """Explain the prediction of a node in a thread of its own.
+        """Explain the prediction of a node in a separate thread.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The training in a process of its own, followed and stopped from the page."""
+"""The training in a separate process, followed and stopped from the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training of a round, in a process of its own: ``python -m everynode.app.worker FOLDER``.
+"""The training of a round, in a separate process: ``python -m everynode.app.worker FOLDER``.
 
 It reads ``request.json`` in the folder and reports on stdout, one JSON object per line. SIGINT
 stops it; the best result so far is kept.

@@ -74,7 +74,7 @@ def random_neighbors(arcs: Tensor, nodes: Tensor, n: int) -> Tensor:
 
 
 def _each_once(edges: Tensor, weights: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:
-    """Leave out self-loops and repeated edges, of which the largest weight stays."""
+    """Leave out self-loops, and keep the largest weight of repeated edges."""
     own = edges[0] == edges[1]
     codes, place = torch.unique(edges[0, ~own] * n + edges[1, ~own], return_inverse=True)
     once = torch.stack([codes // n, codes % n])

@@ -49,7 +49,7 @@ class GraphMix(PlainGCN):
         Parameters
         ----------
         graph : Graph
-            The graph, of which only the features count.
+            The graph. Only its features count.
         nodes : Tensor
             The nodes, as indices.
         order : Tensor

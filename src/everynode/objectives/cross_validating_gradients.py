@@ -101,7 +101,7 @@ class CrossValidatingGradients(Term):
         Take the term at every n-th step only, and 0 at the others. That costs less, and divides
         the mean weight by n.
     nodes : int
-        Take at most so many nodes of each half, drawn anew at every step; 0: all. Only their
+        Take at most this many nodes of each half, drawn anew at every step; 0: all. Only their
         receptive field is computed. The expected gradients are those of the halves, the cosine is
         noisier.
 
