@@ -107,10 +107,11 @@ def walk(driver: Any, address: str) -> None:
         time.sleep(1)
         driver.save_screenshot(str(PICTURES / f"{name}.png"))
 
-    show(driver, 1280, 800)
+    show(driver, 1280, 674)  # what follows names folders of this machine
     driver.get(address)
     wait(lambda: do("train").is_enabled())
     picture("data")
+    show(driver, 1280, 800)
     click("train")
     wait(lambda: driver.find_elements("css selector", ".node-map canvas"))
     trained()
